@@ -26,6 +26,45 @@ ASKED_BY = {
     "list_heads": "REVIEWERS",
 }  # functions that take a sentence for a format
 ASKED_IN = {"say": "PUBLIC", "review": "REVIEWERS", "status": "STATUS", "explore": "EXPLORE"}  # and those of templates
+TRANSLATED = {"de": ("public", "reviewers")}  # by language, whose files are whole
+SAME_IN_GERMAN = {  # sentences that are right as they are in English, by file
+    "public": {
+        "about.with_address": "places alone",
+        "about.unit": "in",
+        "page.definition": "the same word",
+        "page.definition_is": "places alone",
+        "page.epsilon": "a letter's name",
+        "page.k": "a letter",
+        "page.k_is": "a letter",
+        "page.table.epsilon": "a letter's name",
+    },
+    "reviewers": {
+        "distributions.ks": "an abbreviation of names",
+        "distributions.caption": "a name",
+        "sample.original": "the same word",
+        "structure.in_group": "places alone",
+        "structure.bar_mean": "places alone",
+        "predictions.model": "places alone",
+        "predictions.bar_pmse": "an abbreviation",
+        "predictions.bar_original": "the same word",
+        "subgroups.give_or_take": "places alone",
+        "subgroups.in_column": "places alone",
+        "levels.is": "places alone",
+        "page.definition": "the same word",
+    },
+}
+STOPS = (".", "?", ";")  # a semicolon where the next sentence goes on
+MARKS = {  # what a sentence has in every language, as often
+    "tags of HTML": r"</?[a-z][^>]*>",
+    "code, and what is stressed": r"`[^`]*`|\*\*",
+    "files and options": r"\b[A-Za-z_-]+\.(?:csv|html|json|md|py)\b|--[a-z]+",
+    "braces that are meant": r"\{\{|\}\}",
+    "columns of a table": r" ?\| ?",
+    "signs": r"[√→±●]|\(\*\)",
+    "digits": r"\d+",
+    "lists and headings": r"(?m)^(?:- |#+ )",
+    "a space at an end": r"\A\s+|\s+\Z",
+}
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where
 
 
@@ -127,6 +166,53 @@ def test_templates_have_no_words_of_their_own(template: str) -> None:
     for known in ("sha256sum -c SHA256SUMS", "release-pipeline verify . --officer FINGERPRINT", "data."):
         left = left.replace(known, "")
     assert re.findall(r"[^\W\d_]+", " ".join([left, *labels])) == []
+
+
+@pytest.mark.parametrize(
+    "language", sorted(folder.name for folder in sentences.HERE.iterdir() if folder.name != "en" and folder.is_dir())
+)
+def test_every_language_is_listed_and_whole(language: str) -> None:
+    """Its files are those that are said to be there, and each is of an audience."""
+    files = sorted(file.name for file in (sentences.HERE / language).iterdir())
+    assert files == sorted(f"{audience}.toml" for audience in TRANSLATED.get(language, ()))
+    assert all((sentences.HERE / "en" / file).is_file() for file in files)
+
+
+TRANSLATIONS = [(language, audience) for language, audiences in TRANSLATED.items() for audience in audiences]
+
+
+@pytest.mark.parametrize(("language", "audience"), TRANSLATIONS)
+def test_a_translation_has_every_sentence_with_its_places_and_marks(language: str, audience: str) -> None:
+    """The same keys in the same order, so that the files can be read side by side; in each sentence the same places, tags, files
+    and numbers."""
+    english, other = Catalogue(audience).sentences, Catalogue(audience, language).sentences
+    assert list(other) == list(english)
+    for key, text in english.items():
+        assert sorted(_list_places(other[key])) == sorted(_list_places(text)), key
+        for kind, mark in MARKS.items():
+            assert sorted(re.findall(mark, other[key])) == sorted(re.findall(mark, text)), f"{key}: {kind}"
+
+
+@pytest.mark.parametrize("audience", TRANSLATED["de"])
+def test_no_sentence_was_left_in_english(audience: str) -> None:
+    """But for those that are listed, which are still the same."""
+    english, german = Catalogue(audience).sentences, Catalogue(audience, "de").sentences
+    assert {key for key, text in english.items() if german[key] == text} == set(SAME_IN_GERMAN[audience])
+
+
+@pytest.mark.parametrize(("language", "audience"), TRANSLATIONS)
+def test_translated_sentences_are_whole(language: str, audience: str) -> None:
+    """A sentence that ends with its stop does so in every language, and what is a part of one does not."""
+    english, other = Catalogue(audience).sentences, Catalogue(audience, language).sentences
+    for key, text in english.items():
+        assert other[key].rstrip().endswith(STOPS) == text.rstrip().endswith(STOPS), key
+        assert len(other[key]) < 1200, key
+        assert not any(mark in other[key] for mark in ("{%", "{{ ", "\t")), key
+
+
+def _list_places(text: str) -> list[str]:
+    """The names of the places, as often as they stand."""
+    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
 
 
 def test_a_missing_place_is_refused() -> None:
