@@ -82,17 +82,17 @@ def count_things(number: int, what: str) -> str:
     >>> count_things(1, "record"), count_things(2000, "released_record")
     ('1 record', '2,000 released records')
     """
-    return say_things(format_count(number), what, is_one=number == 1)
-
-
-def say_things(number: str, what: str, *, is_one: bool) -> str:
-    """The same of a number that is written already.
-
-    >>> say_things("0.5", "day", is_one=False)
-    '0.5 days'
-    """
     words = FIGURES.read_phrases(f"things.{what}")
-    return words["one" if is_one else "many"].format(number=number)
+    return words["one" if number == 1 else "many"].format(number=format_count(number))
+
+
+def say_span(number: str, unit: str) -> str:
+    """An amount of time, its number written already.
+
+    >>> say_span("1", "day"), say_span("0.5", "hour")
+    ('1 day', '0.5 hours')
+    """
+    return FIGURES.read_phrases("span")[f"{unit}.one" if number == "1" else f"{unit}.many"].format(number=number)
 
 
 def percent(share: Decimal) -> str:

@@ -16,7 +16,7 @@ and never told in another one: who signs a text must be able to read all of it.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -32,7 +32,7 @@ _spoken: ContextVar[str] = ContextVar("spoken", default=ENGLISH)
 
 
 @contextmanager
-def speaking(language: str) -> Iterator[None]:
+def speaking(language: str) -> Generator[None]:
     """Whatever is said inside is said in this language, in this thread alone, and however deep it is called from here."""
     before = _spoken.set(language)
     try:

@@ -36,7 +36,7 @@ def describe_errors(view: InternalView) -> Section:
         rows = tuple(
             (
                 Name(column.name),
-                column.role,
+                REVIEWERS.read_section("role").get(column.role, column.role),
                 column.epsilon or none,
                 format_number(column.expected_error),
                 _describe_expected(column),
