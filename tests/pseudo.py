@@ -14,7 +14,8 @@ from release_pipeline import sentences
 from release_pipeline.privacy.catalogue.readings import list_stated
 
 PSEUDO = "qps"  # of the tags that are nobody's
-BEGIN, END = "\u27e6", "\u27e7"
+BEGIN, END = "\u27e6", "\u27e7"  # around a sentence
+OPEN, CLOSE = "\u27e8", "\u27e9"  # around what fills a place of it, which is data, or a sentence again
 DECIMAL, THOUSANDS = "\u066b", "\u066c"
 _VOID = {"meta", "link", "br", "line", "rect", "circle", "polygon", "polyline", "path", "img", "input", "hr"}
 _UNSEEN = {"style", "script", "code", "bdi"}  # what is no text, and what shows names and values as they are
@@ -27,7 +28,8 @@ def wrap(key: str, text: str) -> str:
         return {"mark.decimal": DECIMAL, "mark.thousands": THOUSANDS}[key]
     between = re.compile(r"( \| )")
     parts = between.split(text) if between.search(text) and not text.startswith("|") else [text]
-    return "".join(part if between.fullmatch(part) else f"{BEGIN}{part}{END}" for part in parts)
+    wrapped = "".join(part if between.fullmatch(part) else f"{BEGIN}{part}{END}" for part in parts)
+    return re.sub(r"(?<!\{)(\{\w+\})(?!\})", rf"{OPEN}\1{CLOSE}", wrapped)
 
 
 @contextmanager
@@ -52,9 +54,11 @@ def speaking_pseudo() -> Generator[None]:
 
 
 def speak_english(text: str) -> str:
-    """A text of the language as it is in English: without brackets, with the marks of English in numbers, and with one stop where a
-    bracket hid that there was one."""
-    return text.translate({ord(BEGIN): None, ord(END): None, ord(DECIMAL): ".", ord(THOUSANDS): ","}).replace("..", ".")
+    """A text of the language as it is in English: without brackets, with the marks of English in numbers, and one stop where a bracket
+    hid that there was one."""
+    return text.translate(
+        {ord(BEGIN): None, ord(END): None, ord(OPEN): None, ord(CLOSE): None, ord(DECIMAL): ".", ord(THOUSANDS): ","}
+    ).replace("..", ".")
 
 
 class _Reader(HTMLParser):
@@ -86,20 +90,20 @@ class _Reader(HTMLParser):
 
 
 def list_unspoken(text: str, *, is_html: bool) -> list[str]:
-    """The words that are in no brackets."""
+    """The words that are in no sentence, and those that fill a place of one without being a sentence themselves."""
     if is_html:
         reader = _Reader()
         reader.feed(text)
         text = " ".join(reader.seen)
+    text = re.sub(r"\b[0-9a-f]{64}\b|&[#a-z0-9]+;", " ", text).replace("\\", "")  # hashes, and what Markdown escapes
     outside: list[str] = []
-    depth = 0
-    for piece in re.split(f"([{BEGIN}{END}])", text):
-        if piece == BEGIN:
-            depth += 1
-        elif piece == END:
-            depth -= 1
-            assert depth >= 0, "brackets were cut apart"
-        elif not depth:
+    opened: list[str] = []
+    for piece in re.split(f"([{BEGIN}{END}{OPEN}{CLOSE}])", text):
+        if piece in (BEGIN, OPEN):
+            opened.append(piece)
+        elif piece in (END, CLOSE):
+            assert opened.pop() == {END: BEGIN, CLOSE: OPEN}[piece], "brackets were cut apart"
+        elif not opened or opened[-1] == OPEN:
             outside.append(piece)
-    assert depth == 0, "brackets were cut apart"
+    assert not opened, "brackets were cut apart"
     return re.findall(r"[^\W\d_][\w.'-]*", " ".join(outside))

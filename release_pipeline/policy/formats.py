@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.figures import format_decimal, join_names
-from release_pipeline.sentences import FIGURES
+from release_pipeline.sentences import FIGURES, POLICY
 
 SOME = 12
 _EXACTLY = 100  # digits: no number of units of declared steps has as many
@@ -51,6 +51,11 @@ def name_some(names: Iterable[str]) -> str:
     shown = join_names(listed[:SOME])
     more = len(listed) - SOME
     return FIGURES("list.more", names=shown, more=more) if more > 0 else shown
+
+
+def say_unit(unit: str) -> str:
+    """What is counted, and of which definition and scope where a cap names them, as people read it."""
+    return join_names(POLICY.read_section("spent").get(part, part) for part in unit.split(", "))
 
 
 def say_nano(nano: int) -> str:

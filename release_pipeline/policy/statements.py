@@ -8,7 +8,7 @@ of that, for which no proof was written.
 from __future__ import annotations
 
 from release_pipeline.policy.families import find_family
-from release_pipeline.policy.formats import say_nano
+from release_pipeline.policy.formats import say_nano, say_unit
 from release_pipeline.policy.model import Policy
 from release_pipeline.privacy.catalogue.readings import read_statement
 from release_pipeline.privacy.catalogue.tables import PURE_TABLES, RHO_TABLES
@@ -42,7 +42,7 @@ def state_claim(policy: Policy) -> str:
         parts.append(POLICY("statement.tables", tables=join_names(policy.tables), statement=read_statement(claim)))
         if claim is RHO_TABLES and not all(table.by_rho for table in policy.tables.values()):
             parts.append(POLICY("statement.half_of_square"))
-        parts.append(POLICY("statement.together", unit=policy.unit, amount=say_nano(policy.epsilon or 0)))
+        parts.append(POLICY("statement.together", unit=say_unit(policy.unit), amount=say_nano(policy.epsilon or 0)))
     if policy.parts > 1:
         parts.append(find_family(policy.protect).state_parts(policy))
     return " ".join(part for part in parts if part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.policy.formats import exact_text, name_some, say_nano
+from release_pipeline.policy.formats import exact_text, name_some, say_nano, say_unit
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.tables import Grouping, Table, Tabulation
 from release_pipeline.privacy.figures import count_things, format_decimal, show_figure
@@ -56,7 +56,7 @@ def describe_tables(policy: Policy) -> Iterator[str]:
     for name, tabulation in policy.tabulations.items():
         yield f"{name}: {describe_table(tabulation.table)}; {'; '.join(describe_levels(tabulation))}"
     if policy.tables:
-        amount, unit, records = say_nano(policy.tables_cost or 0), policy.unit, policy.records_per_person
+        amount, unit, records = say_nano(policy.tables_cost or 0), say_unit(policy.unit), policy.records_per_person
         if records == 1:
             yield POLICY("table.together", unit=unit, amount=amount)
         elif policy.of_households:

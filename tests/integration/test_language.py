@@ -33,6 +33,12 @@ DATA = {  # what a stranger sees of the policy and of the data: names, values, a
     *("asked", "for", "blank", "suppressed", "yes", "no", "not", "NA", "say", "thanks", "crowns", "How", "much"),
     *("People", "of", "three", "towns", "Made", "up.", "Town", "desk", "town.example", "Ana", "North", "remark"),
 }
+TERMS = {  # of policies, as a reader finds them there: methods, definitions, scopes, orders; and the papers of the methods
+    *("folk", "corner", "hilbert", "Laplace", "check", "rows", "people.", "hierarchy-town.csv", "epsilon"),
+    *(word for spec in METHODS.values() for word in re.findall(r"[^\W\d_][\w.'-]*", spec.paper)),
+    *(word for spec in METHODS.values() for claim in spec.claims for word in (spec.name, claim.scope, claim.definition.key)),
+    *("DP", "iDP", "zCDP"),
+}
 COMMANDS = {"sha256sum", "c", "SHA256SUMS", "release-pipeline", "verify", "officer", "FINGERPRINT"}
 FORMAL = re.compile(r"(?m)^> .*$")  # the formal statement in the note, in English
 READING = re.compile(
@@ -56,7 +62,7 @@ def find_unspoken(texts: dict[str, str]) -> dict[str, set[str]]:
     return {
         name: words
         for name, text in found.items()
-        if (words := set(list_unspoken(text, is_html=name.endswith("html"))) - DATA - COMMANDS)
+        if (words := set(list_unspoken(text, is_html=name.endswith("html"))) - DATA - TERMS - COMMANDS)
     }
 
 
@@ -65,6 +71,7 @@ def as_english(name: str, text: str) -> str:
     said = speak_english(text).replace(f'<html lang="{PSEUDO}">', '<html lang="en">')
     if name == "RELEASE_NOTE.md":
         return re.sub(r"\n\*\*Formal statement\.\*\*.*?\n\n> .*?\n\n.*?\n\n", "", said, count=1, flags=re.DOTALL)
+    said = re.sub(r'<span lang="en">([^<]*)</span>', r"\1", said)
     return NOTED.sub("", READING.sub(r"<dd>\1</dd>", said)).replace(' class="bad" lang="en"', ' class="bad"')
 
 

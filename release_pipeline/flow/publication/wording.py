@@ -133,7 +133,7 @@ def describe_suppression(policy: Policy) -> str:
     rule = policy.suppress
     if isinstance(rule, Suppress):
         return PUBLIC("suppression.groups", least=rule.quasi_groups_below)
-    return PUBLIC("both.none") if rule is None else describe_limits(policy)
+    return PUBLIC("suppression.none") if rule is None else describe_limits(policy)
 
 
 def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColumn | GeneraliseColumn) -> str:
@@ -169,12 +169,18 @@ def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
     """What a generalised column was made coarser by, and how it is released."""
     if level:
-        how = PUBLIC("hierarchy.one_level", level=level)
+        how = PUBLIC("hierarchy.one_level", level=_say_level(level))
     elif name in policy.cut_columns:
         how = PUBLIC("hierarchy.by_class_ranges")
     else:
         how = PUBLIC("hierarchy.by_class")
     return PUBLIC("hierarchy.released", words=column.hierarchy.words, how=how)
+
+
+def _say_level(noted: str) -> str:
+    """The level of all records as facts note it: "1 of 3"."""
+    level, of, last = noted.partition(" of ")
+    return PUBLIC("hierarchy.level", level=level, last=last) if of else noted
 
 
 def list_uses(policy: Policy, *, together: bool = False) -> Iterator[str]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_nano
+from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_nano, say_unit
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
@@ -288,7 +288,7 @@ def _describe_times(policy: Policy) -> str:
     records = policy.records_per_person
     if records == 1:
         return ""
-    by_rho, unit = policy.protect.by_rho, policy.unit
+    by_rho, unit = policy.protect.by_rho, say_unit(policy.unit)
     each = say_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
     if policy.of_households and by_rho:
         return POLICY("amount.everything_squared_household", unit=unit, each=each, records=records)

@@ -196,7 +196,7 @@ class FamilyTexts(ABC):
         yield join_sentences(
             markdown("note.noise.subgroup"),
             markdown("note.noise.subgroup_clusters", k=self.k) if shared else markdown("note.noise.subgroup_rows"),
-            markdown("note.noise.subgroup_suppressed") if self.view.suppression != PUBLIC("both.none") else "",
+            markdown("note.noise.subgroup_suppressed") if self.view.suppression != PUBLIC("suppression.none") else "",
         )
         yield join_sentences(
             markdown("note.noise.simulate_clusters") if shared else markdown("note.noise.simulate_rows"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import (
     count_things,
 )
@@ -43,7 +44,7 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
         review(
             "budget.left",
             cap=format_amount(budget.cap, budget),
-            unit=budget.unit,
+            unit=say_unit(budget.unit),
             population=Name(budget.name),
             spent=spent,
             remaining=_describe_amount(budget.remaining, budget),
