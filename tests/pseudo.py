@@ -54,7 +54,7 @@ def speaking_pseudo() -> Generator[None]:
 
 
 def speak_english(text: str) -> str:
-    """A text of the language as it is in English: without brackets, with the marks of English in numbers, and one stop where a bracket
+    """A text of the language as it is in English: without brackets, with English marks in numbers, and one stop where a bracket
     hid that there was one."""
     return text.translate(
         {ord(BEGIN): None, ord(END): None, ord(OPEN): None, ord(CLOSE): None, ord(DECIMAL): ".", ord(THOUSANDS): ","}
