@@ -40,8 +40,9 @@ autodoc_member_order = "bysource"
 
 html_theme = "furo"  # light, dark, phone and paper, in system fonts: nothing is asked of a network
 html_title = f"Release Pipeline {__version__}"
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "site.js"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_use_index = html_domain_indices = False  # search finds names
 html_show_sphinx = False
@@ -53,3 +54,4 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", made_pages.add_made_part)
     app.connect("autodoc-process-docstring", made_pages.mark_up_docstring)
     app.connect("build-finished", made_pages.add_front_door)
+    app.connect("build-finished", made_pages.name_parts)

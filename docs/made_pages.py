@@ -32,6 +32,12 @@ FRONT_DOOR = """\
 <meta http-equiv="refresh" content="0; url=docs/index.html"></head>
 <body><p><a href="docs/index.html">Release Pipeline</a></p></body></html>
 """
+UNNAMED = {  # parts of the theme, and how they are when they have a name
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
+    '          \n<noscript>\n<div class="admonition error">': '<h1>Search</h1>\n<noscript>\n<div class="admonition error">',
+}
 
 
 def add_made_part(_app: Sphinx, page: str, content: list[str]) -> None:
@@ -44,6 +50,18 @@ def add_front_door(app: Sphinx, error: Exception | None) -> None:
     """`index.html` at the top leads to the first page, wherever the site lies."""
     if error is None:
         (Path(app.outdir) / "index.html").write_text(FRONT_DOOR, encoding="utf-8")
+
+
+def name_parts(app: Sphinx, error: Exception | None) -> None:
+    """What the theme leaves without a name or a level has one, for people who hear the page."""
+    if error is not None:
+        return
+    for file in Path(app.outdir).rglob("*.html"):
+        text = named = file.read_text(encoding="utf-8")
+        for part, with_name in UNNAMED.items():
+            named = named.replace(part, with_name)
+        if named != text:
+            file.write_text(named, encoding="utf-8")
 
 
 def order_pages(text: str) -> str:

@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from tests.architecture.test_text import find_places
+from tests.integration.axe import find_violations, load_axe
 from tests.integration.browser import Page, open_browser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -299,3 +300,42 @@ def test_the_dark_is_dark_and_paper_has_the_page_alone(site: Path, browser: Page
     for kind in (".sidebar-drawer", ".toc-drawer", ".mobile-header", ".skip-to-content", ".related-pages"):
         assert browser.evaluate(f"({shown})('{kind}')") == 0, kind
     assert browser.evaluate("[...document.querySelectorAll('pre')].every((block) => block.scrollWidth <= block.clientWidth + 1)")
+
+
+@pytest.mark.slow
+def test_axe_finds_nothing_on_the_site(request: pytest.FixtureRequest) -> None:
+    """On pages of every shape: the first, long tables, blocks, what is made of docstrings and of help, decisions, the search."""
+    axe = load_axe()  # before anything is made
+    site, browser = request.getfixturevalue("site"), request.getfixturevalue("browser")
+    names = ("index", "policy", "start", "german", "reference", "commands", "decisions/README")
+    files = [*(site / "docs" / f"{name}.html" for name in names), site / "search.html", site / "README.html"]
+    assert {file.name: found for file in files if (found := find_violations(browser, axe, file))} == {}
+
+
+def test_what_the_theme_leaves_unnamed_is_named(tmp_path: Path) -> None:
+    """Each part once, as it stands in the pages of the theme, and a second time nothing changes."""
+    parts = made_pages().UNNAMED
+    (tmp_path / "page.html").write_text("".join(parts), encoding="utf-8")
+
+    class App:
+        outdir = tmp_path
+
+    for _ in range(2):
+        made_pages().name_parts(App, None)
+        assert (tmp_path / "page.html").read_text(encoding="utf-8") == "".join(parts.values())
+
+
+@pytest.mark.slow
+def test_frames_that_move_are_reached_with_the_keyboard(site: Path, browser: Page) -> None:
+    """Those alone, with what they are; what the theme leaves without a name has one on every page."""
+    show(browser, site / "docs" / "policy.html", width=PHONE)
+    frames = "[...document.querySelectorAll('pre, .table-wrapper')]"
+    browser.wait(f"{frames}.some((frame) => frame.tabIndex === 0)")
+    wide = browser.evaluate(f"{frames}.filter((frame) => frame.scrollWidth > frame.clientWidth).length")
+    named = f"{frames}.filter((frame) => frame.tabIndex === 0 && frame.getAttribute('aria-label')).length"
+    assert 0 < browser.evaluate(named) == wide < browser.evaluate(f"{frames}.length")
+    page = (site / "docs" / "policy.html").read_text(encoding="utf-8")
+    search = (site / "search.html").read_text(encoding="utf-8")
+    for part, with_name in made_pages().UNNAMED.items():
+        assert part not in page + search
+        assert with_name in page + search

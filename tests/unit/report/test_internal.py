@@ -117,16 +117,19 @@ def test_it_is_one_page_that_needs_nothing_from_elsewhere(view: InternalView) ->
 
 @pytest.mark.parametrize("view", [sample_view(), empty_view(), stopped_view(), many_columns(40)])
 def test_it_can_be_read_without_seeing_it_and_without_a_mouse(view: InternalView) -> None:
-    """Headings step by step; focus on links and summaries alone; each picture named, described and told as a table."""
+    """Headings step by step; focus on links, summaries and named frames that scroll alone; each picture named, described and told
+    as a table."""
     rendered = render_internal(view)
     page = Page(rendered)
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    assert not any("tabindex" in attributes for _, attributes in page.tags)
+    reached = [attributes for _, attributes in page.tags if "tabindex" in attributes]
+    assert all(one["class"] == "scroll" and one["tabindex"] == "0" for one in reached)
     assert not {"button", "input", "select", "textarea"} & {tag for tag, _ in page.tags}
     ids = {attributes.get("id") for _, attributes in page.tags}
+    assert all(one["aria-labelledby"] in ids for one in reached)
     pictures = [attributes for tag, attributes in page.tags if tag == "svg"]
     for picture in pictures:
         assert picture["role"] == "img"

@@ -1,0 +1,45 @@
+"""axe-core finds nothing on any kind of page, wide and on a phone, in light and dark. `RELEASE_PIPELINE_AXE` names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.axe import find_violations, load_axe
+from tests.integration.browser import Page, open_browser
+from tests.unit.report.rendered import PAGES, render
+
+pytestmark = pytest.mark.slow  # a browser starts
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The program."""
+    return load_axe()
+
+
+@pytest.fixture(scope="module")
+def browser(axe: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One for all tests, and none where there is no axe."""
+    with open_browser(tmp_path_factory.mktemp("browser") / "profile") as page:
+        yield page
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(name: str, axe: str, browser: Page, tmp_path: Path) -> None:
+    """Nothing serious, and nothing less."""
+    file = tmp_path / "page.html"
+    file.write_text(render(name), encoding="utf-8")
+    assert find_violations(browser, axe, file) == []
+
+
+def test_axe_finds_what_is_wrong(axe: str, browser: Page, tmp_path: Path) -> None:
+    """A colour that is hardly seen, and a field without a label."""
+    file = tmp_path / "page.html"
+    faulty = '<p style="color: #aaaaaa; background: #ffffff">hardly seen</p><input type="text"></main>'
+    file.write_text(render("card with everything").replace("</main>", faulty, 1), encoding="utf-8")
+    found = "\n".join(find_violations(browser, axe, file))
+    assert "serious: color-contrast (360, dark)" in found
+    assert "critical: label (1280, light)" in found

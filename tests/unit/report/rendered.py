@@ -1,0 +1,99 @@
+"""Every kind of page that people open, rendered from made-up views: what is true of any page is looked at on all of these."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.report.exploring.page import render_exploration
+from release_pipeline.report.internal import render_internal
+from release_pipeline.report.public import render_card_html
+from release_pipeline.report.status import ReleaseView, render_status
+from release_pipeline.report.view import LevelView, LooksView, PublicView, TableView
+from tests.unit.report import explorations, internal_views, test_standards, test_status, test_synthetic, views
+
+NANO = 10**9
+EXPLORED = ("usual", "refused", "own refused", "solved")  # of the documents of `explorations`
+TABLE = TableView(
+    "sex",
+    "tables/sex.csv",
+    ("female",),
+    None,
+    "0.5",
+    None,
+    "1",
+    (LevelView(0, 1, "Laplace 2", "1 cell"), LevelView(1, 2, "Laplace 4", "2 cells by sex")),
+)
+
+
+def _card_of(view: PublicView) -> Callable[[], str]:
+    return lambda: render_card_html(view)
+
+
+def list_cards() -> Iterator[tuple[str, Callable[[], str]]]:
+    """The card of each claim of each method, and one where everything is said that a policy can say."""
+    for name, spec in METHODS.items():
+        for claim in spec.claims:
+            changes = {
+                "method": name,
+                "definition": claim.definition.key,
+                "scope": claim.scope,
+                "k": 25 if spec.takes_k else None,
+                "headline": "epsilon 2 for everything" if spec.family == "whole-table" else None,
+                "series_epsilon": "2" if claim.definition.composes else None,
+            }
+            yield f"card of {name}, {claim.definition.key}, {claim.scope}", _card_of(views.sample_view(**changes))
+    yield "card with everything", _card_of(make_full())
+
+
+def make_full() -> PublicView:
+    """What a policy can say: labels, who made it, levels, looks, tables, parts, several files, what came before."""
+    view = test_standards.labelled(views.sample_view(about=test_standards.FULL, data_files=(("csv", 2),)))
+    first = dataclasses.replace(
+        view.columns[0], hierarchy="six sites, two regions, all", levels=("site", "region", "all"), level=1
+    )
+    return dataclasses.replace(
+        view,
+        columns=(first, *view.columns[1:]),
+        hierarchies=(("hierarchies/site.csv", (("1", "east", "*"),)),),
+        looks=LooksView(2, "2026-11-19", ("source", "file")),
+        parts=("This is part 1 of one confidential table", "Charged: 2"),
+        supersedes="rand-hie/1/r0",
+        tables=(TABLE,),
+    )
+
+
+def list_reports() -> Iterator[tuple[str, Callable[[], str]]]:
+    """What reviewers decide from."""
+    yield "report", lambda: render_internal(internal_views.sample_view())
+    yield "report of synthetic rows", lambda: render_internal(test_synthetic.make_view())
+    yield "report of a stopped release", lambda: render_internal(internal_views.stopped_view())
+    yield "report without figures", lambda: render_internal(internal_views.empty_view())
+    yield "report of 40 columns", lambda: render_internal(internal_views.many_columns(40))
+
+
+def list_others() -> Iterator[tuple[str, Callable[[], str]]]:
+    """A site's state, and settings side by side."""
+    yield "status", lambda: render_status(make_site())
+    for name in EXPLORED:
+        yield f"explore, {name}", lambda name=name: render_exploration(explorations.read(name))
+
+
+def make_site() -> test_status.StatusView:
+    """A site with a release in every state that a page tells, and a population that was charged and has plans."""
+    releases = [
+        ReleaseView(f"people/{number}/r1", state, rows=100, claim="epsilon 1") for number, state in enumerate(test_status.STATES)
+    ]
+    folk = test_status.population(NANO, 2 * NANO, planned=(NANO, 20 * NANO))
+    return test_status.site(*releases, broken=("policies/broken.yaml",), populations=(folk,))
+
+
+PAGES: dict[str, Callable[[], str]] = dict([*list_cards(), *list_reports(), *list_others()])
+
+
+@cache
+def render(name: str) -> str:
+    """One of these; made once."""
+    return PAGES[name]()
