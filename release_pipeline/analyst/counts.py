@@ -27,7 +27,7 @@ from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceN
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.whole_table.blocks import SummedNoise
-from release_pipeline.sentences import ANALYST
+from release_pipeline.sentences import ANALYST, KIT
 
 COUNTS = "data.counts.csv"
 MISSING = "missing: "  # how the cell of a reason to have no value begins
@@ -259,7 +259,7 @@ def find_counts(counts: Mapping[str, Counts], facts: Facts, name: str) -> Counts
     """Those of a masked column, or `NoHonestAnswer`."""
     if name not in counts:
         facts.masked_column(name)
-        why = ANALYST("decline.parts") if facts.in_parts else ANALYST("decline.no_counts", method=facts.method)
+        why = KIT("decline.parts") if facts.in_parts else ANALYST("decline.no_counts", method=facts.method)
         raise NoHonestAnswer(f"no counts: {why}", where=name)
     return counts[name]
 

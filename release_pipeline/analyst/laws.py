@@ -17,10 +17,11 @@ from typing import Literal, TypeAlias
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.catalogue.readings import read_means, read_slopes
+from release_pipeline.privacy.figures import format_count, join_names, show_figure
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.scales import PLAIN
-from release_pipeline.sentences import ANALYST
+from release_pipeline.sentences import ANALYST, KIT
 
 Kind: TypeAlias = Literal["exact", "drawn", "bound", "counts", "no noise", "none"]
 LEAST_DRAWS = 50  # from which on the sum of draws that were moved back is taken as normal; shown by simulation
@@ -97,28 +98,28 @@ def overshoot_of(scale: int) -> tuple[float, float]:
 def decline_rows(facts: Facts) -> str:
     """Why the released rows do not stand for the confidential table, whatever was done to a column; empty where they do."""
     if facts.in_parts:
-        return ANALYST("decline.parts")
+        return KIT("decline.parts")
     if facts.rows_out < facts.rows_in:
-        return ANALYST("decline.dropped")
+        return KIT("decline.dropped")
     if facts.rows_out > facts.rows_in:
-        return ANALYST("decline.more_rows")
+        return KIT("decline.more_rows")
     return ""
 
 
 def decline_method(facts: Facts) -> str:
     """Why nothing is known of the method: it is of a later version, or not ours; empty where the catalogue has it."""
     if facts.method not in METHODS:
-        return ANALYST("decline.method", method=facts.method)
+        return KIT("decline.method", method=facts.method)
     if facts.scope not in facts.spec.scopes:
-        return ANALYST("decline.scope", scope=facts.scope, method=facts.method)
+        return KIT("decline.scope", scope=facts.scope, method=facts.method)
     if facts.by_rho and facts.spec.family == "columns":
-        return ANALYST("decline.by_rho")
+        return KIT("decline.by_rho")
     return ""
 
 
 def decline_release(facts: Facts) -> str:
     """Why nothing can be said of any masked column's mean; empty where something can."""
-    return decline_rows(facts) or decline_method(facts) or facts.spec.kit.means
+    return decline_rows(facts) or decline_method(facts) or read_means(facts.spec)
 
 
 def decline_simulation(facts: Facts) -> str:
@@ -139,35 +140,37 @@ def law_of(facts: Facts, name: str) -> Law:
     """What public facts tell of the noise of a masked column."""
     column = facts.masked_column(name)
     if not decline_method(facts) and facts.spec.family == "by-value":
-        return Law(name, "counts", ANALYST("law.of_counts"))
+        return Law(name, "counts", KIT("law.of_counts"))
     if not decline_method(facts) and facts.spec.family == "whole-table":
-        return Law(name, "counts", ANALYST("law.of_synthetic"))
+        return Law(name, "counts", KIT("law.of_synthetic"))
     why = decline_release(facts)
     if why:
-        return Law(name, "none", ANALYST("law.none", why=why))
+        return Law(name, "none", KIT("law.none", why=why))
     if not facts.spec.is_noisy:
         return Law(
             name,
             "no noise",
-            ANALYST("law.no_noise") if column.clock is None else ANALYST("law.no_noise_whole", unit=column.clock.unit),
+            KIT("law.no_noise")
+            if column.clock is None
+            else KIT("law.no_noise_whole", unit=KIT.read_section("unit")[column.clock.unit]),
         )
     grid, _ = declared(column)
     if not facts.rule.is_public:
         try:
             reach = reach_of(facts, name)
         except NoHonestAnswer as error:
-            return Law(name, "none", ANALYST("law.none", why=error.what))
+            return Law(name, "none", KIT("law.none", why=error.what))
         words = _describe_bound(facts, column, reach, float(grid.step))
         return Law(name, "bound", _describe_mean(facts, column, words), step=grid.step)
     scale = common_scale(facts, column)
     sizes = (int(facts.sizes.min()), int(facts.sizes.max()))
     law = _describe_law(facts, column, scale, sizes, float(grid.step))
-    after = [ANALYST("law.order")] if facts.consistency == "isotonic" else []
-    after += [ANALYST("law.ends")] if facts.clamped else []
-    after += [ANALYST("law.rounded")] if was_rounded(facts) else []
+    after = [KIT("law.order")] if facts.consistency == "isotonic" else []
+    after += [KIT("law.ends")] if facts.clamped else []
+    after += [KIT("law.rounded")] if was_rounded(facts) else []
     if not after:
-        return Law(name, "exact", ANALYST("law.exact", law=law), scale, sizes, grid.step)
-    words = ANALYST("law.drawn", law=law, steps=ANALYST("law.and").join(after))
+        return Law(name, "exact", KIT("law.exact", law=law), scale, sizes, grid.step)
+    words = KIT("law.drawn", law=law, steps=KIT("law.and").join(after))
     return Law(name, "drawn", _describe_mean(facts, column, words), scale, sizes, grid.step)
 
 
@@ -184,70 +187,70 @@ def decline_moved(facts: Facts, name: str) -> str:
     moved to their sides. How far follows from noisy values that nobody sees any more.
     """
     moved = facts.columns[name].atoms and facts.consistency == "isotonic" and facts.spec.family == "columns"
-    return ANALYST("decline.moved") if moved else ""
+    return KIT("decline.moved") if moved else ""
 
 
 def _describe_mean(facts: Facts, column: ColumnFacts, law: str) -> str:
     """The law, and why the kit declines the mean where it does."""
     why = decline_moved(facts, column.name)
-    return ANALYST("law.mean", law=law, why=why) if why else law
+    return KIT("law.mean", law=law, why=why) if why else law
 
 
 def explain_kit(facts: Facts) -> Iterator[str]:
     """What the kit offers for a release like this one, a sentence each."""
-    yield ANALYST("kit.reads")
+    yield KIT("kit.reads")
     if made := [name for name, column in facts.columns.items() if column.made is not None and not facts.is_exact(name)]:
-        yield ANALYST("kit.made", names=", ".join(made))
+        yield KIT("kit.made", names=join_names(made))
     if facts.tables:
-        yield ANALYST("kit.tables", names=", ".join(table.name for table in facts.tables))
+        yield KIT("kit.tables", names=join_names(table.name for table in facts.tables))
     if weighted := [table.name for table in facts.tables if table.weight is not None]:
-        yield ANALYST("kit.weighted_tables", names=", ".join(weighted))
+        yield KIT("kit.weighted_tables", names=join_names(weighted))
     if not decline_method(facts) and facts.spec.family == "by-value":
-        yield ANALYST("kit.counts_in_parts") if facts.in_parts else ANALYST("kit.counts")
+        yield KIT("kit.counts_in_parts") if facts.in_parts else KIT("kit.counts")
         if facts.has_slots and not facts.in_parts:
-            yield ANALYST("kit.people")
-        yield ANALYST("kit.no_slopes", why=decline_slope(facts))
+            yield KIT("kit.people")
+        yield KIT("kit.no_slopes", why=decline_slope(facts))
         if not facts.in_parts:
-            yield ANALYST("kit.simulate")
+            yield KIT("kit.simulate")
         return
     if not decline_method(facts) and facts.spec.family == "whole-table":
-        yield ANALYST("kit.synthetic")
-        yield ANALYST("kit.rerun")
-        yield ANALYST("kit.no_slopes", why=decline_slope(facts))
-        yield ANALYST("kit.no_combining")
+        yield KIT("kit.synthetic")
+        yield KIT("kit.rerun")
+        yield KIT("kit.no_slopes", why=decline_slope(facts))
+        yield KIT("kit.no_combining")
         return
     why = decline_release(facts)
     if why:
-        yield ANALYST("kit.declines", why=why)
+        yield KIT("kit.declines", why=why)
         return
     if not facts.spec.is_noisy:
-        yield ANALYST("kit.exact")
+        yield KIT("kit.exact")
         return
     if not facts.rule.is_public or (facts.clamped and facts.consistency != "none"):
-        yield ANALYST("kit.mean_by_bound")
+        yield KIT("kit.mean_by_bound")
     elif not facts.clamped:
-        yield ANALYST("kit.mean_by_law")
+        yield KIT("kit.mean_by_law")
     elif facts.draws < LEAST_DRAWS:
-        yield ANALYST("kit.few_draws", draws=facts.draws)
+        yield KIT("kit.few_draws", draws=facts.draws)
     else:
-        yield ANALYST("kit.mean_by_law_closely")
+        yield KIT("kit.mean_by_law_closely")
     moved = [name for name in facts.masked if decline_moved(facts, name)]
     if moved:
-        yield ANALYST("kit.moved", names=", ".join(moved), why=decline_moved(facts, moved[0]))
+        yield KIT("kit.moved", names=join_names(moved), why=decline_moved(facts, moved[0]))
     why = decline_slope(facts)
-    yield ANALYST("kit.no_slopes", why=why) if why else ANALYST("kit.slopes")
-    yield ANALYST("kit.simulate")
+    yield KIT("kit.no_slopes", why=why) if why else KIT("kit.slopes")
+    yield KIT("kit.simulate")
 
 
 def decline_slope(facts: Facts) -> str:
     """Why links between columns cannot be corrected; empty where they can: where every record has public noise of its own, and
     stayed where that put it."""
-    why = decline_method(facts) or facts.spec.kit.slopes
+    why = decline_method(facts) or read_slopes(facts.spec)
     if why:
         return why
     if facts.clamped:
-        return ANALYST("decline.ends")
-    return ANALYST("decline.few_rows", least=LEAST_ROWS) if facts.rows_out < LEAST_ROWS else ""
+        return KIT("decline.ends")
+    return KIT("decline.few_rows", least=LEAST_ROWS) if facts.rows_out < LEAST_ROWS else ""
 
 
 def declared(column: ColumnFacts) -> tuple[Grid, Epsilon]:
@@ -273,18 +276,18 @@ def reach_of(facts: Facts, name: str) -> Reach:
     sums = facts.spec.sums or PLAIN
     bounds = facts.rule.bound_all(sums, k=facts.k or 1, sizes=facts.sizes, width=grid.width, epsilon=epsilon)
     if bounds is None:
-        raise NoHonestAnswer(ANALYST("decline.rounding"), where=name, remedy=ANALYST("advice.simulate"))
+        raise NoHonestAnswer(KIT("decline.rounding"), where=name, remedy=ANALYST("advice.simulate"))
     return Reach(facts.draws, bounds.scale, bounds.total, bounds.root, sums.bias * grid.width, facts.rule.is_public)
 
 
 def _describe_law(facts: Facts, column: ColumnFacts, scale: int, sizes: tuple[int, int], step: float) -> str:
-    deviation, t = _show_amount(column, math.sqrt(variance_of(scale)) * step), f"{scale:,}"
+    deviation, t = _show_amount(column, math.sqrt(variance_of(scale)) * step), format_count(scale)
     if facts.spec.by_record:
-        return ANALYST("law.of_records", scale=t, deviation=deviation)
-    clusters, size, last = (f"{number:,}" for number in (facts.draws, *sizes))
+        return KIT("law.of_records", scale=t, deviation=deviation)
+    clusters, size, last = map(format_count, (facts.draws, *sizes))
     if size == last:
-        return ANALYST("law.of_clusters", clusters=clusters, size=size, scale=t, deviation=deviation)
-    return ANALYST("law.of_clusters_but_the_last", clusters=clusters, size=size, last=last, scale=t, deviation=deviation)
+        return KIT("law.of_clusters", clusters=clusters, size=size, scale=t, deviation=deviation)
+    return KIT("law.of_clusters_but_the_last", clusters=clusters, size=size, last=last, scale=t, deviation=deviation)
 
 
 def _show_amount(column: ColumnFacts, amount: float) -> str:
@@ -294,9 +297,7 @@ def _show_amount(column: ColumnFacts, amount: float) -> str:
 def _describe_bound(facts: Facts, column: ColumnFacts, reach: Reach, step: float) -> str:
     deviation = _show_amount(column, math.sqrt(2) * reach.root * step / facts.rows_in)
     bias = _show_amount(column, reach.bias * step / facts.rows_in)
-    law = (
-        ANALYST("law.bound_trimmed", deviation=deviation, bias=bias) if reach.bias else ANALYST("law.bound", deviation=deviation)
-    )
+    law = KIT("law.bound_trimmed", deviation=deviation, bias=bias) if reach.bias else KIT("law.bound", deviation=deviation)
     if not facts.clamped:
         return law
-    return ANALYST("law.bound_ends_rounded", law=law) if was_rounded(facts) else ANALYST("law.bound_ends", law=law)
+    return KIT("law.bound_ends_rounded", law=law) if was_rounded(facts) else KIT("law.bound_ends", law=law)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
 from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
+from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.gates import Gate
 from release_pipeline.store import formats
 
@@ -446,7 +447,8 @@ class LookFigures:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
-    original, nothing where gates stopped it before; `figures_of` reads it."""
+    original, nothing where gates stopped it before; `figures_of` reads it. `language`: that of the page and of the card to come;
+    evidence has it where it is not English."""
 
     release: str
     gates: tuple[Judged, ...]
@@ -461,6 +463,7 @@ class Evidence:
     expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()
+    language: str = ENGLISH
 
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""

@@ -65,6 +65,7 @@ from release_pipeline.report.counts import (
 )
 from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
+from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
@@ -487,6 +488,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             "checks_passed": validated.checks,
             "warnings": validated.warnings,
             **({"expectations": validated.expectations} if policy.expect else {}),
+            **({} if self.policy.language == ENGLISH else {"language": self.policy.language}),  # of the page beside it
             **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),
         }
         return formats.EVIDENCE.mark(evidence)

@@ -17,10 +17,12 @@ from typing import Annotated, Any, ClassVar, TypeAlias, cast
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from release_pipeline.policy.declared import Frozen, Option
-from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.periods import Every
 from release_pipeline.policy.scalars import Category, Code, Exact, Name, unique
 from release_pipeline.privacy.dates import Unit
+from release_pipeline.privacy.figures import format_decimal
+from release_pipeline.sentences import POLICY
 
 MOST_EDGES, MOST_ENTRIES = 200, 5_000
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+]00(:?00)?)?)?")
@@ -91,15 +93,16 @@ class Bands(Derived):
         """The labels; made of the edges where none are named."""
         if self.labels:
             return tuple(str(label) for label in self.labels)
-        edges = [decimal_text(edge) for edge in self.at]
+        edges = [format_decimal(decimal_text(edge)) for edge in self.at]
         middle = [f"{low} to below {high}" for low, high in itertools.pairwise(edges)]
         return (f"below {edges[0]}", *middle, f"{edges[-1]} or more")
 
     def preview(self) -> Iterator[str]:
         """Each band with its label."""
-        edges = [decimal_text(edge) for edge in self.at]
-        ranges = [f"below {edges[0]}", *(f"from {edge}" for edge in edges)]
-        yield from (f"{where}: {label}" for where, label in zip(ranges, self.outputs, strict=True))
+        edges = [format_decimal(decimal_text(edge)) for edge in self.at]
+        lowest, *others = self.outputs
+        yield POLICY("derive.below", edge=edges[0], label=lowest)
+        yield from (POLICY("derive.from", edge=edge, label=label) for edge, label in zip(edges, others, strict=True))
 
 
 class Limit(Derived):
@@ -125,9 +128,9 @@ class Limit(Derived):
     def preview(self) -> Iterator[str]:
         """Both ends."""
         if self.bottom is not None:
-            yield f"below {decimal_text(self.bottom)} becomes {decimal_text(self.bottom)}"
+            yield POLICY("derive.bottom", bound=format_decimal(decimal_text(self.bottom)))
         if self.top is not None:
-            yield f"above {decimal_text(self.top)} becomes {decimal_text(self.top)}"
+            yield POLICY("derive.top", bound=format_decimal(decimal_text(self.top)))
 
 
 class Sum(Derived):
@@ -175,7 +178,8 @@ class Between(Derived):
 
     def preview(self) -> Iterator[str]:
         """The difference."""
-        yield f"the {self.unit}s from {self.between[0]} to {self.between[1]}"
+        unit, (first, last) = POLICY.read_section("unit")[self.unit], self.between
+        yield POLICY("derive.units", unit=unit, first=first, last=last)
 
 
 class Merge(Derived):
@@ -216,9 +220,8 @@ class Merge(Derived):
     def preview(self) -> Iterator[str]:
         """Each group with its entries, the first dozen if there are many."""
         for group, entries in self.into.items():
-            more = f" and {len(entries) - 12} more" if len(entries) > 12 else ""
-            yield f"{', '.join(str(entry) for entry in entries[:12])}{more} become {group}"
-        yield "any other stops the release" if self.other is None else f"any other becomes {self.other}"
+            yield POLICY("derive.become", entries=name_some(map(str, entries)), label=group)
+        yield POLICY("derive.others_stop") if self.other is None else POLICY("derive.others_become", label=self.other)
 
 
 class PeriodOf(Derived):
@@ -236,7 +239,7 @@ class PeriodOf(Derived):
 
     def preview(self) -> Iterator[str]:
         """The period."""
-        yield f"the {self.every} of the date"
+        yield POLICY.read_section("period")[self.every]
 
 
 def moment_of(entry: str) -> datetime | None:

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.sentences import FIGURES, POLICY
+
 SOME = 12
 _EXACTLY = 100  # digits: no number of units of declared steps has as many
 
@@ -44,5 +48,16 @@ def ask_for_near(name: str, known: Iterable[str], otherwise: str, *, cutoff: flo
 def name_some(names: Iterable[str]) -> str:
     """Names in a sentence, the first dozen if there are many."""
     listed = list(names)
-    more = f" and {len(listed) - SOME} more" if len(listed) > SOME else ""
-    return ", ".join(listed[:SOME]) + more
+    shown = join_names(listed[:SOME])
+    more = len(listed) - SOME
+    return FIGURES("list.more", names=shown, more=more) if more > 0 else shown
+
+
+def say_unit(unit: str) -> str:
+    """What is counted, and of which definition and scope where a cap names them, as people read it."""
+    return join_names(POLICY.read_section("spent").get(part, part) for part in unit.split(", "))
+
+
+def say_nano(nano: int) -> str:
+    """An exact amount of nano-epsilon, or nano-rho, as people write it; `privacy.budget.format_nano` is for programs."""
+    return format_decimal(format_nano(nano))

@@ -12,6 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Plai
 from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.scalars import CANONICAL, Category, Name, unique
+from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.sentences import POLICY
 
 FORMS = "one of {below: x}, {above: x}, {from: a, to: b} and {equals: x}"
 MOST_RULES = 100
@@ -62,11 +64,6 @@ class Range(Frozen):
         """As the canonical form has it."""
         return {word: format_end(end) for word, end in self.ends.items()}
 
-    @property
-    def words(self) -> str:
-        """In a sentence."""
-        return " ".join(text if word == "equals" else f"{word} {text}" for word, text in self.written.items())
-
 
 def format_end(end: End) -> str:
     """A number or a date as people write it."""
@@ -104,17 +101,24 @@ def describe_rule(rule: Conditions) -> str:
     'income above 0 with status child'
     """
     for some in (False, True):
-        words = " with ".join(f"{name} {_describe_condition(rule[name], some=some)}" for name in sorted(rule))
+        words = join_names((_describe_condition(name, rule[name], some=some) for name in sorted(rule)), "with")
         if len(words) <= LONGEST:
             return words
-    return f"certain values of {name_some(sorted(rule))} together"
+    return POLICY("rule.many", columns=name_some(sorted(rule)))
 
 
-def _describe_condition(condition: Range | tuple[int | str, ...], *, some: bool) -> str:
-    if isinstance(condition, Range):
-        return condition.words
-    names = [str(value) for value in condition]
-    return name_some(names) if some else " or ".join(names)
+def _describe_condition(column: str, condition: Range | tuple[int | str, ...], *, some: bool) -> str:
+    if not isinstance(condition, Range):
+        names = [str(value) for value in condition]
+        return POLICY("rule.is", column=column, values=name_some(names) if some else join_names(names, "or"))
+    ends = {word: format_decimal(text) for word, text in condition.written.items()}
+    if "from" in ends:
+        return POLICY("rule.from", column=column, first=ends["from"], last=ends["to"])
+    if "below" in ends:
+        return POLICY("rule.below", column=column, end=ends["below"])
+    if "above" in ends:
+        return POLICY("rule.above", column=column, end=ends["above"])
+    return POLICY("rule.is", column=column, values=ends["equals"])
 
 
 def write_rule(rule: Conditions) -> dict[str, Any]:

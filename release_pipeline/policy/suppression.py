@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, StrictInt, Tag, model_validator
 from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.scalars import Percent
 from release_pipeline.privacy.figures import percent
+from release_pipeline.sentences import POLICY
 
 
 class Suppress(Frozen):
@@ -27,9 +28,12 @@ class Suppress(Frozen):
     def confidence(self) -> None:
         """Nothing is suppressed for what the noise made of it."""
 
-    def describe(self, which: str) -> str:
-        """What may be suppressed, and how much of it; `which` quasi-identifiers make the groups."""
-        return f"groups of {which} quasi-identifiers below {self.quasi_groups_below}, at most {percent(self.at_most)} of rows"
+    def describe(self, *, with_masked: bool) -> str:
+        """What may be suppressed, and how much of it; whether masked quasi-identifiers make groups, too."""
+        least, share = self.quasi_groups_below, percent(self.at_most)
+        if with_masked:
+            return POLICY("suppress.kept_and_masked_groups", least=least, share=share)
+        return POLICY("suppress.kept_groups", least=least, share=share)
 
 
 class SuppressClasses(Frozen):
@@ -58,15 +62,17 @@ class SuppressClasses(Frozen):
         """No groups but the classes, whose size is the method's."""
         return 0
 
-    def describe(self, which: str) -> str:
+    def describe(self, *, with_masked: bool) -> str:
         """What may be suppressed, and how much of it."""
-        parts = (
-            [f"records in classes that stay below k, at most {percent(self.grouping_at_most)}"] if self.grouping_at_most else []
-        )
-        if self.confidence is not None:
-            most = f", at most {percent(self.confidence_at_most)}" if self.confidence_at_most is not None else ""
-            parts.append(f"records that stand out in their class with {percent(self.confidence)} confidence{most}")
-        return "; ".join([*parts, f"at most {percent(self.at_most)} of rows in all"])
+        parts: list[str] = []
+        if self.grouping_at_most:
+            parts.append(POLICY("suppress.classes", share=percent(self.grouping_at_most)))
+        if self.confidence is not None and self.confidence_at_most is not None:
+            sure, most = percent(self.confidence), percent(self.confidence_at_most)
+            parts.append(POLICY("suppress.confidence_at_most", confidence=sure, share=most))
+        elif self.confidence is not None:
+            parts.append(POLICY("suppress.confidence", confidence=percent(self.confidence)))
+        return "; ".join([*parts, POLICY("suppress.in_all", share=percent(self.at_most))])
 
 
 def _suppressed(value: Any) -> str:

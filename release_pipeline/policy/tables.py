@@ -39,6 +39,7 @@ from release_pipeline.privacy.tables import (
     of_counts,
 )
 from release_pipeline.privacy.tables.measure import check_sum
+from release_pipeline.sentences import POLICY
 
 MOST_COLUMNS = 8  # of one table
 OURS = ("level", "within", "value", "noisy")  # columns of a table's file
@@ -228,7 +229,7 @@ class Tabulation:
             lacking = slots if table.having is None else len(noise[table.having].reasons)
             return cls(name, table, axes, None, own, lacking=lacking)
         column = noise[table.sum]
-        unit = "" if column.dated is None else f"{column.noise_unit} since {column.dated.first}"
+        unit = "" if column.dated is None else POLICY("derive.since", unit=column.noise_unit, first=column.dated.first)
         return cls(name, table, axes, column.exact_grid, own, unit, len(column.reasons))
 
     @cached_property

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.formats import say_nano
 from release_pipeline.policy.loss import share_of_parts
 from release_pipeline.policy.model import Policy
 from release_pipeline.privacy.amplification import amplified, prs20_bound
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import format_decimal, show_figure
+from release_pipeline.sentences import POLICY
 
 
 def describe_claim(policy: Policy) -> str:
@@ -40,11 +41,11 @@ def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
     if policy.protect.scope == "table":
         return
     if not policy.adds_up:
-        yield "table", "not bounded"
+        yield "table", POLICY("bound.none")
         return
     if policy.protect.scope == "centroid":
         yield "column", family.describe_lists(plan)
-    yield "table", family.describe_table(policy, plan.clusters, plan.rows).removeprefix("whole table: ")
+    yield "table", family.bound_table(policy, plan.clusters, plan.rows)
 
 
 def not_covered_words(policy: Policy) -> Iterator[str]:
@@ -56,20 +57,15 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
 def describe_sizes(policy: Policy) -> Iterator[str]:
     """What of the sizes of households is not protected, a sentence each."""
     if policy.of_households and policy.slots is None:
-        yield (
-            "How many records a household has: the claim compares households of equal size, and the number of records is public. "
-            "Whoever knows the other households' sizes knows this one's."
-        )
+        yield POLICY("uncovered.household_sizes")
     if policy.slots is not None and len(policy.noise_columns) > 1 and not policy.protect.is_synthetic:
-        yield (
-            "Which slots are empty in several columns at once: each column says by its own noisy counts how many are, and rows "
-            "that are empty in all of them show nearly how many people there are."
-        )
+        yield POLICY("uncovered.empty_slots")
 
 
 def describe_suppression(policy: Policy) -> str:
     """What may be suppressed, and how much of it."""
-    return policy.suppress.describe(find_family(policy.protect).describe_suppressed()) if policy.suppress else "nothing"
+    masked = find_family(policy.protect).makes_groups_of_masked
+    return policy.suppress.describe(with_masked=masked) if policy.suppress else POLICY("suppress.nothing")
 
 
 def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
@@ -77,16 +73,21 @@ def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
     PRS20's bound."""
     nano = policy.epsilon or 0
     if policy.protect.amplification is None:
-        rho = f"{policy.unit} " if policy.protect.by_rho else ""
-        yield f"{rho}{format_nano(nano)} with the first part, and nothing with the {policy.parts - 1} others"
+        amount, others = say_nano(nano), policy.parts - 1
+        by_rho = policy.protect.by_rho
+        yield (
+            POLICY("charge.first_part_by_rho", amount=amount, others=others)
+            if by_rho
+            else POLICY("charge.first_part", amount=amount, others=others)
+        )
         return
     for done in _some_of(policy.parts):
         if done == policy.parts:
-            yield f"after all of them: {format_nano(nano)}"
+            yield POLICY("charge.after_all", amount=say_nano(nano))
             break
         share = share_of_parts(policy, done, rows)
         older = show_figure(prs20_bound(nano, share) or 0)
-        yield f"after {done} of {policy.parts}: {format_nano(amplified(nano, share))} (PRS20 Theorem 2: {older})"
+        yield POLICY("charge.after", done=done, parts=policy.parts, amount=say_nano(amplified(nano, share)), older=older)
 
 
 def _some_of(parts: int) -> list[int]:
@@ -98,5 +99,7 @@ def describe_target(policy: Policy, name: str) -> str:
     target = policy.audit.predict[name]
     column = policy.noise_columns.get(name)
     if target.above is not None and column is not None and column.clock is not None:
-        return f"{name} after {column.say(target.above)}"
-    return f"{name} above {target.above:f}" if target.above is not None else f"{name} equal to '{target.equals}'"
+        return POLICY("target.after", column=name, moment=column.say(target.above))
+    if target.above is None:
+        return POLICY("target.equal", column=name, entry=target.equals)
+    return POLICY("target.above", column=name, number=format_decimal(f"{target.above:f}"))

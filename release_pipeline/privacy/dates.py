@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.figures import say_span
 
 Unit: TypeAlias = Literal["day", "hour", "minute", "second"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -93,7 +94,7 @@ class Clock:
 
     def say_span(self, words: str) -> str:
         """An amount of time, its number in words already."""
-        return f"{words} {self.unit}{'' if words == '1' else 's'}"
+        return say_span(words, self.unit)
 
     def restore(self, units: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
         """The moments so many units after the first, each at the nearest whole one; NaN is none."""

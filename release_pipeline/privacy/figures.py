@@ -1,15 +1,21 @@
-"""How figures are written for people, everywhere: in plans, cards, pages and the analyst's kit."""
+"""How figures are written for people, everywhere: in plans, cards, pages and the analyst's kit, in the language that is spoken
+(`sentences.speaking`). What programs read is never written here."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 
-MISSING = "not available"
+from release_pipeline.sentences import ENGLISH, FIGURES, spoken
+
 DIGITS = 3
 LEAST_SHARE = 0.0001  # that is told as a number
 _MOST_DIGITS = 17  # 17 digits tell any two floats apart
+_DECIMAL = re.compile(r"[-+]?\d+(\.\d+)?")
+_DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def show_figure(number: float) -> str:
@@ -18,7 +24,7 @@ def show_figure(number: float) -> str:
     >>> [show_figure(number) for number in (0.12345, 999.4, 999.7, -999.7, 28699.2)]
     ['0.123', '999', '1,000', '-1,000', '28,699']
     """
-    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
+    return write_number(f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}")
 
 
 def show_share(share: float) -> str:
@@ -28,10 +34,19 @@ def show_share(share: float) -> str:
     ['0%', 'less than 0.01%', '0.02%', '74.5%', 'more than 99.9%', '100%']
     """
     if 0 < share < LEAST_SHARE:
-        return "less than 0.01%"
+        return FIGURES("share.little", share=_in_percent("0.01"))
     if 0.999 < share < 1:
-        return "more than 99.9%"
-    return f"{100 * share:.{2 if share < 0.01 else 1}f}".rstrip("0").rstrip(".") + "%" if share else "0%"
+        return FIGURES("share.nearly_all", share=_in_percent("99.9"))
+    return _in_percent(f"{100 * share:.{2 if share < 0.01 else 1}f}".rstrip("0").rstrip(".") if share else "0")
+
+
+def format_percent(share: float, places: int = 1) -> str:
+    """A share in percent with so many decimal places.
+
+    >>> format_percent(0.574), format_percent(0.0012, 2)
+    ('57.4%', '0.12%')
+    """
+    return _in_percent(f"{100 * share:.{places}f}")
 
 
 def format_count(number: int) -> str:
@@ -40,16 +55,44 @@ def format_count(number: int) -> str:
     >>> format_count(20190)
     '20,190'
     """
-    return f"{number:,}"
+    return write_number(f"{number:,}")
+
+
+def format_decimal(text: str) -> str:
+    """A declared number, which is an exact decimal: its point alone is written as the language does. Any other text as it is.
+
+    >>> format_decimal("0.5"), format_decimal("50000"), format_decimal("2020-01-01")
+    ('0.5', '50000', '2020-01-01')
+    """
+    return text if spoken() == ENGLISH or _DECIMAL.fullmatch(text) is None else write_number(text)
 
 
 def count_of(number: int, what: str) -> str:
-    """A number of things in words.
+    """A number of things in words, in English alone: what is said in other languages, too, counts by `count_things`.
 
     >>> count_of(1, "release"), count_of(2000, "release")
     ('1 release', '2,000 releases')
     """
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def count_things(number: int, what: str) -> str:
+    """A number of things in words; the catalogue has what there is one of, and many.
+
+    >>> count_things(1, "record"), count_things(2000, "released_record")
+    ('1 record', '2,000 released records')
+    """
+    words = FIGURES.read_phrases(f"things.{what}")
+    return words["one" if number == 1 else "many"].format(number=format_count(number))
+
+
+def say_span(number: str, unit: str) -> str:
+    """An amount of time, its number written already.
+
+    >>> say_span("1", "day"), say_span("0.5", "hour")
+    ('1 day', '0.5 hours')
+    """
+    return FIGURES.read_phrases("span")[f"{unit}.one" if number == "1" else f"{unit}.many"].format(number=number)
 
 
 def percent(share: Decimal) -> str:
@@ -58,7 +101,19 @@ def percent(share: Decimal) -> str:
     >>> percent(Decimal("0.05"))
     '5%'
     """
-    return f"{float(share * 100):g}%"
+    return _in_percent(f"{float(share * 100):g}")
+
+
+def join_names(names: Iterable[str], how: str = "comma") -> str:
+    """Texts in a row.
+
+    >>> join_names(["a", "b", "c"]), join_names(["a", "b"], "or"), join_names(["a"]), join_names([])
+    ('a, b, c', 'a or b', 'a', '')
+    """
+    first, *rest = list(names) or [""]
+    for name in rest:
+        first = FIGURES.read_phrases("list")[how].format(names=first, name=name)
+    return first
 
 
 def is_instant(text: str) -> bool:
@@ -75,7 +130,20 @@ def format_moment(text: str) -> str:
     >>> format_moment("2026-11-20T16:39:15+00:00")
     '2026-11-20 16:39 UTC'
     """
-    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC") if is_instant(text) else text
+    if not is_instant(text):
+        return text
+    year, month, day, hour, minute = datetime.fromisoformat(text).astimezone(UTC).strftime("%Y %m %d %H %M").split()
+    return FIGURES("moment.full", year=year, month=month, day=day, hour=hour, minute=minute)
+
+
+def format_day(text: str) -> str:
+    """A day as people write it; any other text as it is.
+
+    >>> format_day("2026-11-20"), format_day("2026")
+    ('2026-11-20', '2026')
+    """
+    found = _DAY.fullmatch(text)
+    return text if found is None else FIGURES("moment.day", year=found[1], month=found[2], day=found[3])
 
 
 def format_number(value: float | None, digits: int = DIGITS) -> str:
@@ -85,17 +153,17 @@ def format_number(value: float | None, digits: int = DIGITS) -> str:
     ['0.123', '12,346', '1,000', '0.5', '-2 × 10^-7', '3 × 10^15', 'not available', 'not available', 'infinite']
     """
     if value is None or math.isnan(value):
-        return MISSING
+        return say_missing()
     if math.isinf(value):
-        return "infinite" if value > 0 else "minus infinite"
+        return FIGURES("figure.infinite") if value > 0 else FIGURES("figure.minus_infinite")
     mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
     if value == 0:
         return "0"
     if digits <= int(power) < 12:
-        return f"{value:,.0f}"
+        return write_number(f"{value:,.0f}")
     if not -4 <= int(power) < 12:
-        return f"{_strip(mantissa)} × 10^{int(power)}"
-    return _strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}")
+        return FIGURES("figure.power", mantissa=write_number(_strip(mantissa)), power=int(power))
+    return write_number(_strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}"))
 
 
 def format_share(share: float | None, digits: int = DIGITS) -> str:
@@ -105,7 +173,7 @@ def format_share(share: float | None, digits: int = DIGITS) -> str:
     ('27.1%', '0%', 'not available', '1 × 10^-5%')
     """
     words = format_number(None if share is None else 100 * share, digits)
-    return words if words == MISSING else f"{words}%"
+    return words if words == say_missing() else FIGURES("share.percent", number=words)
 
 
 def format_apart(value: float | None, limit: float) -> tuple[str, str]:
@@ -127,7 +195,27 @@ def format_range(low: float | None, high: float | None) -> str:
     ('0.1 to 0.25', 'not available')
     """
     words = format_number(low), format_number(high)
-    return MISSING if MISSING in words else " to ".join(words)
+    return say_missing() if say_missing() in words else FIGURES("figure.range", low=words[0], high=words[1])
+
+
+def say_missing() -> str:
+    """What stands for a figure that there is not."""
+    return FIGURES("figure.missing")
+
+
+def write_number(text: str) -> str:
+    """A number as Python writes it, with the marks of the language.
+
+    >>> write_number("1,234.5")
+    '1,234.5'
+    """
+    if spoken() == ENGLISH:
+        return text
+    return text.translate({ord("."): FIGURES("mark.decimal"), ord(","): FIGURES("mark.thousands")})
+
+
+def _in_percent(text: str) -> str:
+    return FIGURES("share.percent", number=write_number(text))
 
 
 def _strip(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from release_pipeline.privacy.figures import format_day, join_names
 from release_pipeline.sentences import PUBLIC
 
 
@@ -21,8 +22,9 @@ class ContributorView:
     @property
     def words(self) -> str:
         """The same in words."""
-        parts = [self.name, *([self.organisation] if self.organisation else []), self.role]
-        return ", ".join([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
+        role = PUBLIC.read_section("contributor").get(self.role, self.role)
+        parts = [self.name, *([self.organisation] if self.organisation else []), role]
+        return join_names([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class AboutView:
         if self.places:
             yield PUBLIC("about.places"), ", ".join(self.places)
         if self.first is not None:
-            yield PUBLIC("about.time"), PUBLIC("about.from_to", first=self.first, last=self.last)
+            yield PUBLIC("about.time"), PUBLIC("about.from_to", first=format_day(self.first), last=format_day(self.last or ""))
         if self.sampling is not None:
             yield PUBLIC("about.sampling"), self.sampling
         if self.intended_use is not None:

@@ -10,12 +10,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from release_pipeline.privacy.dates import DATE, MOMENT, read_moment
-from release_pipeline.privacy.figures import is_instant
+from release_pipeline.privacy.figures import is_instant, join_names
 from release_pipeline.report.about import AboutView
-from release_pipeline.report.escaping import end_sentence
+from release_pipeline.report.escaping import describe_derivation, end_sentence, say_amount
 from release_pipeline.report.lists import render_csv
 from release_pipeline.report.view import ColumnView, PublicView, TableView
-from release_pipeline.sentences import PUBLIC
+from release_pipeline.sentences import PUBLIC, in_its_language
 
 _FORMATS = {"parquet": "apache-parquet", "dta": "stata", "sav": "spss"}
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -27,6 +27,7 @@ MEDIA_TYPES = {
 }
 
 
+@in_its_language
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
     """datapackage.json (Data Package v2 where the policy says what the data are, else v1, which reads the same but for the terms
     of licence, contributors and keywords): one resource for each file of each format of the view, all with the same
@@ -171,17 +172,19 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
         raise ValueError("a released column is of type number, integer, string, date or datetime")
     parts = [column.description or "", column.why, column.hierarchy or ""]
     if column.made is not None:
-        parts.append(PUBLIC("package.made", words=column.made.words, by=column.made.by, of=", ".join(column.made.of)))
+        parts.append(
+            PUBLIC("package.made", words=column.made.words, by=describe_derivation(column.made.by), of=", ".join(column.made.of))
+        )
     if column.calibrated is not None:
         parts.append(column.calibrated.words)
     if column.labels:
         parts.append(PUBLIC("package.labels", labels=", ".join(f"{value} = {label}" for value, label in column.labels)))
     if is_free and column.domain is not None:
-        parts.append(PUBLIC("package.domain", low=column.domain[0], high=column.domain[1]))
+        parts.append(PUBLIC("package.domain", low=say_amount(column.domain[0]), high=say_amount(column.domain[1])))
     if column.grid:
-        parts.append(PUBLIC("package.grid", grid=column.grid))
+        parts.append(PUBLIC("package.grid", grid=say_amount(column.grid)))
     if column.atoms:
-        parts.append(PUBLIC("package.atoms", atoms=", ".join(column.atoms)))
+        parts.append(PUBLIC("package.atoms", atoms=join_names(map(say_amount, column.atoms))))
     if column.noise:
         parts.append(PUBLIC("package.noise", noise=column.noise))
     if column.question is not None:

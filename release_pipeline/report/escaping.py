@@ -13,8 +13,18 @@ from typing import Literal, TypeAlias
 import jinja2
 from jinja2.filters import FILTERS
 
-from release_pipeline.privacy.figures import format_count, format_moment
-from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue
+from release_pipeline.policy.formats import say_unit
+from release_pipeline.privacy.dates import read_span
+from release_pipeline.privacy.figures import (
+    count_things,
+    format_count,
+    format_decimal,
+    format_moment,
+    join_names,
+    say_span,
+    write_number,
+)
+from release_pipeline.sentences import ENGLISH, EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue, spoken
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -77,6 +87,39 @@ def describe_word(word: str) -> str:
     return PUBLIC.read_section("word").get(word, word)
 
 
+def describe_type(name: str) -> str:
+    """The type of a column."""
+    return PUBLIC.read_section("type").get(name, name)
+
+
+def describe_derivation(name: str) -> str:
+    """How a column was made of others."""
+    return PUBLIC.read_section("derivation").get(name, name)
+
+
+def say_amount(text: str) -> str:
+    """A declared number, or an amount that has no end, as people write it; any other text as it is."""
+    if text == "infinity":
+        return PUBLIC("total.infinite")
+    span = None if spoken() == ENGLISH else read_span(text)
+    return format_decimal(text) if span is None else say_span(*map(str, span))
+
+
+def describe_order(consistency: str) -> str:
+    """Whether the order of values was restored."""
+    return PUBLIC.read_section("consistency").get(consistency, consistency)
+
+
+def describe_size(size: str) -> str:
+    """Whether how large a household is is protected."""
+    return PUBLIC.read_section("household_size").get(size, size)
+
+
+def mark_english(text: str) -> object:
+    """A text of the page that is English in every language, like the title of a paper."""
+    return text if spoken() == ENGLISH else Ready(f'<span lang="en">{_escape_html(text)}</span>')
+
+
 def escape_markdown(text: str) -> str:
     """A text that stays a text in Markdown, in tables and at the start of a line too, whichever flavour reads it.
 
@@ -120,6 +163,8 @@ def load_templates(format: Format) -> jinja2.Environment:
         "review": partial(_fill_html, REVIEWERS),
         "status": partial(_fill_html, STATUS),
         "explore": partial(_fill_html, EXPLORE),
+        "things": count_things,
+        "language": spoken,
     }
     environment.filters |= {
         "exactly": _Name,
@@ -127,6 +172,15 @@ def load_templates(format: Format) -> jinja2.Environment:
         "stop": end_sentence,
         "described": describe_word,
         "moment": format_moment,
+        "decimal": say_amount,
+        "typed": describe_type,
+        "unit": say_unit,
+        "restored": describe_order,
+        "hidden": describe_size,
+        "english": mark_english,
+        "kind": describe_derivation,
+        "number": write_number,
+        "named": join_names,
     }
     return environment
 

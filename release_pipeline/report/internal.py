@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from release_pipeline.privacy.figures import count_of, format_apart
+from release_pipeline.privacy.figures import count_things, format_apart, format_count
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
@@ -31,7 +31,7 @@ from release_pipeline.report.sections.subgroups import describe_subgroups
 from release_pipeline.report.sections.suppression import describe_suppression
 from release_pipeline.report.sections.ties import describe_ties
 from release_pipeline.report.status import draw_burndown, format_amount, list_sums
-from release_pipeline.sentences import REVIEWERS, STATUS
+from release_pipeline.sentences import LANGUAGES, REVIEWERS, in_its_language
 
 ORDER = (
     describe_map,
@@ -59,6 +59,7 @@ _NOT_OF_SYNTHETIC = [
 _MANY_GATES = 8  # in one picture
 
 
+@in_its_language
 def render_internal(view: InternalView) -> str:
     """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none. What
     styles broad tables is there with them alone: the page of a candidate of an earlier version stays as it was, byte by byte."""
@@ -74,9 +75,9 @@ def render_internal(view: InternalView) -> str:
         "broad": any(figure.table.is_broad for section in sections if section.many for figure in section.figures),
         "draw_burndown": draw_burndown,
         "sums": list_sums,
-        "steps": STATUS.read_section("step"),
+        "steps": REVIEWERS.read_section("step"),
         "amount": format_amount,
-        "counted": count_of,
+        "language_name": LANGUAGES.get(view.language, view.language),
     }
     return load_templates("html").get_template("internal-report.html").render(context)
 
@@ -94,9 +95,9 @@ def describe_verdict(view: InternalView) -> str:
     elif every == 1:
         gates = REVIEWERS("verdict.one_failed") if failed else REVIEWERS("verdict.one_passed")
     elif failed:
-        gates = REVIEWERS("verdict.failed", failed=f"{failed:,}", gates=count_of(every, "gate"))
+        gates = REVIEWERS("verdict.failed", failed=format_count(failed), gates=count_things(every, "gate"))
     else:
-        gates = REVIEWERS("verdict.passed", gates=count_of(every, "gate"))
+        gates = REVIEWERS("verdict.passed", gates=count_things(every, "gate"))
     return REVIEWERS("verdict.stopped", when=view.stopped_at, gates=gates) if view.stopped_at else gates
 
 

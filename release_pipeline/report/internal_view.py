@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.status import PopulationView
+from release_pipeline.sentences import ENGLISH
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
 
@@ -107,7 +108,7 @@ class AttackView:
     """One attack (singling out, linking, guessing a value): how often it succeeds on people of the table, on people whose own
     rows were taken out of it, and by plain guessing. `risk`: what is beyond the control, (attack - control) / (1 - control).
     `words`: what the attacker knows and tries. `worst`: the column or columns that it is worst for, if it was tried for several.
-    """
+    `kind`: its name as it was noted, where `name` says it in another language."""
 
     name: str
     words: str
@@ -116,6 +117,7 @@ class AttackView:
     guess: float
     risk: ShareView
     worst: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +389,9 @@ class InternalView:
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
-    `attacked`: how many released records were attacked and linked, of how many, where they are a sample."""
+    `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `language`: that of all
+    texts but `statement`, which is in English, and `warnings`, which are told as they were noted; `translation`: what the
+    statement says in that language, where it is another one."""
 
     release: str
     policy: str
@@ -439,3 +443,5 @@ class InternalView:
     is_synthetic: bool = False
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
+    language: str = ENGLISH
+    translation: str | None = None

@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
+from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share
 from release_pipeline.report.internal_view import ShareView
-from release_pipeline.sentences import REVIEWERS
+from release_pipeline.sentences import FIGURES, REVIEWERS
 
 
 class Name(str):
@@ -28,10 +28,14 @@ def review(key: str, /, **values: str | tuple[str, ...]) -> tuple[str, ...]:
     >>> review("distributions.largest", gap="0.1", column=Name("a{b}"))
     ('The largest gap is 0.1 in ', 'a{b}', '.')
     """
+    return _fill(REVIEWERS.sentences[key], **values)
+
+
+def _fill(sentence: str, **values: str | tuple[str, ...]) -> tuple[str, ...]:
     places = {name: f"\0{number}\0" for number, name in enumerate(values)}
     given = list(values.values())
     pieces = [""]
-    for number, part in enumerate(REVIEWERS(key, **places).split("\0")):
+    for number, part in enumerate(sentence.format_map(places).split("\0")):
         value = given[int(part)] if number % 2 else part
         for piece in (value,) if isinstance(value, str) else value:
             if isinstance(piece, Name) or isinstance(pieces[-1], Name):
@@ -71,11 +75,11 @@ def format_tried(share: ShareView) -> str:
     ('tried 1 time', 'all 1 record tried, so plus or minus 1 percentage point')
     """
     if share.among is None:
-        words = REVIEWERS("tried.times", times=count_of(share.tried, "time"))
+        words = REVIEWERS("tried.times", times=count_things(share.tried, "time"))
     elif share.tried >= share.among:
-        words = REVIEWERS("tried.all", records=count_of(share.among, "record"))
+        words = REVIEWERS("tried.all", records=count_things(share.among, "record"))
     else:
-        words = REVIEWERS("tried.some", tried=format_count(share.tried), records=count_of(share.among, "record"))
+        words = REVIEWERS("tried.some", tried=format_count(share.tried), records=count_things(share.among, "record"))
     if not _has_interval(share):
         return words
     apart = format_number(100 * max(share.high - share.value, share.value - share.low))
@@ -90,11 +94,15 @@ def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
     """
     shown = names if len(names) <= most else names[: most - 1]
     more = len(names) - len(shown)
-    pieces: list[str] = []
+    pieces: tuple[str, ...] = ()
     for number, name in enumerate(shown):
-        last = number == len(shown) - 1 and not more
-        pieces += [*([] if not number else [" and " if last else ", "]), Name(name)]
-    return (*pieces, f" and {format_count(more)} more") if more else tuple(pieces)
+        if not number:
+            pieces = (Name(name),)
+        elif number == len(shown) - 1 and not more:
+            pieces = _fill(FIGURES.read_phrases("list")["last"], names=pieces, name=Name(name))
+        else:
+            pieces = _fill(FIGURES.read_phrases("list")["comma"], names=pieces, name=Name(name))
+    return _fill(FIGURES.read_phrases("list")["more"], names=pieces, more=format_count(more)) if more else pieces
 
 
 def is_number(value: float | None) -> bool:

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import count_of
+from release_pipeline.privacy.figures import count_of, format_count, format_decimal
 from release_pipeline.report.escaping import load_templates
-from release_pipeline.sentences import STATUS
+from release_pipeline.sentences import REVIEWERS, STATUS
 
 STATES = {  # a sign for each state, so that none is told by colour alone, and how the page may colour it
     "open": ("○", "calm"),
@@ -173,7 +173,7 @@ def render_status(view: StatusView) -> str:
         "known": _find_anchors([release.name for release in releases]),
         "populations": [(known, draw_burndown(known), list_sums(known)) for known in view.populations],
         "states": STATES,
-        "steps": STATUS.read_section("step"),
+        "steps": REVIEWERS.read_section("step"),
         "amount": format_amount,
         "approvals": format_approvals,
         "counted": count_of,
@@ -202,8 +202,8 @@ def list_matters(view: StatusView) -> list[Matter]:
 def format_amount(amount: int | None, population: PopulationView) -> str:
     """An amount in the cap's unit, exactly; None is infinity."""
     if amount is None:
-        return STATUS("chart.infinite")
-    return f"{amount:,}" if population.in_releases else format_nano(amount)
+        return REVIEWERS("left.infinite")
+    return format_count(amount) if population.in_releases else format_decimal(format_nano(amount))
 
 
 def name_anchor(release: str) -> str:
@@ -249,8 +249,8 @@ def draw_burndown(population: PopulationView) -> Chart:
     start = sums[begin - 1] if begin else population.cap
     charged = count - begin
 
-    left_now = STATUS("chart.left", amount=format_amount(levels[charged - 1] if charged else start, population))
-    as_planned = STATUS("chart.as_planned", amount=format_amount(levels[-1], population)) if len(shown) > charged else ""
+    left_now = REVIEWERS("left.left", amount=format_amount(levels[charged - 1] if charged else start, population))
+    as_planned = REVIEWERS("left.as_planned", amount=format_amount(levels[-1], population)) if len(shown) > charged else ""
     amounts = range(0, population.cap + 1, _find_step(population.cap))
     texts = [format_amount(amount, population) for amount in amounts]
     left = max(36, 10 + _CHAR * max(len(text) for text in texts))
@@ -280,7 +280,7 @@ def draw_burndown(population: PopulationView) -> Chart:
         if after.y - last.y < _LINE:
             last = Label(last.x, after.y - _LINE, left_now)
     crowded = last.y - _LINE < _TOP - 5
-    cap = Label(left + 4, _TOP - 5 - _LINE * crowded, STATUS("chart.cap", amount=format_amount(population.cap, population)))
+    cap = Label(left + 4, _TOP - 5 - _LINE * crowded, REVIEWERS("left.cap", amount=format_amount(population.cap, population)))
     return Chart(
         width=right + 4,
         height=bottom + 12 + 5 * max([len(mark.name) for mark in marks], default=0) + 6,
@@ -326,10 +326,10 @@ def _shorten(names: list[str]) -> list[str]:
 
 
 def _describe(step: StepView, level: int, population: PopulationView) -> str:
-    return STATUS(
-        "chart.step",
+    return REVIEWERS(
+        "left.step",
         release=step.release,
         amount=format_amount(step.amount, population),
-        state=STATUS.read_section("step")[step.state],
+        state=REVIEWERS.read_section("step")[step.state],
         left=format_amount(level, population),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.privacy.figures import format_number
+from release_pipeline.privacy.figures import format_day, format_number
 from release_pipeline.report.prose import is_number
 
 _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -37,7 +37,7 @@ def list_moments(low: float, high: float, clock: Clock) -> Iterator[tuple[float,
         days = max(round(span / timedelta(days=_MOST_TICKS)), 1)
         day = first.replace(hour=0, minute=0, second=0)
         for tick in (day + timedelta(days=passed) for passed in range(0, (last - day).days + 1, days)):
-            yield clock.count_to(tick), f"{tick:%Y-%m-%d}"
+            yield clock.count_to(tick), format_day(f"{tick:%Y-%m-%d}")
         return
     step = max(round((high - low) / _MOST_TICKS), 1)
     for units in range(round(low), round(high) + 1, step):

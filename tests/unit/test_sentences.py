@@ -13,8 +13,9 @@ import pytest
 from jinja2 import nodes
 
 from release_pipeline import sentences
+from release_pipeline.privacy.catalogue.readings import list_stated
 from release_pipeline.report.escaping import TEMPLATES, load_templates
-from release_pipeline.sentences import Catalogue
+from release_pipeline.sentences import ENGLISH, Catalogue, read_sentences
 
 PACKAGE = Path(sentences.__file__).parents[1]
 CATALOGUES = {name: known for name, known in vars(sentences).items() if isinstance(known, Catalogue)}
@@ -26,8 +27,22 @@ ASKED_BY = {
     "list_heads": "REVIEWERS",
 }  # functions that take a sentence for a format
 ASKED_IN = {"say": "PUBLIC", "review": "REVIEWERS", "status": "STATUS", "explore": "EXPLORE"}  # and those of templates
-TRANSLATED = {"de": ("public", "reviewers")}  # by language, whose files are whole
-SAME_IN_GERMAN = {  # sentences that are right as they are in English, by file
+TRANSLATED = {"de": ("figures", "kit", "policy", "public", "reviewers")}  # by language, whose files are whole
+FORMAL = "formal"  # the audience of a translation alone: its English stands in `privacy.catalogue`
+ANY: frozenset[str] = frozenset("*")  # places of sentences that are filled later
+SAME_IN_GERMAN: dict[str, dict[str, str]] = {  # sentences that are right as they are in English, by file
+    "figures": {
+        "figure.power": "a formula",
+        "list.comma": "places alone",
+        "list.semicolon": "places alone",
+    },
+    "kit": {},
+    "policy": {
+        "amount.table": "places alone",
+        "method.ordered": "places alone",
+        "noise.is": "places alone",
+        "rule.is": "places alone",
+    },
     "public": {
         "about.with_address": "places alone",
         "about.unit": "in",
@@ -66,26 +81,32 @@ MARKS = {  # what a sentence has in every language, as often
     "a space at an end": r"\A\s+|\s+\Z",
 }
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where
+SECTIONS = {"count_things": 1, "things": 1}  # functions of figures by things, and the place of what is counted
 
 
 def find_in_code(file: Path) -> Iterator[tuple[str, Use]]:
     """The catalogue, and what of it is asked for."""
     text = file.read_text(encoding="utf-8")
-    if not any(f"{name}(" in text or f"{name}." in text for name in (*CATALOGUES, *ASKED_BY)):
+    if not any(f"{name}(" in text or f"{name}." in text for name in (*CATALOGUES, *ASKED_BY, *SECTIONS)):
         return
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        name, section = node.func, False
-        if isinstance(name, ast.Attribute) and name.attr == "read_section":
-            name, section = name.value, True
+        name, section, with_places = node.func, False, False
+        if isinstance(name, ast.Name) and name.id in SECTIONS and isinstance(what := node.args[SECTIONS[name.id]], ast.Constant):
+            yield "FIGURES", (f"things.{what.value}", ANY, f"{file.relative_to(PACKAGE)}:{node.lineno}")
+            continue
+        if isinstance(name, ast.Attribute) and name.attr in ("read_section", "read_phrases"):
+            name, section, with_places = name.value, True, name.attr == "read_phrases"
         if not isinstance(name, ast.Name) or ASKED_BY.get(name.id, name.id) not in CATALOGUES:
             continue
         where = f"{file.relative_to(PACKAGE)}:{node.lineno}"
-        if file.name in ("escaping.py", "prose.py") and not isinstance(node.args[0], ast.Constant):
+        if file.name in ("escaping.py", "prose.py", "figures.py") and not isinstance(node.args[0], ast.Constant):
             continue  # which passes keys on
         assert isinstance(node.args[0], ast.Constant), f"{where}: the key is a text, so that it can be looked for"
-        filled = None if section else frozenset(word.arg or "" for word in node.keywords)
+        filled = frozenset(word.arg or "" for word in node.keywords)
+        if section:
+            filled = ANY if with_places else None
         yield ASKED_BY.get(name.id, name.id), (str(node.args[0].value), filled, where)
 
 
@@ -93,7 +114,11 @@ def find_in_template(name: str) -> Iterator[tuple[str, Use]]:
     """Likewise in a template."""
     text = (TEMPLATES / name).read_text(encoding="utf-8")
     for call in load_templates("html").parse(text).find_all(nodes.Call):
-        if isinstance(call.node, nodes.Name) and call.node.name in ASKED_IN:
+        if isinstance(call.node, nodes.Name) and call.node.name in SECTIONS:
+            what = call.args[SECTIONS[call.node.name]]
+            assert isinstance(what, nodes.Const), f"{name}:{call.lineno}"
+            yield "FIGURES", (f"things.{what.value}", ANY, f"{name}:{call.lineno}")
+        elif isinstance(call.node, nodes.Name) and call.node.name in ASKED_IN:
             key = call.args[0]
             assert isinstance(key, nodes.Const), f"{name}:{call.lineno}"
             yield ASKED_IN[call.node.name], (key.value, frozenset(word.key for word in call.kwargs), f"{name}:{call.lineno}")
@@ -125,7 +150,9 @@ def test_every_key_that_is_used_exists_with_its_places(name: str) -> None:
     """No more and no fewer places than are filled."""
     known = CATALOGUES[name].sentences
     for key, filled, where in USES[name]:
-        if filled is None:
+        if filled == ANY:
+            assert CATALOGUES[name].read_phrases(key), f"{where}: there is no section {key}"
+        elif filled is None:
             assert not any(places_of(text) for text in CATALOGUES[name].read_section(key).values()), where
             assert CATALOGUES[name].read_section(key), f"{where}: there is no section {key}"
         else:
@@ -136,8 +163,8 @@ def test_every_key_that_is_used_exists_with_its_places(name: str) -> None:
 @pytest.mark.parametrize("name", CATALOGUES)
 def test_every_key_is_used(name: str) -> None:
     """By itself, or with its section."""
-    keys = {key for key, filled, _ in USES[name] if filled is not None}
-    sections = tuple(f"{key}." for key, filled, _ in USES[name] if filled is None)
+    keys = {key for key, filled, _ in USES[name] if filled is not None and filled != ANY}
+    sections = tuple(f"{key}." for key, filled, _ in USES[name] if filled is None or filled == ANY)
     assert {key for key in CATALOGUES[name].sentences if key not in keys and not key.startswith(sections or ("\n",))} == set()
 
 
@@ -171,8 +198,22 @@ def test_templates_have_no_words_of_their_own(template: str) -> None:
 def test_every_language_is_listed_and_whole(language: str) -> None:
     """Its files are those that are said to be there, and each is of an audience."""
     files = sorted(file.name for file in (sentences.HERE / language).iterdir())
-    assert files == sorted(f"{audience}.toml" for audience in TRANSLATED.get(language, ()))
-    assert all((sentences.HERE / "en" / file).is_file() for file in files)
+    assert files == sorted(f"{audience}.toml" for audience in (*TRANSLATED.get(language, ()), FORMAL))
+    assert {*TRANSLATED[language]} == {known.audience for known in CATALOGUES.values() if known.is_translated}
+    assert language in sentences.LANGUAGES
+    assert sentences.check_language(language) == language
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_every_formal_statement_has_a_reading(language: str) -> None:
+    """One for each text of the catalogue of methods, and no other; formulas, papers and figures are the same."""
+    readings, stated = sentences.read_formal(language), dict(list_stated())
+    assert readings.keys() == stated.keys(), {key: stated[key] for key in stated.keys() - readings.keys()}
+    formulas = r"P\[[^\]]*\](?: <= e\^epsilon P\[[^\]]*\])?|e\^\(?[\w ]+\)?|alpha (?:rho|> 1)|[A-Z]{2,}[0-9]{2}|\bk\b"
+    for key, text in stated.items():
+        assert sorted(re.findall(formulas, readings[key])) == sorted(re.findall(formulas, text)), key
+        assert sorted(re.findall(r"\d+", readings[key])) == sorted(re.findall(r"\d+", text)), key
+        assert readings[key].endswith(".") == text.endswith("."), key
 
 
 TRANSLATIONS = [(language, audience) for language, audiences in TRANSLATED.items() for audience in audiences]
@@ -182,7 +223,7 @@ TRANSLATIONS = [(language, audience) for language, audiences in TRANSLATED.items
 def test_a_translation_has_every_sentence_with_its_places_and_marks(language: str, audience: str) -> None:
     """The same keys in the same order, so that the files can be read side by side; in each sentence the same places, tags, files
     and numbers."""
-    english, other = Catalogue(audience).sentences, Catalogue(audience, language).sentences
+    english, other = read_sentences(audience, ENGLISH), read_sentences(audience, language)
     assert list(other) == list(english)
     for key, text in english.items():
         assert sorted(_list_places(other[key])) == sorted(_list_places(text)), key
@@ -193,16 +234,17 @@ def test_a_translation_has_every_sentence_with_its_places_and_marks(language: st
 @pytest.mark.parametrize("audience", TRANSLATED["de"])
 def test_no_sentence_was_left_in_english(audience: str) -> None:
     """But for those that are listed, which are still the same."""
-    english, german = Catalogue(audience).sentences, Catalogue(audience, "de").sentences
+    english, german = read_sentences(audience, ENGLISH), read_sentences(audience, "de")
     assert {key for key, text in english.items() if german[key] == text} == set(SAME_IN_GERMAN[audience])
 
 
 @pytest.mark.parametrize(("language", "audience"), TRANSLATIONS)
 def test_translated_sentences_are_whole(language: str, audience: str) -> None:
     """A sentence that ends with its stop does so in every language, and what is a part of one does not."""
-    english, other = Catalogue(audience).sentences, Catalogue(audience, language).sentences
+    english, other = read_sentences(audience, ENGLISH), read_sentences(audience, language)
     for key, text in english.items():
-        assert other[key].rstrip().endswith(STOPS) == text.rstrip().endswith(STOPS), key
+        if not key.startswith("mark."):
+            assert other[key].rstrip().endswith(STOPS) == text.rstrip().endswith(STOPS), key
         assert len(other[key]) < 1200, key
         assert not any(mark in other[key] for mark in ("{%", "{{ ", "\t")), key
 

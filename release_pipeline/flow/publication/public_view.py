@@ -55,7 +55,7 @@ from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import labels_of, may_be_blanked
-from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.statements import state_claim, state_formally
 from release_pipeline.policy.table_words import step_text
 from release_pipeline.policy.words import (
     describe_claim,
@@ -65,11 +65,13 @@ from release_pipeline.policy.words import (
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.readings import read_name
+from release_pipeline.privacy.figures import format_day, join_names
 from release_pipeline.report.about import AboutView, ContributorView
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
 from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView
-from release_pipeline.sentences import PUBLIC
+from release_pipeline.sentences import ENGLISH, PUBLIC, speaking
 from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
@@ -77,6 +79,11 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
+    with speaking(policy.language):
+        return _build_view(site, events, status, policy)
+
+
+def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
     intent = events[-1]
     protect, facts = policy.protect, read_facts(status.facts, where=str(status.id))
     plan = make_plan(policy, rows=facts.rows_in)
@@ -95,10 +102,12 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         method_words=describe_method(policy),
         paper=policy.method.paper,
         definition=policy.definition,
-        definition_words=policy.claim.definition.name,
+        definition_words=read_name(policy.claim.definition),
         neighbours=wording.describe_neighbours(policy),
         claim=describe_claim(policy),
-        statement=state_claim(policy),
+        statement=state_formally(policy),
+        translation=None if policy.language == ENGLISH else state_claim(policy),
+        language=policy.language,
         epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
         headline=describe_headline(policy) or None,
         cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
@@ -178,7 +187,7 @@ def _tell_about(about: About) -> AboutView:
 def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
     """That looks may be lost, where a backup was put back and not all is known that came after it."""
     if gap is not None:
-        yield PUBLIC("looks.lost", made=gap[0][:10], restored=gap[1][:10])
+        yield PUBLIC("looks.lost", made=format_day(gap[0][:10]), restored=format_day(gap[1][:10]))
 
 
 def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
@@ -362,7 +371,7 @@ def _recomputed(policy: Policy, name: str, column: RecomputeColumn) -> ColumnVie
 
 
 def _calibrated(name: str, column: CalibrateColumn, facts: PublicFacts) -> ColumnView:
-    off = ", ".join(f"{table}: {gap}" for table, gap in facts.weights.items())
+    off = join_names(f"{table}: {gap}" for table, gap in facts.weights.items())
     words = PUBLIC("calibrated.words", tables=name_some(column.to), off=off)
     return ColumnView(name, column.role, CALIBRATE, "number", column.why or "", calibrated=CalibratedView(column.to, words))
 

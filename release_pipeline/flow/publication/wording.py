@@ -20,9 +20,12 @@ from release_pipeline.policy.words import charge_words
 from release_pipeline.policy.words import describe_suppression as describe_limits
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
+from release_pipeline.privacy.figures import format_decimal, join_names
 from release_pipeline.report.tables import file_of
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.strategies.parts import UNITED
+
+INFINITE = "infinity"  # an amount, as programs read it
 
 
 def describe_neighbours(policy: Policy) -> str:
@@ -122,7 +125,7 @@ def describe_series(policy: Policy, series: int | None) -> str | None:
     """What the releases of the policy add up to; None where they do not."""
     if not policy.adds_up:
         return None
-    return PUBLIC("total.infinite") if series is None else format_nano(policy.in_epsilon(series))
+    return INFINITE if series is None else format_nano(policy.in_epsilon(series))
 
 
 def describe_suppression(policy: Policy) -> str:
@@ -130,18 +133,18 @@ def describe_suppression(policy: Policy) -> str:
     rule = policy.suppress
     if isinstance(rule, Suppress):
         return PUBLIC("suppression.groups", least=rule.quasi_groups_below)
-    return "none" if rule is None else describe_limits(policy)
+    return PUBLIC("suppression.none") if rule is None else describe_limits(policy)
 
 
 def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColumn | GeneraliseColumn) -> str:
     """What became of missing entries."""
     if isinstance(column, GeneraliseColumn):
         if column.codes or len(column.reasons) > 1:
-            return PUBLIC("missing.labels", labels=", ".join(column.reasons))
+            return PUBLIC("missing.labels", labels=join_names(column.reasons))
         return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
     found: list[str] = []
     if column.reasons:
-        reasons = ", ".join(column.reasons)
+        reasons = join_names(column.reasons)
         beside = reason_column(name)
         if policy.protect.is_synthetic:
             found.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
@@ -160,18 +163,24 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
 
 
 def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
-    return format(fill, "f") if column.clock is None else column.say(fill)
+    return format_decimal(format(fill, "f")) if column.clock is None else column.say(fill)
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
     """What a generalised column was made coarser by, and how it is released."""
     if level:
-        how = PUBLIC("hierarchy.one_level", level=level)
+        how = PUBLIC("hierarchy.one_level", level=_say_level(level))
     elif name in policy.cut_columns:
         how = PUBLIC("hierarchy.by_class_ranges")
     else:
         how = PUBLIC("hierarchy.by_class")
     return PUBLIC("hierarchy.released", words=column.hierarchy.words, how=how)
+
+
+def _say_level(noted: str) -> str:
+    """The level of all records as facts note it: "1 of 3"."""
+    level, of, last = noted.partition(" of ")
+    return PUBLIC("hierarchy.level", level=level, last=last) if of else noted
 
 
 def list_uses(policy: Policy, *, together: bool = False) -> Iterator[str]:

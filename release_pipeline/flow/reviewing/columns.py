@@ -8,10 +8,12 @@ from dataclasses import asdict, replace
 
 from release_pipeline.flow.evidence import AtomShares, AuditFigures, Evidence, Subgroup
 from release_pipeline.policy import Policy
+from release_pipeline.policy.formats import say_nano
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.kinds.missing import cell_of_reason
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import labels_of
+from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.internal_view import (
     AtomView,
@@ -23,6 +25,7 @@ from release_pipeline.report.internal_view import (
     SubgroupView,
     WeightedView,
 )
+from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.measures.subgroups import LEAST
 
 OUTSIDE = 0.01  # by how much of its edge an error may leave the expected range before that is told
@@ -41,8 +44,8 @@ def view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Ite
         yield NoiseColumnView(
             name=name,
             role=column.role,
-            epsilon=None if planned.epsilon is None else f"{'rho ' * policy.protect.by_rho}{planned.epsilon}",
-            forecast="no noise" if planned.noise == 0 else planned.share_words,  # as `check` says it
+            epsilon=None if planned.epsilon is None else _say_epsilon(policy, planned.epsilon),
+            forecast=PUBLIC("both.no_noise") if planned.noise == 0 else planned.share_words,  # as `check` says it
             expected_error=expected,
             expected_low=low,
             expected_high=high,
@@ -63,6 +66,11 @@ def view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Ite
             weighted_original=spread.weighted_original,
             weighted_released=spread.weighted_released,
         )
+
+
+def _say_epsilon(policy: Policy, amount: Epsilon) -> str:
+    words = say_nano(amount.nano)
+    return PUBLIC("both.rho", rho=words) if policy.protect.by_rho else words
 
 
 def _view_atoms(column: NoiseColumn, shares: AtomShares | None, expected: Sequence[float]) -> Iterator[AtomView]:

@@ -3,25 +3,26 @@ gives the same page. It lies in the candidate's folder, so that who approves a c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from statistics import fmean, median
 
 from release_pipeline import __version__
 from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Difference, Evidence, GroupMeans
 from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
+from release_pipeline.flow.reviewing.noted import say_attack, say_basis, say_gate, say_model
 from release_pipeline.flow.reviewing.questions import list_questions, name_attacks
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import describe_labels
-from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.statements import state_claim, state_formally
 from release_pipeline.policy.suppression import Suppress
 from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
-from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.catalogue.readings import read_name, read_scales
+from release_pipeline.privacy.figures import format_day, format_percent, show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -42,13 +43,16 @@ from release_pipeline.report.internal_view import (
     TieView,
 )
 from release_pipeline.report.status import PopulationView, StepView
+from release_pipeline.sentences import ENGLISH, REVIEWERS, speaking
 from release_pipeline.stages.gates import Gate
 
 REPORT = "report.html"
-PART_OF_CANDIDATE = "This page is a part of the candidate: who approves one approves the other."
-COUNTED = "counted in the source"
 NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curves={}, spread={})
 BEFORE_CHARGE, AFTER_CHARGE = "before the charge", "after the charge"
+_STOPPED: Mapping[str, Callable[[], str]] = {
+    BEFORE_CHARGE: lambda: REVIEWERS("verdict.before_charge"),
+    AFTER_CHARGE: lambda: REVIEWERS("verdict.after_charge"),
+}
 
 
 def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> str:
@@ -57,7 +61,13 @@ def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -
 
 
 def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> InternalView:
-    """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
+    """All that the page says, from evidence, in the policy's language; what was not measured before gates stopped a release is
+    empty."""
+    with speaking(policy.language):
+        return _build_view(policy, evidence, stopped_at)
+
+
+def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> InternalView:
     audit = evidence.figures_of(AuditFigures) if evidence.audit else NOTHING
     facts = evidence.facts
     linked = audit.rank_correlations or audit.correlations
@@ -66,11 +76,11 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         policy=policy.policy,
         tool=f"release-pipeline {__version__}",
         claim=describe_claim(policy),
-        definition=policy.claim.definition.name,
+        definition=read_name(policy.claim.definition),
         wider=tuple(describe_scopes(make_plan(policy, rows=facts.get("rows_in")))),
         method_words=describe_method(policy),
-        candidate_hash_words="" if stopped_at else PART_OF_CANDIDATE,
-        stopped_at=stopped_at,
+        candidate_hash_words="" if stopped_at else REVIEWERS("page.part_of_candidate"),
+        stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
         gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
         decide=(),
         warnings=evidence.warnings,
@@ -95,12 +105,14 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         budget=_view_budget(evidence.budget),
         ladders=tuple(_view_ladders(policy, evidence)),
         ladder_words=tuple(_ladder_words(policy, audit)),
-        released_range="" if policy.clamps else "Values that the noise carried out of their domain were left where they are.",
+        released_range="" if policy.clamps else REVIEWERS("distributions.left_outside"),
         rows_in=int(facts.get("rows_in", 0)),
         generalises=bool(policy.generalised_columns),
         clusters=policy.protect.k is not None,
-        statement=state_claim(policy),
-        scales=SCALES_FIXED if policy.definition == "idp" else "",
+        statement=state_formally(policy),
+        translation=None if policy.language == ENGLISH else state_claim(policy),
+        language=policy.language,
+        scales=read_scales() if policy.definition == "idp" else "",
         sample=view_sample(policy, audit),
         has_weights=policy.weight is not None,
         tables=tuple(describe_tables(policy)),
@@ -111,7 +123,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         structure=_view_structure(policy, audit),
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
-        looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
+        looks=tuple(LookView(format_day(look.noted[:10]), look.by, look.on, look.compared) for look in evidence.looks),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 
@@ -119,11 +131,13 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
 def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
     """Limits that every release has met that got as far as its table."""
     if policy.gates.min_rows is not None and evidence.facts:
-        yield GateView("number of records", evidence.facts["rows_in"], policy.gates.min_rows, True, True, COUNTED)
+        name = REVIEWERS("gate.records")
+        yield GateView(name, evidence.facts["rows_in"], policy.gates.min_rows, True, True, REVIEWERS("basis.counted"))
     for name, limit in policy.clamped_at_most.items():
         if name in evidence.clamping:
             share = evidence.clamping[name].share
-            yield GateView(f"share of records of {name} clamped", share, float(limit), False, share <= float(limit), COUNTED)
+            gate, basis = REVIEWERS("gate.clamped", column=name), REVIEWERS("basis.counted")
+            yield GateView(gate, share, float(limit), False, share <= float(limit), basis)
     yield from _expected_of_data(evidence)
 
 
@@ -131,17 +145,18 @@ def _expected_of_data(evidence: Evidence) -> Iterator[GateView]:
     """What the steward expected of the records as they came."""
     for name, judged in evidence.expectations.items():
         is_met = judged.broken <= judged.at_most
-        yield GateView(f"records that break the expectation {name}", judged.broken, judged.at_most, False, is_met, COUNTED)
+        gate, basis = REVIEWERS("gate.expectation", name=name), REVIEWERS("basis.counted")
+        yield GateView(gate, judged.broken, judged.at_most, False, is_met, basis)
 
 
 def _view_gate(gate: Gate) -> GateView:
     return GateView(
-        name=gate.name,
+        name=say_gate(gate.name, gate.column),
         value=gate.figure,
         limit=gate.limit,
         at_least=gate.at_least,
         passed=gate.passed,
-        basis=gate.basis,
+        basis=say_basis(gate.basis),
         error_of=gate.column if gate.is_of_error else "",
     )
 
@@ -152,7 +167,8 @@ def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
     inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
     for attack in (*(attack for attack in audit.attacks if attack.name != "inferring"), *inferring):
         words = next(words for name, words in attackers.items() if attack.name.startswith(name))
-        yield AttackView(attack.name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst)
+        name = say_attack(attack.name)
+        yield AttackView(name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst, attack.name)
 
 
 def _view_map(evidence: Evidence, audit: AuditFigures) -> Iterator[MapPoint]:
@@ -246,7 +262,7 @@ def _view_discrimination(audit: AuditFigures) -> Iterator[DiscriminationView]:
         return
     for found in audit.discrimination:
         ratio = found.pmse / found.by_chance if found.by_chance else None
-        yield DiscriminationView(found.model, found.pmse, 0.25, ratio, tried=sample.tried, among=sample.among)
+        yield DiscriminationView(say_model(found.model), found.pmse, 0.25, ratio, tried=sample.tried, among=sample.among)
 
 
 def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[PredictionView]:
@@ -254,7 +270,7 @@ def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[Predictio
         for model in found.models:
             yield PredictionView(
                 target=describe_target(policy, name),
-                model=model.model,
+                model=say_model(model.model),
                 released=model.released,
                 original=model.original,
                 guess=found.guess,
@@ -265,11 +281,9 @@ def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[Predictio
 
 def _prediction_words(policy: Policy, audit: AuditFigures) -> str:
     if not policy.audit.predict:
-        return (
-            "No prediction was asked for. A policy names what models should learn: audit: {predict: {COLUMN: {above: NUMBER}}}."
-        )
+        return REVIEWERS("predictions.not_asked")
     alike = [name for name, found in audit.predictions.items() if not found.models]
-    return f"No model can learn {name_some(alike)}: it is the same for all records that train or test." if alike else ""
+    return REVIEWERS("predictions.all_alike", columns=name_some(alike)) if alike else ""
 
 
 def _view_suppression(policy: Policy, evidence: Evidence, audit: AuditFigures) -> SuppressionView | None:
@@ -277,14 +291,11 @@ def _view_suppression(policy: Policy, evidence: Evidence, audit: AuditFigures) -
     if rule is None or not evidence.audit:
         return None
     rows_in, rows_out = int(facts["rows_in"]), int(facts["rows_out"])
-    words = {
-        "grouping": "in classes that were too small",
-        "confidence": "stood out in their class after the noise",
-        "classes_left_too_small": "in classes left too small after that",
-    }
+    words = REVIEWERS.read_section("suppressed")
     reasons = [(words[name], count) for name, count in audit.suppressed.items() if name in words]
     if isinstance(rule, Suppress):
-        reasons = [("dropped: no blank cell was enough", rows_in - rows_out), ("cells blanked", int(facts["cells_blanked"]))]
+        dropped, blanked = REVIEWERS("suppression.dropped"), REVIEWERS("suppression.cells_blanked")
+        reasons = [(dropped, rows_in - rows_out), (blanked, int(facts["cells_blanked"]))]
     return SuppressionView(
         rows_in=rows_in,
         rows_out=rows_out,
@@ -316,7 +327,7 @@ def _view_ladders(policy: Policy, evidence: Evidence) -> Iterator[HierarchyView]
         if figures is None:
             continue
         if figures.mean_width is not None:
-            yield HierarchyView(name, ("its own range",), 0)
+            yield HierarchyView(name, (REVIEWERS("levels.own_range"),), 0)
         else:
             yield HierarchyView(
                 name, column.hierarchy.level_words, figures.mean_level if figures.level is None else figures.level
@@ -325,22 +336,19 @@ def _view_ladders(policy: Policy, evidence: Evidence) -> Iterator[HierarchyView]
 
 def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, str]]:
     for name, lost in audit.information_loss.items():
-        yield f"information lost in {name}", f"{lost:.1%}"
+        yield REVIEWERS("levels.lost", column=name), format_percent(lost)
     for name, error in audit.relative_error.items():
         if error is not None:
-            yield f"mean relative error of {name}", show_figure(error)
+            yield REVIEWERS("levels.relative_error", column=name), show_figure(error)
 
 
 def _linkage_words(policy: Policy) -> str:
     """What record linkage says under this claim, and what not."""
     if policy.protect.is_synthetic:
         return ""
-    supposed = f"It supposes somebody who has {name_some(policy.noise_columns)} of everybody, as exact as the original."
+    columns = name_some(policy.noise_columns)
     if isinstance(policy.protect, KEpsilonOptions):
-        return f"{supposed} Within a class it is the linking risk of (k,epsilon)-anonymity. No gate looks at it."
+        return REVIEWERS("attacks.linkage_words_in_class", columns=columns)
     if policy.adds_up and policy.protect.scope != "table" and policy.protect.k is not None:
-        return (
-            f"{supposed} Where columns are nearly exact it is high: which records share a cluster is not covered by the claim. "
-            "No gate looks at it."
-        )
-    return f"{supposed} No gate looks at it."
+        return REVIEWERS("attacks.linkage_words_of_clusters", columns=columns)
+    return REVIEWERS("attacks.linkage_words", columns=columns)

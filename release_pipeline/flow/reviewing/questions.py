@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.formats import name_some
-from release_pipeline.privacy.figures import count_of, show_figure
+from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
-from release_pipeline.sentences import REVIEWERS
+from release_pipeline.sentences import POLICY, REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING = "singling out"
 INFERRING = "inferring"
-_ATTACKS = {  # by how the attack's name begins: what the attacker knows and tries
-    SINGLING: REVIEWERS("attacker.singling"),
-    "linking": REVIEWERS("attacker.linking"),
-    INFERRING: REVIEWERS("attacker.inferring"),
-}
-_ATTACKS_ON_SYNTHETIC = {
-    SINGLING: REVIEWERS("attacker.singling_synthetic"),
-    INFERRING: REVIEWERS("attacker.inferring_synthetic"),
-}
 
 
 def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
     """What the attacker knows and tries, by how the name of an attack begins."""
-    return _ATTACKS_ON_SYNTHETIC if is_synthetic else _ATTACKS
+    if is_synthetic:
+        return {
+            SINGLING: REVIEWERS("attacker.singling_synthetic"),
+            INFERRING: REVIEWERS("attacker.inferring_synthetic"),
+        }
+    return {
+        SINGLING: REVIEWERS("attacker.singling"),
+        "linking": REVIEWERS("attacker.linking"),
+        INFERRING: REVIEWERS("attacker.inferring"),
+    }
 
 
 def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
@@ -48,28 +48,30 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
     for column in view.columns:
         if column.clamped is not None and column.clamped_variance is not None and column.clamped_variance > HEAVY_CLAMPING:
             variance = show_figure(column.clamped_variance)
-            yield REVIEWERS("question.clamped", column=column.name, share=f"{column.clamped:.2%}", variance=variance)
+            yield REVIEWERS("question.clamped", column=column.name, share=format_percent(column.clamped, 2), variance=variance)
     yield from _ask_about_distributions(view)
     yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], is_synthetic=view.is_synthetic)
     if view.nearest is not None:
         yield from _ask_about_strangers(view.nearest)
     if view.linkage is not None and view.linkage.value > 10 * view.linkage_chance:
-        yield REVIEWERS("question.linkage", share=f"{view.linkage.value:.1%}", chance=f"{view.linkage_chance:.2%}")
+        yield REVIEWERS(
+            "question.linkage", share=format_percent(view.linkage.value), chance=format_percent(view.linkage_chance, 2)
+        )
     if view.classes is not None and view.classes.smallest < 5:
         yield REVIEWERS("question.small", k=view.classes.smallest)
     alike = [name for name, least in view.classes.diversity if least == 1] if view.classes is not None else []
     if alike:
         yield REVIEWERS("question.alike", columns=name_some(alike))
     if view.looks:
-        yield REVIEWERS("question.looks", looks=count_of(len(view.looks), "look"))
-    open_scopes = [scope for scope, bound in view.wider if "not bounded" in bound]
+        yield REVIEWERS("question.looks", looks=count_things(len(view.looks), "look"))
+    open_scopes = [scope for scope, bound in view.wider if POLICY("bound.none") in bound]
     if not is_dp:
         yield REVIEWERS("question.no_dp", definition=view.definition)
     elif open_scopes:
         yield REVIEWERS("question.wider", scopes=name_some(open_scopes))
     if view.suppression is not None and view.suppression.rows_out < view.suppression.rows_in:
         gone = view.suppression.rows_in - view.suppression.rows_out
-        yield REVIEWERS("question.gone", records=f"{gone:,}")
+        yield REVIEWERS("question.gone", records=format_count(gone))
 
 
 def _ask_about_structure(found: StructureView) -> Iterator[str]:
@@ -100,14 +102,14 @@ def _ask_about_distributions(view: InternalView) -> Iterator[str]:
         columns = "; ".join(f"{column.name} {describe_ks(column)}" for column in far[:MOST_ATOMS])
         more = len(far) - MOST_ATOMS
         columns = REVIEWERS("question.more_columns", columns=columns, more=more) if more > 0 else columns
-        yield REVIEWERS("question.distribution", limit=FAR, columns=columns)
+        yield REVIEWERS("question.distribution", limit=format_number(FAR), columns=columns)
 
 
 def _ask_about_strangers(near: NearView) -> Iterator[str]:
     """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers."""
     overall = near.overall
     if overall is not None and overall.beyond[1] > 0:
-        people, strangers = f"{overall.people.value:.1%}", f"{overall.strangers.value:.1%}"
+        people, strangers = format_percent(overall.people.value), format_percent(overall.strangers.value)
         if near.is_each_by_others:
             yield REVIEWERS("question.nearest_each", people=people, strangers=strangers)
         else:
@@ -120,11 +122,11 @@ def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> It
         yield REVIEWERS("question.no_attack")
         return
     for kind in name_attacks(is_synthetic=is_synthetic):
-        beyond = [attack for attack in tried if attack.name.startswith(kind) and attack.risk.low > 0]
+        beyond = [attack for attack in tried if (attack.kind or attack.name).startswith(kind) and attack.risk.low > 0]
         if not beyond:
             continue
         worst = max(beyond, key=lambda attack: attack.risk.low)
-        share, control = f"{worst.attack.value:.1%}", f"{worst.control.value:.1%}"
+        share, control = format_percent(worst.attack.value), format_percent(worst.control.value)
         if is_synthetic:
             question = REVIEWERS("question.attack_synthetic", attack=worst.name, share=share, control=control)
         elif kind == SINGLING:
@@ -138,6 +140,6 @@ def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> It
         yield REVIEWERS(
             "question.none_beyond",
             attack=open_to.name,
-            share=f"{open_to.risk.high:.1%}",
-            tried=f"{open_to.attack.tried:,}",
+            share=format_percent(open_to.risk.high),
+            tried=format_count(open_to.attack.tried),
         )

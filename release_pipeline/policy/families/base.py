@@ -18,7 +18,7 @@ import numpy as np
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.derivations import list_leaves
-from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.policy.formats import decimal_text, name_some, say_nano
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, split_epsilon
@@ -27,20 +27,16 @@ from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.table_words import list_shares
 from release_pipeline.policy.text import Problem
 from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.catalogue.definitions import SAME, SCALES_FIXED
-from release_pipeline.privacy.figures import count_of, show_figure
+from release_pipeline.privacy.catalogue.definitions import SAME
+from release_pipeline.privacy.catalogue.readings import read_losses, read_scales, read_short, read_summary
+from release_pipeline.privacy.figures import count_things, format_count, format_decimal, format_percent, join_names, show_figure
 from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.sentences import POLICY
 
 Options = TypeVar("Options", bound=AnyOptions)
-SERIES_OPEN = "Groups of people, such as a family, and what several releases about the same people tell together."
-PUBLIC_FACTS = "How many records there are, and that they passed the declared checks: both are public."
 APPEARS = "whether a release appears at all: that these data passed the checks, and are as many as they are, is public"
 NOTHING_ADDS_UP = "nothing adds up over releases, so that caps count them"
 KEPT_COLUMNS = "the columns that are kept as they are, and with them the whole table"
-GROUPS_SUPPRESSED = (
-    "Which records were dropped or lost a cell to protect small groups: that follows from the columns kept as they are."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +64,16 @@ class ColumnPlan:
         if self.of_counts:
             return self.of_counts
         if self.noise is None:
-            return "depends on the number of rows"
-        unit = f" {self.counted_in}" if self.counted_in else ""
-        return f"{'at most ' if self.worst_case else ''}{show_figure(self.noise)}{unit}"
+            return POLICY("noise.unknown")
+        noise = f"{show_figure(self.noise)} {self.counted_in}".rstrip()
+        return POLICY("noise.most", noise=noise) if self.worst_case else POLICY("noise.is", noise=noise)
 
     @property
     def share_words(self) -> str:
         """The same, and what it is of the domain."""
-        return self.noise_words if self.share is None else f"{self.noise_words} ({self.share:.1%} of the domain)"
+        if self.share is None:
+            return self.noise_words
+        return POLICY("noise.of_domain", noise=self.noise_words, share=format_percent(self.share))
 
     @property
     def words(self) -> str:
@@ -105,10 +103,12 @@ class Family(ABC, Generic[Options]):
     """What a family of methods makes of a policy: rules, plan, bounds and words.
 
     `options`: those of its methods; `part_words`: what is done to each random part of the records; `publishes_counts`: whether
-    the noisy counts that values were made of go out beside them.
+    the noisy counts that values were made of go out beside them; `makes_groups_of_masked`: masked quasi-identifiers make groups
+    that may be suppressed, too, beside those that are kept.
     """
 
     publishes_counts: ClassVar[bool] = False
+    makes_groups_of_masked: ClassVar[bool] = False
     part_words: ClassVar[str] = "each masked on its own: one change is in one part"
 
     def __init__(self, options: type[Options]) -> None:
@@ -192,34 +192,40 @@ class Family(ABC, Generic[Options]):
         """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
         policy, lists = plan.policy, plan.policy.claim.lists
         if lists is SAME:
-            return lists.words
+            return read_losses(lists)
         if not lists.counts:
-            return f"at most {self._bound_words(policy, 0)} in all ({lists.words})"
+            return POLICY("bound.lists", bound=self._bound_words(policy, 0), words=read_losses(lists))
         if plan.clusters is None or plan.rows is None:
-            return f"at most the number of clusters (rows / k) times epsilon{_and_tables(policy)}"
-        bound = self._bound_words(policy, plan.rows)
-        return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} {lists.words})"
+            return _bound_by_clusters(policy)
+        bound, rows = self._bound_words(policy, plan.rows), format_count(plan.rows)
+        return POLICY("bound.lists_of_clusters", bound=bound, rows=rows, clusters=plan.clusters, words=read_losses(lists))
 
     def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """What is known of the widest scope, everything that a reader of the table sees; a number where that of the rows is
         known."""
+        return POLICY("bound.whole_table", words=self.bound_table(policy, clusters, rows))
+
+    def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
+        """The same without saying that it is of the whole table."""
         if not policy.covers_table:
-            return "whole table: not bounded"
+            return POLICY("bound.none")
         if policy.claim.lists is SAME:
-            return "whole table: covered with the same epsilon"
+            return POLICY("bound.same")
         if rows is None or clusters is None:
-            return f"whole table: at most the number of clusters (rows / k) times epsilon{_and_tables(policy)}"
+            return _bound_by_clusters(policy)
         bound = self._bound_words(policy, rows)
-        return f"whole table: at most {bound} for {rows:,} rows ({count_of(clusters, 'cluster')} that one change may move)"
+        return POLICY("bound.rows", bound=bound, rows=format_count(rows), clusters=count_things(clusters, "cluster"))
 
     def _bound_words(self, policy: Policy, rows: int) -> str:
-        return format_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
+        return say_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
 
     def describe_claim(self, policy: Policy) -> str:
         """The epsilon of a release with what it is of."""
-        covers = "for the column lists" if policy.protect.scope == "column" else "for each centroid on its own"
-        partitioned = self.describe_parts(policy)
-        return f"{epsilon_words(policy)}, {policy.claim.definition.short}, {covers}{partitioned}; {self.describe_table(policy)}"
+        amount, definition = epsilon_words(policy), read_short(policy.claim.definition)
+        parts, table = self.describe_parts(policy), self.describe_table(policy)
+        if policy.protect.scope == "column":
+            return POLICY("claim.lists", amount=amount, definition=definition, parts=parts, table=table)
+        return POLICY("claim.centroids", amount=amount, definition=definition, parts=parts, table=table)
 
     def describe_headline(self, policy: Policy) -> str:
         """The claim as the one number that it is, where one holds for all that a package has; empty where several do."""
@@ -227,23 +233,19 @@ class Family(ABC, Generic[Options]):
 
     def describe_method(self, policy: Policy) -> str:
         """The method in words."""
-        return policy.method.summary
+        return read_summary(policy.method)
 
     def describe_parts(self, policy: Policy) -> str:
         """What random parts mean for the claim: nothing where there are none."""
         if policy.parts == 1:
             return ""
         if policy.publishes_parts:
-            return f", in each of {policy.parts} releases of one random part of the records: every record is in one of them"
-        return f", in {policy.parts} random parts of the records, each masked on its own"
+            return POLICY("claim.one_part_each", parts=policy.parts)
+        return POLICY("claim.parts", parts=policy.parts)
 
     def state_parts(self, policy: Policy) -> str:
         """What the formal statement adds where there are several random parts."""
-        return (
-            "M does so for each random part of the records, and this is said of all parts together, in whatever releases."
-            if policy.adds_up
-            else ""
-        )
+        return POLICY("statement.parts") if policy.adds_up else ""
 
     def explain_parts(self, policy: Policy) -> Iterator[str]:
         """What else there is to say of random parts in the plan."""
@@ -261,10 +263,6 @@ class Family(ABC, Generic[Options]):
         """What the noise of the plan is before: ", before ..."; empty where nothing is done to noisy values."""
         return ""
 
-    def describe_suppressed(self) -> str:
-        """Which quasi-identifiers make the groups that may be suppressed."""
-        return "kept"
-
     def state_kept(self, policy: Policy) -> Iterator[str]:
         """What the claim becomes where records are dropped for what the noise made of them: nothing where none are."""
         yield from ()
@@ -272,32 +270,26 @@ class Family(ABC, Generic[Options]):
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
         """What the claim does not protect, a sentence each."""
         if policy.claim.definition.fixes_scales:
-            yield "Groups of people, such as a family: the claim is about one record at a time."
-            yield SCALES_FIXED
+            yield POLICY("uncovered.groups")
+            yield read_scales()
         if not policy.covers_table:
             yield self.describe_open_table(policy)
         if policy.kept_columns:
-            yield f"The columns that are released as they are: {name_some(policy.kept_columns)}."
+            yield POLICY("uncovered.kept", columns=name_some(policy.kept_columns))
         if joined := _join_columns(policy):
-            yield (
-                f"What is told of rows by {name_some(joined)}: made of several columns row by row, as who reads the rows can. "
-                "Which values stand in one row is covered no further than the table is."
-            )
+            yield POLICY("uncovered.joined", columns=name_some(joined))
         yield from tell_copies(policy)
         lacking = [name for name, column in policy.noise_columns.items() if column.reasons]
         if lacking and not policy.covers_table:
-            yield (
-                f"Which rows have no value in {name_some(lacking)}: how many is covered, but nearly every row that has none "
-                "had none."
-            )
+            yield POLICY("uncovered.lacking", columns=name_some(lacking))
         if policy.suppress is not None and policy.kept_columns:
-            yield GROUPS_SUPPRESSED
-        yield PUBLIC_FACTS
-        yield "What follows about people from the statistics themselves, whether or not their record was used."
+            yield POLICY("uncovered.suppressed")
+        yield POLICY("uncovered.facts")
+        yield POLICY("uncovered.statistics")
 
     def describe_open_table(self, policy: Policy) -> str:
         """Why nothing bounds the table as a whole."""
-        return "The table as a whole: the columns kept beside the masked ones have no bound."
+        return POLICY("uncovered.table")
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """The options that the plan names for scripts, by their key there."""
@@ -311,8 +303,7 @@ def tell_copies(policy: Policy) -> Iterator[str]:
     masked = {name: _sources(policy, name) for name in policy.noise_columns}
     for name in (*policy.kept_columns, *policy.generalised_columns):
         if alike := [column for column, of in masked.items() if of & _sources(policy, name)]:
-            made = "they are made of the same columns, and it is released without noise"
-            yield f"What {name} tells of {name_some(alike)}: {made}."
+            yield POLICY("uncovered.copies", column=name, columns=name_some(alike))
 
 
 def _sources(policy: Policy, name: str) -> set[str]:
@@ -331,40 +322,63 @@ def _join_columns(policy: Policy) -> list[str]:
     return found
 
 
-def _and_tables(policy: Policy) -> str:
-    """What the tables add to a bound that is some times the epsilon of the rows."""
-    return f" of the rows, and {format_nano(policy.tables_cost or 0)} for the tables" if policy.tables else ""
+def _bound_by_clusters(policy: Policy) -> str:
+    """A bound that is some times the epsilon of the rows, and what the tables add to it."""
+    if not policy.tables:
+        return POLICY("bound.clusters")
+    return POLICY("bound.clusters_and_tables", amount=say_nano(policy.tables_cost or 0))
 
 
 def epsilon_words(policy: Policy) -> str:
     """The epsilon of a release, and how the columns share it."""
     parts = policy.column_epsilon
     if len(parts) == 1:
-        split = f"{next(iter(parts.values())) if policy.tables else 'all'} for the column {next(iter(parts))}"
+        [(name, part)] = parts.items()
+        for_column, for_all = (
+            POLICY("amount.for_column", amount=say_nano(part.nano), column=name),
+            POLICY("amount.all_for_column", column=name),
+        )
+        split = for_column if policy.tables else for_all
     elif len({part.nano for part in parts.values()}) == 1:
-        split = f"{next(iter(parts.values()))} for each of {len(parts)} columns"
+        split = POLICY("amount.for_each", amount=say_nano(next(iter(parts.values())).nano), count=len(parts))
     else:
-        split = ", ".join(f"{name} {part}" for name, part in parts.items())
+        split = join_names(POLICY("amount.table", table=name, amount=say_nano(part.nano)) for name, part in parts.items())
     if policy.tables:
-        split += f"; beside the rows {name_some(list_shares(policy))}"
+        split = POLICY("amount.beside", split=split, tables=name_some(list_shares(policy)))
     if policy.records_per_person > 1:
-        squared = " squared" if policy.protect.by_rho else ""
-        split += f"; times {policy.records_per_person}{squared} records per {'household' if policy.of_households else 'person'}"
-    return f"{amount_words(policy, policy.epsilon or 0)} in all ({policy.unit + ' ' if policy.protect.by_rho else ''}{split})"
+        split = _times_records(policy, split)
+    amount = amount_words(policy, policy.epsilon or 0)
+    return (
+        POLICY("amount.in_all_by_rho", amount=amount, split=split)
+        if policy.protect.by_rho
+        else POLICY("amount.in_all", amount=amount, split=split)
+    )
+
+
+def _times_records(policy: Policy, split: str) -> str:
+    """That a person, or a household, has several records, and what that costs."""
+    records, by_rho = policy.records_per_person, policy.protect.by_rho
+    if policy.of_households:
+        several = POLICY("amount.times_household", split=split, records=records)
+        return POLICY("amount.times_squared_household", split=split, records=records) if by_rho else several
+    several = POLICY("amount.times_person", split=split, records=records)
+    return POLICY("amount.times_squared_person", split=split, records=records) if by_rho else several
 
 
 def amount_words(policy: Policy, nano: int) -> str:
     """An amount in the unit of a policy: of rho with the epsilon that it is at the policy's delta, never an epsilon without."""
     if policy.delta is None:
-        return f"epsilon {format_nano(nano)}"
-    epsilon = format_nano(policy.in_epsilon(nano))
-    return f"rho {format_nano(nano)}, which is epsilon {epsilon} at delta {decimal_text(policy.delta)},"
+        return POLICY("amount.epsilon", epsilon=say_nano(nano))
+    epsilon, delta = say_nano(policy.in_epsilon(nano)), format_decimal(decimal_text(policy.delta))
+    return POLICY("amount.rho", rho=say_nano(nano), epsilon=epsilon, delta=delta)
 
 
 def together_words(policy: Policy) -> str:
     """The masked columns as one thing."""
     names = list(policy.noise_columns)
-    return f"the column {names[0]}" if len(names) == 1 else f"all {len(names)} masked columns together"
+    if len(names) == 1:
+        return POLICY("claim.one_column", column=names[0])
+    return POLICY("claim.all_columns", count=len(names))
 
 
 def refuse_generalised(parts: Parts, what: str) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.by_value import LEAST_STRENGTH, Budget, ByValue
 from release_pipeline.privacy.figures import show_figure
 from release_pipeline.privacy.methods import budget_of
+from release_pipeline.sentences import POLICY
 
 _RANKED = "show which records were ranked together"
 
@@ -68,8 +69,8 @@ class ByValueFamily(Family[ByValueOptions]):
             budget = self.budget(policy, name)
             first = budget.first()
             last = budget.after(first.loss, Fraction(1))
-            of_counts = f"{show_figure(first.magnitude)} of the cells counted first and about {show_figure(last.magnitude)} later"
-            yield ColumnPlan(name, epsilon, None, None, False, of_counts=f"on counts of records: {of_counts}", unit=policy.unit)
+            of_counts = POLICY("noise.by_value", first=show_figure(first.magnitude), last=show_figure(last.magnitude))
+            yield ColumnPlan(name, epsilon, None, None, False, of_counts=of_counts, unit=policy.unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
         """Counts of so few records are mostly noise: then sums by rank have less error."""
@@ -109,10 +110,7 @@ class ByValueFamily(Family[ByValueOptions]):
 
     def describe_open_table(self, policy: Policy) -> str:
         """Why nothing bounds the table as a whole."""
-        return (
-            "The table as a whole: a row has the ranks of one record in every column, and values are nearly right, so that "
-            "whoever knows somebody's numbers in several columns roughly can find their row, and read the others."
-        )
+        return POLICY("uncovered.table_by_value")
 
 
 def _least_records(budget: Budget) -> int:

@@ -8,8 +8,6 @@ from decimal import Decimal
 
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
-    PUBLIC_FACTS,
-    SERIES_OPEN,
     ColumnPlan,
     Family,
     Plan,
@@ -26,14 +24,15 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.readings import read_short
 from release_pipeline.privacy.class_noise import KEPT, epsilon_for
 from release_pipeline.privacy.figures import percent, show_figure
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
 from release_pipeline.privacy.scales import domain_scale, mean_magnitude
+from release_pipeline.sentences import POLICY
 
 MAX_NODES = 1_000_000  # of the lattice of levels
 WANTED = (Decimal("0.01"), Decimal("0.05"), Decimal("0.1"))  # shares of a domain, for which `check` names the epsilon
-NOT_DP = "not differential privacy: classes, noise scales and suppression depend on the data"
 GROUPINGS = {
     "ola": "one level of every hierarchy for all records, the one that loses least (OLA09)",
     "mondrian": "classes are cut in two as long as both parts are large enough, each with labels of its own (MON06)",
@@ -89,18 +88,18 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """k, and the epsilon within each class."""
-        short, partitioned = policy.claim.definition.short, self.describe_parts(policy)
-        return f"k {policy.protect.k} and {epsilon_words(policy)}, {short}, within each class{partitioned}; {NOT_DP}"
+        short, parts = read_short(policy.claim.definition), self.describe_parts(policy)
+        return POLICY("claim.classes", k=policy.protect.k, amount=epsilon_words(policy), definition=short, parts=parts)
 
     def describe_parts(self, policy: Policy) -> str:
         """What random parts mean for the claim: nothing where there are none."""
         if policy.parts == 1 or policy.publishes_parts:
             return super().describe_parts(policy)
-        return f", grouped in {policy.parts} random parts of the records"
+        return POLICY("claim.grouped_parts", parts=policy.parts)
 
     def state_parts(self, policy: Policy) -> str:
         """What the formal statement adds where there are several random parts."""
-        return "A class is all records of the release with the same labels, whichever random part they are of."
+        return POLICY("statement.parts_of_classes")
 
     def explain_parts(self, policy: Policy) -> Iterator[str]:
         """What else there is to say of random parts in the plan."""
@@ -138,26 +137,16 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
         """What the claim does not protect, a sentence each."""
-        yield (
-            "Which class a record is in: who knows somebody's generalised values finds the class. Within it the claim bounds "
-            "what the masked numbers of one record tell."
-        )
+        yield POLICY("uncovered.class")
         if policy.kept_columns:
-            kept = name_some(policy.kept_columns)
-            yield (
-                f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in "
-                "it."
-            )
+            yield POLICY("uncovered.kept_in_class", columns=name_some(policy.kept_columns))
         yield from tell_copies(policy)
         if _drops_after_noise(policy):
-            yield (
-                "Which records were dropped because they stood out, or because their class became too small by that: it is "
-                "decided with the originals beside the released numbers, those of other records among them."
-            )
+            yield POLICY("uncovered.dropped")
         if policy.cut_columns:
-            yield "The ends of a range: each is the exact number of one person or more in the class."
-        yield SERIES_OPEN
-        yield PUBLIC_FACTS
+            yield POLICY("uncovered.ends")
+        yield POLICY("uncovered.series")
+        yield POLICY("uncovered.facts")
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """The options that the plan names for scripts, by their key there."""

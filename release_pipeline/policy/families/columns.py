@@ -23,6 +23,7 @@ from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import check_sizes, rule_of
 from release_pipeline.privacy.scales import PLAIN
+from release_pipeline.sentences import POLICY
 
 _RANKED = "show which records were ranked together"
 
@@ -128,11 +129,8 @@ class ColumnFamily(Family[ColumnOptions]):
     def describe_open_table(self, policy: Policy) -> str:
         """Why nothing bounds the table as a whole."""
         if policy.method.by_record:
-            return (
-                "The table as a whole: the columns kept beside the masked ones have no noise, and which of their values are in "
-                "one row with which masked values is not covered."
-            )
-        return f"The table as a whole: equal values, and the columns kept beside them, {_RANKED}."
+            return POLICY("uncovered.table_of_records")
+        return POLICY("uncovered.table_of_ranks")
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """The options that the plan names for scripts, by their key there."""

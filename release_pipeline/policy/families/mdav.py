@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
-    PUBLIC_FACTS,
-    SERIES_OPEN,
     ColumnPlan,
     Family,
     Plan,
@@ -20,12 +18,13 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import MdavOptions
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
-
-NO_NOISE = "no noise, and not differential privacy: clusters depend on the data, and centroids are exact"
+from release_pipeline.sentences import POLICY
 
 
 class MdavFamily(Family[MdavOptions]):
-    """Clusters, and no noise."""
+    """Clusters, and no noise: centroids are exact, so that masked quasi-identifiers make groups, too."""
+
+    makes_groups_of_masked = True
 
     def find_contradictions(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
         """Nothing is generalised."""
@@ -49,8 +48,7 @@ class MdavFamily(Family[MdavOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """How many records share their masked values."""
-        partitioned = self.describe_parts(policy)
-        return f"k {policy.protect.k}, k-anonymity on {together_words(policy)}{partitioned}; {NO_NOISE}"
+        return POLICY("claim.mdav", k=policy.protect.k, columns=together_words(policy), parts=self.describe_parts(policy))
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What is not covered."""
@@ -58,19 +56,11 @@ class MdavFamily(Family[MdavOptions]):
             yield "not covered", sentence
         yield "series", NOTHING_ADDS_UP
 
-    def describe_suppressed(self) -> str:
-        """Centroids are exact, so that masked quasi-identifiers make groups, too."""
-        return "kept and masked"
-
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
         """What the claim does not protect, a sentence each."""
-        yield "Which cluster a record is in: who knows somebody's values roughly finds the cluster, and learns its exact means."
-        yield (
-            "The values of a cluster whose records agree: its mean is the value of each of them. And whoever knows all records "
-            "of a cluster but one computes that one from the mean."
-        )
+        yield POLICY("uncovered.cluster")
+        yield POLICY("uncovered.agreeing")
         if policy.kept_columns:
-            kept = name_some(policy.kept_columns)
-            yield f"The columns that are released as they are: {kept}. With them groups may be smaller than k."
-        yield SERIES_OPEN
-        yield PUBLIC_FACTS
+            yield POLICY("uncovered.kept_beside_clusters", columns=name_some(policy.kept_columns))
+        yield POLICY("uncovered.series")
+        yield POLICY("uncovered.facts")

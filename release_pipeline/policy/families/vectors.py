@@ -15,12 +15,12 @@ from release_pipeline.policy.families.base import (
     refuse_generalised,
     together_words,
 )
-from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.formats import name_some, say_nano
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import DpMdavOptions, split_epsilon
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
-from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.readings import read_short, read_summary
 from release_pipeline.privacy.catalogue.together import STATISTICS
 from release_pipeline.privacy.curve import MAX_COLUMNS
 from release_pipeline.privacy.scales import mean_magnitude
@@ -32,12 +32,7 @@ from release_pipeline.privacy.vectors import (
     public_scales,
     worst_scales,
 )
-
-ORDERS = {
-    "corner": "by the distance from the lower corner of the declared domain (the paper's)",
-    "hilbert": "along a Hilbert curve through the declared domain",
-}
-SUMS = {"plain": "plain sums", "trimmed": "sums with the least and the greatest value of each column drawn in"}
+from release_pipeline.sentences import POLICY
 
 
 class VectorFamily(Family[DpMdavOptions]):
@@ -108,13 +103,13 @@ class VectorFamily(Family[DpMdavOptions]):
         """The epsilon of a release with what it is of."""
         if policy.protect.scope != "table":
             return super().describe_claim(policy)
-        total, partitioned = format_nano(policy.epsilon or 0), self.describe_parts(policy)
-        of_table = f"for the whole table ({together_words(policy)})"
-        return f"epsilon {total} in all, {policy.claim.definition.short}, {of_table}{partitioned}"
+        short, columns = read_short(policy.claim.definition), together_words(policy)
+        epsilon, parts = say_nano(policy.epsilon or 0), self.describe_parts(policy)
+        return POLICY("claim.whole_table", epsilon=epsilon, definition=short, columns=columns, parts=parts)
 
     def describe_method(self, policy: Policy) -> str:
         """The method in words, with the order that clusters are cut from."""
-        return f"{policy.method.summary}; order {self._describe_order(policy)}"
+        return POLICY("method.order", summary=read_summary(policy.method), order=self._describe_order(policy))
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """The order, what wider scopes have, and what is not covered."""
@@ -141,8 +136,10 @@ class VectorFamily(Family[DpMdavOptions]):
     def _describe_order(self, policy: Policy) -> str:
         protect = self.of(policy)
         logs = [name for name, column in policy.noise_columns.items() if column.transform == "log"]
-        seen = f"; of the logarithm of {name_some(logs)}" if logs else ""
-        return f"{protect.order}: {ORDERS[protect.order]}{seen}; {SUMS[protect.statistic]}"
+        words, sums = POLICY.read_section("order")[protect.order], POLICY.read_section("sums")[protect.statistic]
+        if not logs:
+            return POLICY("method.ordered", order=protect.order, words=words, sums=sums)
+        return POLICY("method.ordered_by_logs", order=protect.order, words=words, columns=name_some(logs), sums=sums)
 
 
 def check_together(parts: Parts, spec: Insensitive | MdavSpec, *, least_k: int) -> Iterator[Problem]:

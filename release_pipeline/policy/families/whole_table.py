@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some
+from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_nano, say_unit
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
@@ -15,11 +15,13 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
-from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
+from release_pipeline.privacy.budget import NANO, Epsilon
+from release_pipeline.privacy.catalogue.readings import read_short
 from release_pipeline.privacy.concentrated import epsilon_of
-from release_pipeline.privacy.figures import count_of, show_figure
+from release_pipeline.privacy.figures import count_of, format_decimal, show_figure
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
+from release_pipeline.sentences import POLICY
 
 MOST_COLUMNS = 60
 NO_WEIGHT = "synthetic rows are nobody's and stand for no number of people, so that no weight belongs to one."
@@ -27,7 +29,6 @@ INSTEAD_OF_WEIGHT = (
     "Say role: confidential for it (a number as any other: its distribution is kept, and sums by it are not those of the "
     "population), or do: drop."
 )
-_ALL = "all that a reader sees"
 _EVERYTHING = "everything that a reader of the release sees"
 _LESS_TOGETHER = "; on average less where several columns are counted together, which noisy counts of columns decide"
 _MILLIONTH = NANO // 1_000_000
@@ -99,7 +100,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
         """Of counts: of released values nothing is known without the data."""
         for name in policy.noise_columns:
-            yield ColumnPlan(name, None, None, None, False, of_counts="made of noisy counts", unit=policy.unit)
+            yield ColumnPlan(name, None, None, None, False, of_counts=POLICY("noise.of_counts"), unit=policy.unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
         """Rows of so little would be mostly noise."""
@@ -123,16 +124,16 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """One number for all."""
-        words = f"{self.describe_headline(policy)} ({policy.claim.definition.short}): {_ALL}, categories included"
-        return words + _describe_times(policy)
+        headline, times = self.describe_headline(policy), _describe_times(policy)
+        return POLICY("claim.everything", headline=headline, definition=read_short(policy.claim.definition), times=times)
 
     def describe_headline(self, policy: Policy) -> str:
         """What everything costs a person with all of their records."""
-        return f"{_amount(policy)} for everything in this package"
+        return POLICY("amount.everything", amount=_amount(policy))
 
-    def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
+    def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """It is the claim itself."""
-        return "whole table: covered with the same epsilon"
+        return POLICY("bound.same")
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What is counted, and with how much noise; what is released."""
@@ -276,9 +277,10 @@ def _amount(policy: Policy) -> str:
     declared."""
     total = policy.epsilon or 0
     if policy.delta is None:
-        return f"epsilon {format_nano(total)}"
-    epsilon = format_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
-    return f"epsilon {epsilon} at delta {decimal_text(policy.delta)} (rho {format_nano(total)})"
+        return POLICY("amount.epsilon", epsilon=say_nano(total))
+    epsilon = say_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
+    delta = format_decimal(decimal_text(policy.delta))
+    return POLICY("amount.rho_of_all", epsilon=epsilon, delta=delta, rho=say_nano(total))
 
 
 def _describe_times(policy: Policy) -> str:
@@ -286,9 +288,15 @@ def _describe_times(policy: Policy) -> str:
     records = policy.records_per_person
     if records == 1:
         return ""
-    squared, whose = " squared" if policy.protect.by_rho else "", "household" if policy.of_households else "person"
-    each = format_nano((policy.rows_epsilon or 0) // (records**2 if policy.protect.by_rho else records))
-    return f"; {policy.unit} {each}, times {records}{squared} records per {whose}"
+    by_rho, unit = policy.protect.by_rho, say_unit(policy.unit)
+    each = say_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
+    if policy.of_households and by_rho:
+        return POLICY("amount.everything_squared_household", unit=unit, each=each, records=records)
+    if policy.of_households:
+        return POLICY("amount.everything_household", unit=unit, each=each, records=records)
+    if by_rho:
+        return POLICY("amount.everything_squared_person", unit=unit, each=each, records=records)
+    return POLICY("amount.everything_person", unit=unit, each=each, records=records)
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,8 @@ from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Row
 from release_pipeline.policy.readings import RuleReading
 from release_pipeline.policy.scalars import Day
+from release_pipeline.privacy.figures import join_names
+from release_pipeline.sentences import POLICY
 
 Period: TypeAlias = Literal["day", "month", "quarter", "year", "decade"]
 PERIODS: tuple[Period, ...] = get_args(Period)
@@ -52,12 +54,15 @@ class Dates(Frozen):
     @property
     def words(self) -> str:
         """The hierarchy for a person."""
-        return f"dates from {self.first} to {self.last}: {', then '.join(self.dates)}"
+        return POLICY("hierarchy.dates", first=self.first, last=self.last, periods=join_names(self._list_periods(), "then"))
 
     @property
     def level_words(self) -> tuple[str, ...]:
         """Each level in a word or two."""
-        return (*self.dates, ALL)
+        return (*self._list_periods(), ALL)
+
+    def _list_periods(self) -> list[str]:
+        return [POLICY.read_section("every")[period] for period in self.dates]
 
     def covers(self, entry: str) -> bool:
         """Whether an entry is such a date."""

@@ -20,6 +20,8 @@ from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Row, as_va
 from release_pipeline.policy.readings import NumberReading
 from release_pipeline.policy.scalars import Domain, Exact, Outside, Step
 from release_pipeline.privacy import Grid
+from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.sentences import FIGURES, POLICY
 
 MAX_INTERVALS = 1_000_000
 SHOWN_CUTS = 8  # of a list of cuts, in words
@@ -65,18 +67,17 @@ class Intervals(Frozen):
     @property
     def words(self) -> str:
         """The hierarchy for a person."""
-        low, high = (decimal_text(bound) for bound in self.domain)
-        cut = "".join(f", then {_say_cuts(part)}" for part in self.intervals or ())
-        return f"numbers {low} to {high}, rounded to {decimal_text(self.grid)}{cut}, {self.outside} outside"
+        low, high, grid = (format_decimal(decimal_text(number)) for number in (*self.domain, self.grid))
+        outside = POLICY.read_section("outside")[self.outside]
+        if not self.intervals:
+            return POLICY("hierarchy.intervals", low=low, high=high, grid=grid, outside=outside)
+        cuts = join_names(map(_say_cuts, self.intervals), "then")
+        return POLICY("hierarchy.intervals_cut", low=low, high=high, grid=grid, cuts=cuts, outside=outside)
 
     @property
     def level_words(self) -> tuple[str, ...]:
         """Each level in a word or two."""
-        cut = (
-            f"{len(part) + 1} intervals" if isinstance(part, tuple) else f"by {decimal_text(part)}"
-            for part in self.intervals or ()
-        )
-        return (f"by {decimal_text(self.grid)}", *cut, ALL)
+        return (*map(_say_level, (self.grid, *(self.intervals or ()))), ALL)
 
     def label_units(self, units: Sequence[int]) -> list[tuple[str, ...]]:
         """A row for each of these numbers of grid units."""
@@ -159,6 +160,13 @@ def _interval_of(unit: int, starts: npt.NDArray[np.int64], width: int) -> tuple[
 
 def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
     if not isinstance(part, tuple):
-        return f"by {decimal_text(part)}"
-    cuts = " | ".join(map(decimal_text, part[:SHOWN_CUTS]))
-    return f"at {cuts}" + (f" and {len(part) - SHOWN_CUTS} more" if len(part) > SHOWN_CUTS else "")
+        return _say_level(part)
+    edges = " | ".join(format_decimal(decimal_text(edge)) for edge in part[:SHOWN_CUTS])
+    more = len(part) - SHOWN_CUTS
+    return POLICY("hierarchy.at", edges=FIGURES("list.more", names=edges, more=more) if more > 0 else edges)
+
+
+def _say_level(part: Decimal | tuple[Decimal, ...]) -> str:
+    if isinstance(part, tuple):
+        return POLICY("hierarchy.intervals_level", count=len(part) + 1)
+    return POLICY("hierarchy.by", step=format_decimal(decimal_text(part)))

@@ -14,7 +14,9 @@ from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read, Row, as_value_error, entry_text
 from release_pipeline.policy.lists import KEYS, read_named
 from release_pipeline.policy.readings import RuleReading
+from release_pipeline.privacy.figures import format_count
 from release_pipeline.privacy.hierarchy import Hierarchy
+from release_pipeline.sentences import POLICY
 
 LONGEST_LABEL = 200
 
@@ -66,13 +68,16 @@ class Listed(Frozen):
     @property
     def words(self) -> str:
         """The hierarchy for a person."""
-        return f"{len(self.rows):,} values listed, in {self.levels} levels"
+        return POLICY("hierarchy.listed", count=format_count(len(self.rows)), levels=self.levels)
 
     @property
     def level_words(self) -> tuple[str, ...]:
         """Each level in a word or two."""
         counts = [len(set(column)) for column in zip(*self.rows, strict=True)]
-        return tuple(ALL if count == 1 and level else f"{count:,} values" for level, count in enumerate(counts))
+        return tuple(
+            ALL if count == 1 and level else POLICY("hierarchy.values_level", count=format_count(count))
+            for level, count in enumerate(counts)
+        )
 
     def may_release(self, label: str, missing: str | None) -> bool:
         """Whether a released column may have this label."""

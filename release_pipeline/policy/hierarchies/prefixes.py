@@ -12,6 +12,8 @@ from pydantic import AfterValidator, Field, StrictInt
 from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.hierarchies.common import ALL
 from release_pipeline.policy.readings import RuleReading
+from release_pipeline.privacy.figures import join_names
+from release_pipeline.sentences import POLICY
 
 _CHARACTERS = {"digits": "[0-9]", "letters": "[A-Za-z]", "digits-and-letters": "[0-9A-Za-z]"}
 
@@ -46,13 +48,19 @@ class Prefixes(Frozen):
     @property
     def words(self) -> str:
         """The hierarchy for a person."""
-        kept = ", then ".join(str(count) for count in self.prefixes[1:])
-        return f"codes of {self.prefixes[0]} {self.of}" + (f", of which {kept} are kept" if kept else "")
+        kept = join_names((str(count) for count in self.prefixes[1:]), "then")
+        characters = self._count(self.prefixes[0])
+        if not kept:
+            return POLICY("hierarchy.prefixes", characters=characters)
+        return POLICY("hierarchy.prefixes_cut", characters=characters, kept=kept)
 
     @property
     def level_words(self) -> tuple[str, ...]:
         """Each level in a word or two."""
-        return (*(f"{kept} {self.of}" for kept in self.prefixes), ALL)
+        return (*map(self._count, self.prefixes), ALL)
+
+    def _count(self, characters: int) -> str:
+        return POLICY.read_phrases("characters")[self.of].format(count=characters)
 
     def covers(self, entry: str) -> bool:
         """Whether an entry is such a code."""

@@ -26,6 +26,7 @@ from release_pipeline.privacy import Grid
 from release_pipeline.privacy.by_value import usual_centre
 from release_pipeline.privacy.dates import DATE, Clock, write_span
 from release_pipeline.privacy.vectors import Transform
+from release_pipeline.sentences import POLICY
 
 MOST_ATOMS = 100  # of one column
 
@@ -134,7 +135,7 @@ class NoiseColumn(CodedColumn):
     @property
     def noise_unit(self) -> str:
         """What differences of its values are counted in, where that needs to be said."""
-        return "" if self.dated is None else f"{self.dated.unit}s"
+        return "" if self.dated is None else POLICY.read_section("unit")[self.dated.unit]
 
     @property
     def seen_as(self) -> Transform:

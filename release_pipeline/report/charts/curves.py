@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from release_pipeline.privacy.figures import format_share
 from release_pipeline.report.charts.drawing import (
     LINE,
     WIDTH,
@@ -27,7 +28,6 @@ from release_pipeline.report.prose import is_number
 from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, BOTTOM = 36, WIDTH - 12, 10, 150
-_LONGEST = width_of("original") + 8  # of the names of the lines
 _DASH = 4  # half of what stands for a line of one point
 
 
@@ -39,7 +39,7 @@ def draw_curves(column: NoiseColumnView) -> Picture:
     shapes: list[Shape] = [*draw_across(axis, TOP, BOTTOM)]
     for share in (0, 25, 50, 75, 100):
         y = _height(share / 100)
-        shapes += [Line("grid", LEFT, y, RIGHT, y), Text(LEFT - 5, y + 4, f"{share}%", "axis", "end")]
+        shapes += [Line("grid", LEFT, y, RIGHT, y), Text(LEFT - 5, y + 4, format_share(share / 100), "axis", "end")]
     lines = {
         kind: [(axis.place(value), _height(share)) for value, share in points]
         for kind, points in (("original", original), ("released", released))
@@ -87,17 +87,19 @@ def _name_lines(lines: dict[str, list[tuple[int, int]]]) -> list[Shape]:
     if not places:
         return []
     heights = {x: {kind: _height_at(points, x) for kind, points in lines.items()} for x in places}
-    roomy = [x for x in places if LEFT + _LONGEST <= x <= RIGHT - _LONGEST]
+    names = REVIEWERS.read_section("line")
+    longest = max(map(width_of, names.values())) + 8
+    roomy = [x for x in places if LEFT + longest <= x <= RIGHT - longest]
     if roomy:
         places = roomy
     x = max(places, key=lambda place: (max(heights[place].values()) - min(heights[place].values()), -abs(place - WIDTH // 2)))
     order = sorted(lines, key=lambda kind: (heights[x][kind], kind))
     named: list[Shape] = []
     upper = min(max(heights[x][order[0]] - 4, TOP + 12), BOTTOM - 4 - LINE)
-    left = Text(x - 5, upper, order[0], f"of-{order[0]}", "end")
-    named.append(left if left.extent[0] >= LEFT else Text(LEFT + 3, upper, order[0], f"of-{order[0]}"))
+    left = Text(x - 5, upper, names[order[0]], f"of-{order[0]}", "end")
+    named.append(left if left.extent[0] >= LEFT else Text(LEFT + 3, upper, names[order[0]], f"of-{order[0]}"))
     if len(order) == 2:
         lower = min(max(heights[x][order[1]] + LINE, upper + LINE), BOTTOM - 4)
-        right = Text(x + 5, lower, order[1], f"of-{order[1]}")
-        named.append(right if right.extent[1] <= RIGHT else Text(RIGHT - 3, lower, order[1], f"of-{order[1]}", "end"))
+        right = Text(x + 5, lower, names[order[1]], f"of-{order[1]}")
+        named.append(right if right.extent[1] <= RIGHT else Text(RIGHT - 3, lower, names[order[1]], f"of-{order[1]}", "end"))
     return named

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from release_pipeline.privacy.figures import MISSING, format_number, format_share
+from release_pipeline.privacy.figures import format_number, format_share, say_missing
 from release_pipeline.report.charts.frontier import Measured
 from release_pipeline.report.escaping import format_name
 from release_pipeline.report.prose import is_number
@@ -73,7 +73,7 @@ def _format_range(one: Measured, write: Write) -> str:
     middle, low, high = write(one.middle), write(one.low), write(one.high)
     if is_number(one.middle) and one.low is None and one.high is None:
         return EXPLORE("range.few", middle=middle)
-    if MISSING in (middle, low, high) or low == high:
+    if say_missing() in (middle, low, high) or low == high:
         return middle
     return EXPLORE("range.is", middle=middle, low=low, high=high)
 

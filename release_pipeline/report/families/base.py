@@ -7,25 +7,23 @@ from collections.abc import Iterator
 
 from release_pipeline.privacy.catalogue import find_definition, find_method
 from release_pipeline.privacy.catalogue.definitions import IDP
-from release_pipeline.privacy.figures import format_count
+from release_pipeline.privacy.catalogue.readings import read_short
+from release_pipeline.privacy.figures import format_count, format_decimal
 from release_pipeline.report.escaping import Ready, end_sentence, html, markdown
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import PUBLIC
+from release_pipeline.sentences import POLICY, PUBLIC
 
 
 class FamilyTexts(ABC):
     """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown.
 
     `is_k_anonymity`: whether k is the k of k-anonymity. `restores_order`: whether the card says what became of the order.
-    `shares_values`: records share released values by clusters of k. `no_epsilon`, `no_noise`: what stands for a column that has
-    none of its own.
+    `shares_values`: records share released values by clusters of k.
     """
 
     is_k_anonymity = False
     restores_order = False
     shares_values = True
-    no_epsilon = PUBLIC("both.none")
-    no_noise = PUBLIC("both.no_noise")
 
     def __init__(self, view: PublicView) -> None:
         self.view = view
@@ -33,6 +31,16 @@ class FamilyTexts(ABC):
         self.method = find_method(view.method)
         self.is_individual = self.definition is IDP
         self.k = "" if view.k is None else format_count(view.k)
+
+    @property
+    def no_epsilon(self) -> str:
+        """What stands for a column that has no epsilon of its own."""
+        return PUBLIC("both.none")
+
+    @property
+    def no_noise(self) -> str:
+        """What stands for one that has no noise of its own."""
+        return PUBLIC("both.no_noise")
 
     # the card
 
@@ -116,13 +124,14 @@ class FamilyTexts(ABC):
     def describe_epsilon(self) -> Ready:
         """What epsilon is of."""
         if self.view.delta is not None:
-            return html("page.epsilon_at", epsilon=self.view.epsilon, delta=self.view.delta, rho=self.view.rho)
-        return html("page.epsilon_is", epsilon=self.view.epsilon)
+            return html("page.epsilon_at", epsilon=_say(self.view.epsilon), delta=_say(self.view.delta), rho=_say(self.view.rho))
+        return html("page.epsilon_is", epsilon=_say(self.view.epsilon))
 
     @property
     def definition_words(self) -> str:
         """The definition, short, with the delta at which epsilons hold."""
-        return self.definition.short if self.view.delta is None else f"{self.definition.short} at delta {self.view.delta}"
+        short = read_short(self.definition)
+        return short if self.view.delta is None else POLICY("amount.at_delta", short=short, delta=_say(self.view.delta))
 
     def describe_columns(self) -> Ready:
         """The heading of the columns."""
@@ -187,7 +196,7 @@ class FamilyTexts(ABC):
         yield join_sentences(
             markdown("note.noise.subgroup"),
             markdown("note.noise.subgroup_clusters", k=self.k) if shared else markdown("note.noise.subgroup_rows"),
-            markdown("note.noise.subgroup_suppressed") if self.view.suppression != "none" else "",
+            markdown("note.noise.subgroup_suppressed") if self.view.suppression != PUBLIC("suppression.none") else "",
         )
         yield join_sentences(
             markdown("note.noise.simulate_clusters") if shared else markdown("note.noise.simulate_rows"),
@@ -197,6 +206,11 @@ class FamilyTexts(ABC):
     def name_mean(self) -> Ready:
         """How the point about a mean begins."""
         return markdown("note.noise.mean")
+
+
+def _say(amount: str | None) -> str | None:
+    """A declared amount; None stays what it is."""
+    return None if amount is None else format_decimal(amount)
 
 
 def join_sentences(*sentences: str) -> Ready:

@@ -41,7 +41,7 @@ class MdavTexts(FamilyTexts):
 
     def describe_small_groups(self) -> Ready | None:
         """Nothing where nothing could be suppressed."""
-        return None if self.view.suppression == "none" else super().describe_small_groups()
+        return None if self.view.suppression == PUBLIC("suppression.none") else super().describe_small_groups()
 
     def describe_epsilon(self) -> Ready:
         """There is none."""
@@ -49,7 +49,9 @@ class MdavTexts(FamilyTexts):
 
     def describe_blanks(self) -> Ready:
         """Nothing where nothing could be suppressed."""
-        return markdown("note.blanks.nothing") if self.view.suppression == "none" else super().describe_blanks()
+        return (
+            markdown("note.blanks.nothing") if self.view.suppression == PUBLIC("suppression.none") else super().describe_blanks()
+        )
 
     def describe_equal_values(self) -> Ready:
         """They are of one cluster, exactly."""

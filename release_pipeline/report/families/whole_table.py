@@ -12,8 +12,16 @@ class WholeTableTexts(FamilyTexts):
     """Noise on counts of all columns and pairs, and synthetic rows."""
 
     shares_values = False
-    no_epsilon = PUBLIC("both.of_all")
-    no_noise = PUBLIC("both.noise_on_counts")
+
+    @property
+    def no_epsilon(self) -> str:
+        """It is one for all."""
+        return PUBLIC("both.of_all")
+
+    @property
+    def no_noise(self) -> str:
+        """It is elsewhere."""
+        return PUBLIC("both.noise_on_counts")
 
     def describe_no_bound(self) -> None:
         """There is one."""

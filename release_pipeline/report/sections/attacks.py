@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
+from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share, write_number
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
 from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, ShareView
@@ -30,7 +30,7 @@ def describe_attacks(view: InternalView) -> Section:
     said: list[Sentence] = []
     if view.attacked is not None:
         tried, among = view.attacked
-        said.append(REVIEWERS("attacks.sampled", tried=format_count(tried), among=count_of(among, "released record")))
+        said.append(REVIEWERS("attacks.sampled", tried=format_count(tried), among=count_things(among, "released_record")))
     said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
     said += [
         REVIEWERS(
@@ -114,7 +114,7 @@ def _format_difference(beyond: tuple[float, float, float]) -> str:
     >>> _format_difference((0.012, -0.04, 0.064))
     '+1.2 percentage points (-4.0 to +6.4)'
     """
-    value, low, high = (f"{100 * figure:+.1f}" for figure in beyond)
+    value, low, high = (write_number(f"{100 * figure:+.1f}") for figure in beyond)
     return REVIEWERS("attacks.points", value=value, low=low, high=high)
 
 
@@ -169,11 +169,11 @@ def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sent
         told = [attack for attack in alike if not short or len(alike) == 1 or attack.risk.low > 0]
         said += [_judge_attack(attack, alone=len(alike) == 1) for attack in told]
         if told and short and len(alike) > 1:
-            said.append(REVIEWERS("attacks.in_forty", attacks=f"{len(alike):,}"))
+            said.append(REVIEWERS("attacks.in_forty", attacks=format_count(len(alike))))
         if not told:
-            said.append(REVIEWERS("attacks.none_of_kind", attacks=count_of(len(alike), "attack")))
+            said.append(REVIEWERS("attacks.none_of_kind", attacks=count_things(len(alike), "attack")))
         elif rest := len(alike) - len(told):
-            said.append(REVIEWERS("attacks.rest", attacks=count_of(rest, "attack"), among=f"{len(alike):,}"))
+            said.append(REVIEWERS("attacks.rest", attacks=count_things(rest, "attack"), among=format_count(len(alike))))
     if never := [attack.name for attack in attacks if not attack.attack.tried]:
         said.append(
             review("attacks.never", columns=list_names(never, len(never))),

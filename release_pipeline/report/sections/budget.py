@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
 )
 from release_pipeline.report.internal_view import InternalView
 from release_pipeline.report.prose import Name, Sentence, review
@@ -43,7 +44,7 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
         review(
             "budget.left",
             cap=format_amount(budget.cap, budget),
-            unit=budget.unit,
+            unit=say_unit(budget.unit),
             population=Name(budget.name),
             spent=spent,
             remaining=_describe_amount(budget.remaining, budget),
@@ -52,12 +53,14 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
     planned = _list_planned(budget)
     refused = [step for step in planned if step.state == "refused"]
     if refused:
-        said.append(review("budget.refused", releases=count_of(len(refused), "planned release"), first=Name(refused[0].release)))
+        said.append(
+            review("budget.refused", releases=count_things(len(refused), "planned_release"), first=Name(refused[0].release))
+        )
     elif planned:
         said.append(
             REVIEWERS(
                 "budget.after",
-                releases=count_of(len(planned), "planned release"),
+                releases=count_things(len(planned), "planned_release"),
                 amount=format_amount(list_sums(budget)[-1], budget),
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
     format_count,
     format_number,
     format_share,
@@ -59,8 +59,8 @@ def _judge_classes(classes: ClassesView) -> list[Sentence]:
     said: list[Sentence] = [
         review(
             "classes.k",
-            groups=count_of(classes.groups, "group"),
-            records=count_of(classes.smallest, "record"),
+            groups=count_things(classes.groups, "group"),
+            records=count_things(classes.smallest, "record"),
             limit=limit,
             mean=format_number(classes.mean),
             largest=format_count(classes.largest),
@@ -68,7 +68,7 @@ def _judge_classes(classes: ClassesView) -> list[Sentence]:
         )
     ]
     for name, fewest in classes.diversity:
-        values = count_of(fewest, "different value")
+        values = count_things(fewest, "different_value")
         said.append(
             review("classes.l_of_one", values=values, column=Name(name))
             if fewest <= 1

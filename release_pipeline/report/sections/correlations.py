@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
+    format_count,
     format_number,
 )
 from release_pipeline.report.charts.correlations import draw_correlations, find_differences
@@ -56,7 +57,7 @@ def describe_correlations(view: InternalView) -> Section:
                 _describe_large(large, len(known)),
             ]
     if len(known) < len(differences):
-        said.append(REVIEWERS("correlations.constant", pairs=count_of(len(differences) - len(known), "pair")))
+        said.append(REVIEWERS("correlations.constant", pairs=count_things(len(differences) - len(known), "pair")))
     figure = Figure(
         draw_correlations(view.correlations, is_roomy=view.is_synthetic),
         REVIEWERS("correlations.caption"),
@@ -75,10 +76,10 @@ def describe_correlations(view: InternalView) -> Section:
 
 
 def _describe_large(large: int, known: int) -> str:
-    pairs = count_of(known, "pair")
+    pairs = count_things(known, "pair")
     if 1 in (large, known):
-        return REVIEWERS("correlations.one_large", count=f"{large:,}", pairs=pairs, limit=FAR)
-    return REVIEWERS("correlations.large", count=f"{large:,}", pairs=pairs, limit=FAR)
+        return REVIEWERS("correlations.one_large", count=format_count(large), pairs=pairs, limit=format_number(FAR))
+    return REVIEWERS("correlations.large", count=format_count(large), pairs=pairs, limit=format_number(FAR))
 
 
 def _describe_move(original: float, released: float) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import (
-    MISSING,
-    count_of,
+    count_things,
+    format_count,
     format_number,
     format_share,
+    join_names,
+    say_missing,
 )
 from release_pipeline.report.charts.curves import draw_curves
 from release_pipeline.report.escaping import end_sentence
@@ -24,8 +26,8 @@ from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
 from release_pipeline.report.values import format_difference, format_value
 from release_pipeline.sentences import REVIEWERS
 
-QUANTILES = ("1%", "5%", "25%", "50%", "75%", "95%", "99%")
-TENTHS = ("10%", "90%")
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+TENTHS = (0.1, 0.9)
 _ROUNDING = 1e-12  # of a share
 MOST_ATOMS = 5  # that are told in one sentence; the table has all
 
@@ -59,10 +61,14 @@ def _judge_distributions(view: InternalView) -> list[Sentence]:
         else REVIEWERS("distributions.no_gap")
     ]
     if far:
-        among = count_of(len(known), "column")
-        said.append(review("distributions.far", limit=str(FAR), count=str(len(far)), among=among, columns=list_names(far)))
+        among = count_things(len(known), "column")
+        said.append(
+            review(
+                "distributions.far", limit=format_number(FAR), count=format_count(len(far)), among=among, columns=list_names(far)
+            )
+        )
     else:
-        said.append(REVIEWERS("distributions.near", limit=FAR))
+        said.append(REVIEWERS("distributions.near", limit=format_number(FAR)))
     for column in known:
         if column.atoms:
             said.append(review("distributions.atoms", column=Name(column.name), atoms=describe_atoms(column)))
@@ -74,7 +80,7 @@ def _judge_distributions(view: InternalView) -> list[Sentence]:
 def describe_atoms(column: NoiseColumnView) -> str:
     """The share of records at declared atoms before and after, and as expected: those that moved most."""
     moved = sorted(column.atoms, key=lambda atom: -abs(atom.released - (atom.original or 0.0)))
-    shown = "; ".join(_describe_atom(atom) for atom in moved[:MOST_ATOMS])
+    shown = join_names((_describe_atom(atom) for atom in moved[:MOST_ATOMS]), "semicolon")
     more = len(moved) - MOST_ATOMS
     return REVIEWERS("distributions.more_atoms", atoms=shown, more=more) if more > 0 else shown
 
@@ -101,7 +107,7 @@ def _draw_curves(column: NoiseColumnView) -> Figure:
     if column.weighted_original is not None and column.weighted_released is not None:
         pairs.append((column.weighted_original, column.weighted_released))
     tenths = TENTHS if column.original.deciles else ()
-    names = [*list_heads("distributions.spread"), *_mix(QUANTILES, tenths)]
+    names = [*list_heads("distributions.spread"), *_mix(list(map(format_share, QUANTILES)), list(map(format_share, tenths)))]
     sides = [side for pair in pairs for side in _list_sides(*pair, column.clock, len(tenths))]
     rows = tuple(zip(names, *sides, strict=True))
     rows += tuple(_list_atom(atom, is_weighted=len(pairs) > 1) for atom in column.atoms)
@@ -139,7 +145,7 @@ def _list_atom(atom: AtomView, *, is_weighted: bool) -> tuple[str, ...]:
 
 def _list_spread(spread: SpreadView, say: Callable[[float], str], tenths: int) -> list[str]:
     quantiles, deciles = (
-        [*map(say, values[:most]), *[MISSING] * (most - len(values))]
+        [*map(say, values[:most]), *[say_missing()] * (most - len(values))]
         for values, most in ((spread.quantiles, len(QUANTILES)), (spread.deciles, tenths))
     )
     return [say(spread.mean), say(spread.deviation), *_mix(quantiles, deciles)]

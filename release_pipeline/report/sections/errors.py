@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
     format_number,
     format_range,
     format_share,
@@ -36,7 +36,7 @@ def describe_errors(view: InternalView) -> Section:
         rows = tuple(
             (
                 Name(column.name),
-                column.role,
+                REVIEWERS.read_section("role").get(column.role, column.role),
                 column.epsilon or none,
                 format_number(column.expected_error),
                 _describe_expected(column),
@@ -92,7 +92,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
     said: list[Sentence] = []
     if ranged:
         within = sum(not column.partitioned for column in ranged)
-        among, is_one = count_of(len(ranged), "column"), 1 in (within, len(ranged))
+        among, is_one = count_things(len(ranged), "column"), 1 in (within, len(ranged))
         said.append(
             REVIEWERS("errors.one_within", count=within, among=among)
             if is_one

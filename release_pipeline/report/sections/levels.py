@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
+    write_number,
 )
 from release_pipeline.report.escaping import end_sentence, format_text
 from release_pipeline.report.internal_view import InternalView
@@ -20,7 +21,7 @@ def describe_levels(view: InternalView) -> Section:
         return Section(anchor, title, absent=words, settled=not view.generalises)
     said: list[Sentence] = []
     for hierarchy in view.ladders:
-        steps = count_of(len(hierarchy.levels), "level")
+        steps = count_things(len(hierarchy.levels), "level")
         if hierarchy.at is None:
             said.append(review("levels.no_level", column=Name(hierarchy.column), levels=steps))
         elif float(hierarchy.at).is_integer() and 0 <= hierarchy.at < len(hierarchy.levels):
@@ -28,14 +29,16 @@ def describe_levels(view: InternalView) -> Section:
                 review(
                     "levels.level",
                     column=Name(hierarchy.column),
-                    level=f"{hierarchy.at:.0f}",
+                    level=write_number(f"{hierarchy.at:.0f}"),
                     last=str(len(hierarchy.levels) - 1),
                     label=Name(hierarchy.levels[int(hierarchy.at)]),
                 )
             )
         else:
             last = str(len(hierarchy.levels) - 1)
-            said.append(review("levels.mean", column=Name(hierarchy.column), level=f"{hierarchy.at:.2f}", last=last))
+            said.append(
+                review("levels.mean", column=Name(hierarchy.column), level=write_number(f"{hierarchy.at:.2f}"), last=last)
+            )
     said += [review("levels.is", column=Name(name), words=end_sentence(format_text(words))) for name, words in view.ladder_words]
     return Section(
         anchor,

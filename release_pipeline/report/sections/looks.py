@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_of
+from release_pipeline.privacy.figures import count_things
 from release_pipeline.report.internal_view import InternalView, LookView
 from release_pipeline.report.prose import Name, Sentence, review
 from release_pipeline.report.sections.parts import Section
@@ -26,7 +26,7 @@ def describe_looks(view: InternalView) -> Section:
 def _describe(look: LookView) -> Sentence:
     compared = "; ".join(look.compared[:_MOST_COMPARED])
     if (more := len(look.compared) - _MOST_COMPARED) > 0:
-        compared = REVIEWERS("looks.more", compared=compared, more=count_of(more, "other"))
+        compared = REVIEWERS("looks.more", compared=compared, more=count_things(more, "other"))
     match look.on:
         case "source":
             return review("looks.source", day=look.day, by=Name(look.by), compared=Name(compared))

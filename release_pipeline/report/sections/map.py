@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
     format_number,
     format_share,
 )
@@ -63,4 +63,4 @@ def _compare_releases(points: tuple[MapPoint, ...]) -> list[Sentence]:
     fewer = sum(point.linkage < this.linkage for point in earlier)
     if len(earlier) == 1:
         return [*said, REVIEWERS("map.among_one", smaller=smaller, fewer=fewer)]
-    return [*said, REVIEWERS("map.among", earlier=count_of(len(earlier), "earlier release"), smaller=smaller, fewer=fewer)]
+    return [*said, REVIEWERS("map.among", earlier=count_things(len(earlier), "earlier_release"), smaller=smaller, fewer=fewer)]

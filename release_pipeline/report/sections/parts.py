@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from release_pipeline.privacy.figures import count_of
 from release_pipeline.report.charts.drawing import Picture
 from release_pipeline.report.internal_view import HierarchyView
 from release_pipeline.report.prose import Sentence
@@ -73,8 +72,3 @@ def split(items: Sequence[T], most: int) -> list[tuple[T, ...]]:
 def describe_part(part: int, parts: int) -> str:
     """Which of several pictures this is, if there are several."""
     return f" {REVIEWERS('section.part', part=part + 1, parts=parts)}" if parts > 1 else ""
-
-
-def format_count_among(count: int, total: int, what: str) -> str:
-    """3 of 4 columns."""
-    return f"{count:,} of {count_of(total, what)}"

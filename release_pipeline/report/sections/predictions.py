@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
     format_count,
     format_number,
     format_share,
+    join_names,
 )
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence
@@ -33,7 +34,7 @@ def describe_predictions(view: InternalView) -> Section:
             absent=end_sentence(view.prediction_words) if view.prediction_words else REVIEWERS("section.not_measured"),
         )
     said: list[Sentence] = [_judge_discrimination(one) for one in view.discrimination]
-    if view.clusters and any("tree" in one.model and one.pmse >= _NEAR * one.most > 0 for one in view.discrimination):
+    if view.clusters and any(_is_tree(one) and one.pmse >= _NEAR * one.most > 0 for one in view.discrimination):
         said.append(REVIEWERS("predictions.easy"))
     said += [_judge_prediction(one) for one in view.predictions]
     if view.prediction_words:
@@ -59,6 +60,10 @@ def describe_predictions(view: InternalView) -> Section:
     )
 
 
+def _is_tree(one: DiscriminationView) -> bool:
+    return "tree" in one.model or one.model == REVIEWERS("model.tree")
+
+
 def _judge_discrimination(one: DiscriminationView) -> Sentence:
     parts = [REVIEWERS("predictions.pmse", pmse=format_number(one.pmse), most=format_number(one.most))]
     if is_number(one.pmse) and one.most > 0:
@@ -67,8 +72,8 @@ def _judge_discrimination(one: DiscriminationView) -> Sentence:
         parts.append(REVIEWERS("predictions.times", ratio=format_number(one.ratio)))
     tried = REVIEWERS("predictions.all_tried")
     if one.tried < one.among:
-        tried = REVIEWERS("predictions.tried", tried=format_count(one.tried), among=count_of(one.among, "record"))
-    return review("predictions.model", model=Name(one.model), pmse=", ".join(parts), tried=tried)
+        tried = REVIEWERS("predictions.tried", tried=format_count(one.tried), among=count_things(one.among, "record"))
+    return review("predictions.model", model=Name(one.model), pmse=join_names(parts), tried=tried)
 
 
 def _judge_prediction(one: PredictionView) -> Sentence:
@@ -85,7 +90,7 @@ def _judge_prediction(one: PredictionView) -> Sentence:
         released=format_number(one.released),
         original=format_number(one.original),
         guess=format_number(one.guess),
-        trained=count_of(one.trained, "record"),
+        trained=count_things(one.trained, "record"),
         tested=format_count(one.tested),
     )
     return (*words, *(f" {sentence}" for sentence in kept))

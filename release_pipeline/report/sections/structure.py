@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_of, format_count, format_number
+from release_pipeline.privacy.figures import count_things, format_count, format_number
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import GroupMeansView, InternalView, StructureView
 from release_pipeline.report.prose import Name, Sentence, format_interval, list_heads, review
@@ -41,7 +41,7 @@ def _judge(found: StructureView) -> list[Sentence]:
         one, other, distance = found.worst[0]
         said.append(review("structure.worst", one=Name(one), other=Name(other), distance=format_number(distance)))
     if found.triples:
-        said.append(REVIEWERS("structure.lost", triples=count_of(found.triples, "set")))
+        said.append(REVIEWERS("structure.lost", triples=count_things(found.triples, "set")))
     if found.group_means is not None:
         said += _judge_groups(found.group_means)
     if found.closest is not None:
@@ -63,7 +63,7 @@ def _judge_groups(found: GroupMeansView) -> list[Sentence]:
     return [
         REVIEWERS(
             "structure.groups",
-            groups=count_of(found.compared, "mean"),
+            groups=count_things(found.compared, "mean"),
             off=format_number(found.mean),
             chance=format_number(found.by_chance),
         ),
@@ -72,7 +72,7 @@ def _judge_groups(found: GroupMeansView) -> list[Sentence]:
             column=Name(worst.column),
             by=Name(worst.by),
             label=Name(worst.label),
-            records=count_of(worst.records, "record"),
+            records=count_things(worst.records, "record"),
             original=format_value(worst.original, worst.clock),
             released=format_value(worst.released, worst.clock),
             off=format_number(worst.off),
@@ -153,5 +153,5 @@ def _draw_columns(found: StructureView) -> Figure:
     rows = tuple((Name(name), format_number(distance)) for name, distance in columns)
     table = Table(REVIEWERS("structure.table_columns"), list_heads("structure.head_columns"), rows)
     words = REVIEWERS("structure.picture_words_columns")
-    caption = REVIEWERS("structure.caption_columns", shown=count_of(len(shown), "column"), columns=f"{len(columns):,}")
+    caption = REVIEWERS("structure.caption_columns", shown=count_things(len(shown), "column"), columns=format_count(len(columns)))
     return Figure(draw_bars(REVIEWERS("structure.picture_columns"), words, groups), caption, table)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.privacy.figures import MISSING, count_of, format_count, format_number
+from release_pipeline.privacy.figures import count_things, format_count, format_number, say_missing
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import InternalView, SubgroupsView, SubgroupView
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, review
@@ -84,7 +84,7 @@ def _judge_means(found: SubgroupsView, spreads: Mapping[str, float]) -> list[Sen
             by=Name(found.by),
             label=Name(one.label),
             column=Name(name),
-            records=count_of(one.records, "record"),
+            records=count_things(one.records, "record"),
             original=format_value(one.originals[place], found.clocks.get(name)),
             released=format_value(one.means[place], found.clocks.get(name)),
             off=format_number(off),
@@ -137,7 +137,7 @@ def _judge(found: SubgroupsView) -> list[Sentence]:
                 by=Name(found.by),
                 label=Name(worst.label),
                 column=Name(found.columns[place]),
-                records=count_of(worst.records, "record"),
+                records=count_things(worst.records, "record"),
                 error=format_number(worst.errors[place]),
                 whole=format_number(found.whole[place]),
             )
@@ -149,7 +149,9 @@ def _judge(found: SubgroupsView) -> list[Sentence]:
 def _tell_small(found: SubgroupsView) -> list[Sentence]:
     """Groups that are too small to be measured."""
     said: list[Sentence] = []
-    if small := [f"{one.label} ({one.records:,}, {one.released:,})" for one in found.groups if not one.errors]:
+    if small := [
+        f"{one.label} ({format_count(one.records)}, {format_count(one.released)})" for one in found.groups if not one.errors
+    ]:
         names = Name(", ".join(small[:_MOST_NAMED]))
         by, least, count = Name(found.by), format_count(found.least), format_count(len(small))
         if len(small) > _MOST_NAMED:
@@ -179,7 +181,7 @@ def _judge_chance(found: SubgroupsView, measured: Sequence[SubgroupView]) -> lis
             chance=format_number(one.chances[place]),
             above=format_number(above),
             most=format_count(math.floor(1 + min(above, _FARTHEST) ** 2)),
-            tried=count_of(len(known), "comparison"),
+            tried=count_things(len(known), "comparison"),
         )
     ]
 
@@ -231,7 +233,7 @@ def _list_row(found: SubgroupsView, one: SubgroupView, is_weighted: bool) -> tup
     sums = [format_number(weight) for weight in one.weights or (math.nan, math.nan)] if is_weighted else []
     counts = (Name(one.label), format_count(one.records), format_count(one.released), *sums)
     if not one.above:
-        return (*counts, *[MISSING] * 5)
+        return (*counts, *[say_missing()] * 5)
     place = _find_worst(one)
     figures = one.errors[place], found.whole[place], one.chances[place], one.above[place]
     return (*counts, Name(found.columns[place]), *map(format_number, figures))

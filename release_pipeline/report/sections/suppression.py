@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
     format_apart,
     format_count,
     format_share,
@@ -12,7 +12,7 @@ from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import InternalView, SuppressionView
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
-from release_pipeline.sentences import REVIEWERS
+from release_pipeline.sentences import FIGURES, REVIEWERS
 
 _MANY_REASONS = 12  # of bars in one picture
 
@@ -25,7 +25,9 @@ def describe_suppression(view: InternalView) -> Section:
     suppression = view.suppression
     share, limit = format_share(suppression.share), REVIEWERS("suppression.limit_none")
     if suppression.limit is not None:
-        share, limit = (f"{words}%" for words in format_apart(100 * suppression.share, 100 * suppression.limit))
+        share, limit = (
+            FIGURES("share.percent", number=words) for words in format_apart(100 * suppression.share, 100 * suppression.limit)
+        )
     touched = (Bar("", 100 * suppression.share, "full", share),)
     shares = [
         Group(
@@ -83,10 +85,10 @@ def _draw_reasons(suppression: SuppressionView) -> list[Figure]:
 
 
 def _judge_suppression(suppression: SuppressionView, share: str, limit: str) -> list[Sentence]:
-    out, records = format_count(suppression.rows_out), count_of(suppression.rows_in, "record")
+    out, records = format_count(suppression.rows_out), count_things(suppression.rows_in, "record")
     is_one = 1 in (suppression.rows_in, suppression.rows_out)
     left = REVIEWERS("suppression.one_left", out=out, records=records) if is_one else None
-    cells = count_of(suppression.cells, "cell")
+    cells = count_things(suppression.cells, "cell")
     blanked = REVIEWERS("suppression.one_blanked", cells=cells) if suppression.cells == 1 else None
     said: list[Sentence] = [
         REVIEWERS(

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_media_type, write_json
+from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_language, find_media_type, write_json
 from release_pipeline.report.view import PublicView
+from release_pipeline.sentences import PUBLIC, in_its_language
 
 _CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://schema.org/sha256"}]
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 
 
+@in_its_language
 def render_ro_crate(view: PublicView, files: Files) -> str:
     """Every file that is known; and the making of the release as one action: its input, the program, who answers for it."""
     about = about_of(view)
@@ -40,6 +42,7 @@ def render_ro_crate(view: PublicView, files: Files) -> str:
         "name": about.title,
         "description": about.description,
         "identifier": view.release,
+        "inLanguage": find_language(view),
         "version": view.release.rpartition("/")[2],
         "datePublished": view.published[:10],
         "license": {"@id": about.licence[2]},
@@ -96,8 +99,8 @@ def _tell_making(view: PublicView, made: list[str]) -> list[dict[str, Any]]:
         {
             "@id": "#confidential-records",
             "@type": "CreativeWork",
-            "name": f"confidential records: {view.population}",
-            "conditionsOfAccess": "confidential: not published",
+            "name": PUBLIC("crate.records", population=view.population),
+            "conditionsOfAccess": PUBLIC("crate.access"),
         },
     ]
 

@@ -438,6 +438,7 @@ def test_it_sees_nothing_but_a_view() -> None:
         "release_pipeline.privacy.figures",
         "release_pipeline.privacy.catalogue",
         "release_pipeline.privacy.catalogue.definitions",
+        "release_pipeline.privacy.catalogue.readings",
     }
     assert others <= known | mine
     assert "release_pipeline.report.view" in others
