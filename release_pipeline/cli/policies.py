@@ -23,7 +23,8 @@ def add_commands(commands: Any) -> None:
         "--codebook",
         type=Path,
         metavar="FILE",
-        help="what columns and codes mean: .csv (column, label, value, value_label), or DDI as .xml",
+        help="what columns and codes mean: .csv (column, label, value, value_label), DDI as .xml, or a data package "
+        "or table schema as .json",
     )
     init.add_argument(
         "--columns",

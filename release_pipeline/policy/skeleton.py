@@ -52,7 +52,7 @@ def draft_unsaid(policy: Policy) -> Iterator[str]:
         yield from draft_about()
     unlabelled = [name for name, column in policy.columns.items() if isinstance(column, LabelledColumn) and column.label is None]
     if unlabelled:
-        yield "# Each of these columns needs a label between its braces, and a unit, description and question where they are known:"
+        yield "# Each of these columns needs a label between its braces; it may have a unit, a description and a question:"
         yield "# columns:"
         yield from (f"#   {name}: {{..., label: }}" for name in unlabelled)
 
