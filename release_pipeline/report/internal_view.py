@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from release_pipeline.privacy.dates import Clock
+from release_pipeline.report.about import AboutView, ColumnWords
 from release_pipeline.report.status import PopulationView
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
@@ -439,3 +440,5 @@ class InternalView:
     is_synthetic: bool = False
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
+    about: AboutView | None = None
+    column_words: tuple[ColumnWords, ...] = ()

@@ -11,8 +11,11 @@ from release_pipeline import __version__
 from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Difference, Evidence, GroupMeans
 from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
 from release_pipeline.flow.reviewing.questions import list_questions, name_attacks
+from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds import pick
+from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import describe_labels
@@ -111,6 +114,8 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         structure=_view_structure(policy, audit),
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
+        about=None if policy.about is None else tell_about(policy.about),
+        column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
         looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
