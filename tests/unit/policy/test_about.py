@@ -14,6 +14,7 @@ from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.about import LICENCES, About, find_unsaid, warn_of_unsaid
 from release_pipeline.policy.canonical import read_canonical
+from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.skeleton import draft_about, draft_unsaid
 
@@ -202,3 +203,33 @@ def test_check_prints_the_skeleton_and_tells_scripts(tmp_path: Path, capsys: pyt
     assert "unsaid" not in json.loads(capsys.readouterr().out)
     assert main(["check", str(file), "--skeleton"]) == 0
     assert "nothing is missing" in capsys.readouterr().out
+
+
+def test_a_change_of_what_readers_are_told_is_told_in_words() -> None:
+    """What is new, what is gone, what is another word: by part, of the data and of columns, and nothing that is as it was."""
+    plain = load()
+    first = load(
+        f"{LEAST}, keywords: [a, b], coverage: {{places: [North], first: 2020, last: 2021}}", ", label: Income, unit: euros"
+    )
+    second = load(
+        f"{LEAST.replace('People of a town', 'Everybody')}, coverage: {{places: [North, South], first: 2020, last: 2021}}",
+        ", label: Income of a year, question: 'How much?'",
+    )
+    assert 'readers are told the title: "People", which is new' in list(describe_diff(plain, first))
+    assert 'readers are told the contact (email): "a@b.org", which is new' in list(describe_diff(plain, first))
+    assert set(describe_diff(first, second)) == {
+        'readers are told the description: "Everybody"; it was "People of a town"',
+        'readers are told the keywords: nothing any more; it was "a, b"',
+        'readers are told the coverage (places): "North, South"; it was "North"',
+        'readers of column income are told its label: "Income of a year"; it was "Income"',
+        'readers of column income are told its unit: nothing any more; it was "euros"',
+        'readers of column income are told its question: "How much?", which is new',
+    }
+    entries = [
+        unsaid(", label: B", f", label: S{labels}", "", ", label: I")[0]
+        for labels in (", labels: {1: men, 2: women}", ", labels: {1: man}")
+    ]
+    assert set(describe_diff(*entries)) == {
+        'readers of column sex are told what 1 means: "man"; it was "men"',
+        'readers of column sex are told what 2 means: nothing any more; it was "women"',
+    }
