@@ -97,7 +97,7 @@ class SurveySource:
 
 def open_survey(path: Path, ending: str, *, where: str) -> SurveySource:
     """The door to such a file, whose own name may not tell its kind."""
-    header = tuple(column.name for column in describe_survey(path, ending, where=where))
+    header = tuple(column.name for column in describe_survey(path, ending, where=where).columns)
     return SurveySource(path, ending, header)
 
 

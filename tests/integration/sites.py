@@ -58,10 +58,11 @@ _RELEASED = re.compile(r"^ +([A-Za-z_0-9]+): *\{(?!.*(?:label:|do: drop))", re.M
 
 
 def policy_text(**parts: str) -> str:
-    """The policy `people` with some parts replaced, or (empty text) left out; an officer approves it: released columns have a
-    label, their name where the text gives none."""
+    """The policy `people` with some parts replaced, or (empty text) left out. An officer approves it: released columns have a
+    label, their name where the text gives none; with `about` left out they have none either, as policies were before."""
     told = {**PARTS, **parts}
-    told["columns"] = _RELEASED.sub(r"\g<0>label: \1, ", told["columns"])
+    if told["about"]:
+        told["columns"] = _RELEASED.sub(r"\g<0>label: \1, ", told["columns"])
     return "".join(f"{name}: {value}\n" for name, value in told.items() if value)
 
 

@@ -12,12 +12,11 @@ from release_pipeline.cli import main
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.trust import approvals
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, import_statement
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.flow.trust.members import need_trust, trust_key
+from release_pipeline.flow.trust.members import need_trust
 from release_pipeline.verify import verify_path
-from tests.integration.people import PASSPHRASE, PEOPLE, RELEASE, appoint, review
+from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_as_before, review, trust_people
 from tests.integration.sites import TinySite, make_site
 
 Keys = Mapping[str, PrivateKey]
@@ -38,17 +37,9 @@ def silence(tiny: TinySite, *, about: bool = True, labels: bool = True) -> None:
 def tiny(tmp_path: Path, keys: Keys) -> TinySite:
     """A site whose officer trusts everybody, and has approved nothing but the caps."""
     site = make_site(tmp_path / "site")
-    for name, role in PEOPLE.items():
-        trust_key(site.site, name, role, keys[name].public, key=keys["olga"])
+    trust_people(site, keys)
     approve_populations(site.site, key=keys["olga"])
     return site
-
-
-def approve_as_before(tiny: TinySite, keys: Keys) -> None:
-    """The officer approves as earlier versions let them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approvals, "find_unsaid", lambda *_: iter(()))
-        approve_policy(tiny.site, "people", key=keys["olga"])
 
 
 @pytest.mark.parametrize(
