@@ -165,8 +165,8 @@ def _make_list(file: str, digest: str, size: int, description: str) -> dict[str,
 
 
 def _make_field(column: ColumnView, *, anywhere: bool, told: bool) -> dict[str, Any]:
-    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only. Where the
-    policy tells what the data are, the steward's reason is told as one, and not as what the column has."""
+    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only. Where
+    the policy tells what the data are, the steward's reason is told as one, and not as what the column has."""
     is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string", DATE, MOMENT):
         raise ValueError("a released column is of type number, integer, string, date or datetime")
