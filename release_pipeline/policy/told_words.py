@@ -28,11 +28,14 @@ def describe_told(path: Path, was: Any, is_now: Any) -> Iterator[str]:
 
 
 def _name(path: Path) -> str:
-    if path[0] == "columns":
-        part = f"what {path[3]} means" if path[2] == "labels" and len(path) > 3 else f"its {path[2]}"
-        return f"readers of column {path[1]} are told {part}"
-    part = _PARTS.get(path[1], f"the {path[1].replace('_', ' ')}")
-    return f"readers are told {part}" + (f" ({' '.join(path[2:])})" if path[2:] else "")
+    section, *steps = path
+    if section == "columns":
+        column, option, *entry = steps
+        part = f"what {entry[0]} means" if entry else f"its {option}"
+        return f"readers of column {column} are told {part}"
+    name, *within = steps
+    part = _PARTS.get(name, f"the {name.replace('_', ' ')}")
+    return f"readers are told {part}" + (f" ({' '.join(within)})" if within else "")
 
 
 def _describe_change(was: Any, is_now: Any) -> str:

@@ -41,8 +41,15 @@ class _Variable:
 
     def end(self) -> SurveyColumn:
         """The column that it describes."""
-        words = {"unit": self.unit, "description": self.description, "question": self.question}
-        return SurveyColumn(self.name, self.label, tuple(self.labels), tuple(self.missing), **words)
+        return SurveyColumn(
+            self.name,
+            self.label,
+            tuple(self.labels),
+            tuple(self.missing),
+            unit=self.unit,
+            description=self.description,
+            question=self.question,
+        )
 
 
 class _Ddi:

@@ -49,4 +49,14 @@ def _collect(rows: Iterable[tuple[int, list[str]]], header: list[str], where: st
         known = texts.setdefault(name, {})
         known |= {part: entry[part] for part in _WORDS if entry.get(part) and not known.get(part)}
         labels.setdefault(name, []).extend([(entry["value"], entry["value_label"])] if entry["value"] else [])
-    return {name: SurveyColumn(name, labels=tuple(labels[name]), **known) for name, known in texts.items()}
+    return {
+        name: SurveyColumn(
+            name,
+            known.get("label", ""),
+            tuple(labels[name]),
+            unit=known.get("unit", ""),
+            description=known.get("description", ""),
+            question=known.get("question", ""),
+        )
+        for name, known in texts.items()
+    }
