@@ -104,7 +104,7 @@ def _begin(folder: Path, *, releases: int) -> tuple[Site, dict[str, PrivateKey]]
     text = text.replace("population: synthetic-people", f"population: {HISTORY}-people")
     source = "source: {path: ../table.parquet, release_column: region}"
     text = text.replace("releases: once", f"releases: [{names}]").replace("source: {path: ../table.parquet}", source)
-    text = text.replace(f"  region: {{role: quasi, do: keep, values: {list(range(1, 21))}, why: synthetic}}\n", "")
+    text = text.replace(f"  region: {{role: quasi, do: keep, values: {list(range(1, 21))}, why: synthetic, label: Region}}\n", "")
     file.with_name(f"{HISTORY}.yaml").write_text(text, encoding="utf-8")
     site, keys = find_site(home), {name: PrivateKey(Ed25519PrivateKey.generate()) for name in _PEOPLE}
     for name, role in _PEOPLE.items():

@@ -80,7 +80,8 @@ def write_site(home: Path, source: Path, columns: int, memory: str, protect: str
     """A site with one policy for the source."""
     (home / "policies").mkdir(parents=True)
     noise = [
-        f"  {name}: {{role: confidential, do: noise, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x}}"
+        f"  {name}: {{role: confidential, do: noise, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x, "
+        f"label: {name}}}"
         for name in name_columns(columns)
         for high, grid in [_DOMAINS[name.partition("_")[0]]]
     ]
@@ -94,12 +95,14 @@ def write_site(home: Path, source: Path, columns: int, memory: str, protect: str
         f"protect: {protect}",
         "columns:",
         "  person: {role: identifier, do: drop}",
-        "  sex: {role: quasi, do: keep, values: [1, 2], why: x}",
-        f"  region: {{role: quasi, do: keep, values: {list(range(1, REGIONS + 1))}, why: x}}",
+        "  sex: {role: quasi, do: keep, values: [1, 2], why: x, label: Sex}",
+        f"  region: {{role: quasi, do: keep, values: {list(range(1, REGIONS + 1))}, why: x, label: Region}}",
         *noise,
         "suppress: {quasi_groups_below: 5, at_most: 5%}",
         "gates: {min_rows: 1000}",
         "publish: {formats: [parquet]}",
+        "about: {title: Synthetic records, description: Made up to measure by, licence: CC0-1.0, publisher: {name: nobody}, "
+        "contact: {email: nobody@example.org}}",
     ]
     (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     cap = "everybody: {cap: {releases: 10}}\n"

@@ -72,7 +72,7 @@ def make_site(home: Path, source: str) -> Path:
 def _policy(source: str) -> str:
     noise = [
         f"  {kind}_{number}: {{role: confidential, do: noise, domain: [{low}, {high}], grid: {grid}, outside: clamp, "
-        "missing: fail, why: synthetic}"
+        f"missing: fail, why: synthetic, label: {kind} {number}}}"
         for kind, count, (low, high), grid in _KINDS
         for number in range(1, count + 1)
     ]
@@ -87,11 +87,13 @@ def _policy(source: str) -> str:
         f"protect: {{method: idp-cbls, epsilon: 10, k: {K}, scope: column, consistency: isotonic}}",
         "columns:",
         "  person: {role: identifier, do: drop}",
-        f"  region: {{role: quasi, do: keep, values: {list(range(1, _REGIONS + 1))}, why: synthetic}}",
-        f"  band: {{role: quasi, do: keep, values: [{', '.join(map(repr, _BANDS))}], why: synthetic}}",
+        f"  region: {{role: quasi, do: keep, values: {list(range(1, _REGIONS + 1))}, why: synthetic, label: Region}}",
+        f"  band: {{role: quasi, do: keep, values: [{', '.join(map(repr, _BANDS))}], why: synthetic, label: Band}}",
         *noise,
         f"suppress: {{quasi_groups_below: {_RAREST + 1}, at_most: 5%}}",
         f"gates: {{min_rows: 1000, expected_error: {{{gates}}}}}",
         "publish: {formats: [parquet, csv]}",
+        "about: {title: Synthetic records, description: Made up to measure by, licence: CC0-1.0, publisher: {name: nobody}, "
+        "contact: {email: nobody@example.org}}",
     ]
     return "\n".join(lines) + "\n"

@@ -23,7 +23,8 @@ def add_commands(commands: Any) -> None:
         "--codebook",
         type=Path,
         metavar="FILE",
-        help="what columns and codes mean: .csv (column, label, value, value_label), or DDI as .xml",
+        help="what columns and codes mean: .csv (column, label, value, value_label), DDI as .xml, or a data package "
+        "or table schema as .json",
     )
     init.add_argument(
         "--columns",
@@ -42,7 +43,13 @@ def add_commands(commands: Any) -> None:
     )
     check.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
     check.add_argument("--rows", type=positive, help="plan for this many records (default: the policy's min_rows)")
-    add_json(check, "the plan or the errors")
+    form = check.add_mutually_exclusive_group()
+    add_json(form, "the plan or the errors")
+    form.add_argument(
+        "--skeleton",
+        action="store_true",
+        help="only what it must still say of its data and columns before an officer can approve it, to be pasted and filled",
+    )
     check.add_argument("--home", type=Path, help="the site whose ledger is shown (default: the one that the policy lies in)")
     check.set_defaults(run=_check)
 
@@ -108,6 +115,11 @@ def _check(options: argparse.Namespace) -> int:
         return error.exit_code
     if options.json:
         print_json(to_json(view_check(check)))
+        return 0
+    if options.skeleton:
+        from release_pipeline.policy.skeleton import draft_unsaid
+
+        print_lines(list(draft_unsaid(check.plan.policy)) or ["nothing is missing: it says what its data and columns are"])
         return 0
     print_lines(describe_check(check))
     return 0

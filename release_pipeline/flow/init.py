@@ -1,8 +1,8 @@
 """A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then.
 
 What is taken for a header goes into the policy, which is no secret. A file that has none would put its first person there. So a
-CSV must show that its first line is one, or a person who has looked says so. Labels of a Stata, SPSS or SAS file, and of a
-codebook, are comments beside the columns (`proposals`).
+CSV must show that its first line is one, or a person who has looked says so. What a Stata, SPSS or SAS
+file, or a codebook, says of columns and data are comments beside them (`proposals`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from release_pipeline.errors import SourceError, WrongUsage
 from release_pipeline.flow.codebook import read_codebook
-from release_pipeline.flow.proposals import propose
+from release_pipeline.flow.codebooks.common import Study
+from release_pipeline.flow.proposals import propose, propose_about
 from release_pipeline.policy.formats import ask_for_near, name_some
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
+from release_pipeline.policy.skeleton import draft_about
 from release_pipeline.store.packed import unpacked
 from release_pipeline.store.source import FileSource, find_file
-from release_pipeline.store.survey_files import SurveyColumn, SurveySource, describe_survey
+from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, SurveySource, describe_survey
 
 _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
     r"[-+]?[0-9.,' ]+([eE][-+]?[0-9]+)?%?|[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}.*|[0-9]{1,2}:[0-9]{2}.*"
@@ -79,11 +82,12 @@ def draft_policy(
         )
     if isinstance(source, FileSource) and source.format == "csv" and not header:
         _check_header(source)
-    described = _describe(source, codebook)
+    described, study = _describe(source, codebook)
     chosen = _choose(source.header, columns, file)
     lines = "\n".join(line for column in chosen for line in _draft_column(column, described))
     rest = ", ".join(_key(column) for column in source.header if column not in chosen)
     left_over = len(described.keys() - set(map(canonical_name, source.header)))
+    about = "\n".join(draft_about(propose_about(study)))
     note = f"# The codebook describes {left_over:,} columns that the file does not have.\n" if left_over else ""
     return f"""\
 # A skeleton: fill in what is empty, then run `release-pipeline check`.
@@ -98,14 +102,17 @@ protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, i
 #   do: synthesise for every released column, with what keep or noise would have
 # role: identifier, quasi, confidential or weight. do: drop, keep, noise or (k-epsilon) generalise. Move what is never released
 #   to `drop`.
-#   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: }}
-#   keep:  {{role: , do: keep, values: [...], why: }}
-#   generalise: {{role: quasi, do: generalise, hierarchy: , why: }}, where hierarchy is {{csv: FILE}} (level0,level1,...),
+#   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: , label: , unit: }}
+#   keep:  {{role: , do: keep, values: [...], why: , label: , labels: {{VALUE: what it means}}}}
+#   generalise: {{role: quasi, do: generalise, hierarchy: , why: , label: }}, where hierarchy is {{csv: FILE}} (level0,...),
 #     {{groups: {{LABEL: [values], LABEL: [values]}}}}, or one of the forms that are proposed below by the names of columns
 {note}columns:
 {lines}
 drop: [{rest}]
 gates: {{min_rows: }}
+# What readers are told of the data, word for word. No officer approves a policy without it, and without a label of each released
+# column: what a file or codebook says of itself is a proposal, for you to read, and to take or leave.
+{about}
 """
 
 
@@ -168,11 +175,16 @@ def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
         return []
 
 
-def _describe(source: FileSource | SurveySource, codebook: Path | None) -> dict[str, SurveyColumn]:
-    """What file and codebook say of the columns, by their names."""
-    of_file = describe_survey(source.path, source.ending, where=source.name) if isinstance(source, SurveySource) else ()
-    described = {canonical_name(column.name): column for column in of_file}
-    return described | ({} if codebook is None else read_codebook(codebook))
+def _describe(source: FileSource | SurveySource, codebook: Path | None) -> tuple[dict[str, SurveyColumn], Study]:
+    """What file and codebook say of the columns, by their names, and of the data as a whole."""
+    told = (
+        describe_survey(source.path, source.ending, where=source.name) if isinstance(source, SurveySource) else SurveyFile("", ())
+    )
+    described = {canonical_name(column.name): column for column in told.columns}
+    if codebook is None:
+        return described, Study(title=told.label)
+    known = read_codebook(codebook)
+    return described | dict(known.columns), known.study if known.study.title else replace(known.study, title=told.label)
 
 
 def _draft_column(column: str, described: Mapping[str, SurveyColumn]) -> list[str]:

@@ -4,7 +4,7 @@ Nothing of it is inferred, and nothing that is released depends on it; it is app
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
@@ -13,10 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_va
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.declared import Frozen, Option
-from release_pipeline.policy.kinds.labels import Label, Words
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds.base import ColumnKind
+from release_pipeline.policy.kinds.labels import Label, LabelledColumn, LabelledEntries, Words
 from release_pipeline.policy.periods import PATTERN, Every, begin_of, end_of
 from release_pipeline.policy.scalars import unique
+from release_pipeline.privacy.figures import count_of
 
+_CODE = re.compile(r"-?[0-9]+")
 _PERIODS: tuple[Every, ...] = get_args(Every)
 LICENCES = {  # by their SPDX identifiers: what each is called, and where it stands
     "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
@@ -186,7 +190,7 @@ def _licence(value: Any) -> Any:
 
 
 class About(Frozen):
-    """What the data are. `title` to `contact` are needed for publishing, the rest is asked for."""
+    """What the data are. `title` to `contact` are needed before an officer can approve the policy, the rest is asked for."""
 
     title: Annotated[Label, Option(hint="Say in a few words what the data are, as a reader would look for them.")]
     description: Annotated[Words, Option(hint="Say what the data are, of whom, and how they came about.")]
@@ -216,12 +220,33 @@ class About(Frozen):
                 yield name
 
 
-def warn_of_unsaid(about: About | None) -> Iterator[str]:
-    """What readers of a package will look for and not find."""
+def find_unsaid(about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
+    """What an officer must be able to read before they approve, and is not said: what the data are as a whole, and what each
+    released column has. A sentence each, with what to write."""
     if about is None:
         yield (
-            "about is missing: a package will have no title, licence, publisher and contact, and no files for catalogues and "
-            "archives"
+            "about is missing: say what the data are (title, description), on which terms (licence), who publishes them "
+            "(publisher) and who answers for them (contact)."
         )
-    elif lacking := list(about.list_lacking()):
+    if unlabelled := [name for name, column in columns.items() if isinstance(column, LabelledColumn) and column.label is None]:
+        count = count_of(len(unlabelled), "released column")
+        yield f"{count} without a label ({name_some(unlabelled)}): say in a few words what each has, like label: Family income."
+
+
+def warn_of_unsaid(about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
+    """What keeps a policy from being approved, and what readers of a package will look for and not find."""
+    for words in find_unsaid(about, columns):
+        yield f"will not be approved: {words}"
+    if about is not None and (lacking := list(about.list_lacking())):
         yield f"about says nothing of {', '.join(lacking)}: readers look for that"
+    if coded := [name for name, column in columns.items() if isinstance(column, LabelledEntries) and _has_bare_codes(column)]:
+        yield (
+            f"entries of {name_some(coded)} are numbers and have no labels: where they are codes, readers cannot know what they "
+            "mean"
+        )
+
+
+def _has_bare_codes(column: LabelledEntries) -> bool:
+    """Whether listed entries are numbers of nothing that is measured, and none of them is said to mean anything."""
+    entries = column.listed_entries
+    return bool(entries) and not column.labels and column.unit is None and all(_CODE.fullmatch(entry) for entry in entries)

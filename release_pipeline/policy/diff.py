@@ -11,6 +11,7 @@ from release_pipeline.policy.impossible import Rule, describe_rule, write_rule
 from release_pipeline.policy.kinds.dates import write_dates
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.table_words import describe_table
+from release_pipeline.policy.told_words import describe_told, is_told
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue.definitions import IDP, ZCDP
@@ -63,6 +64,9 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
             continue
         if len(path) == 4 and path[2:] == ("hierarchy", "rows") and isinstance(was, list) and isinstance(is_now, list):
             yield from _relabelled(f"column {path[1]}", cast(list[list[str]], was), cast(list[list[str]], is_now))
+            continue
+        if is_told(path):
+            yield from describe_told(path, was, is_now)
             continue
         if path == ("protect", "never"):
             yield from _ruled(old.protect.impossible, new.protect.impossible)

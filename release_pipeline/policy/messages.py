@@ -162,6 +162,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
             return f"{name} must be a list" + (" of two." if error["type"] == "too_long" else "."), ""
         case "too_short" | "string_too_short":
             return f"{name} is empty.", ""
+        case "model_type" | "model_attributes_type" if error["input"] is None and option.hint:
+            return f"{name} is empty.", option.hint
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{name} must be a mapping.", ""
         case "value_error":

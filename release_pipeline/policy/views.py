@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Annotated, Any, Literal, cast
 
+from release_pipeline.policy.about import find_unsaid
 from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to_json
 from release_pipeline.policy.expectations import ExpectationView, view_expectations
 from release_pipeline.policy.families import find_family
@@ -127,6 +128,9 @@ class PlanView:
     warnings: Annotated[tuple[str, ...] | None, "what noise will not leave as it is, a sentence each"] = field(
         default=None, metadata=OPTIONAL
     )
+    unsaid: Annotated[
+        tuple[str, ...] | None, "what it must say of its data and columns before an officer can approve it, a sentence each"
+    ] = field(default=None, metadata=OPTIONAL)
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
     expectations: Annotated[
         tuple[ExpectationView, ...] | None, "what the steward expects of the records, and is checked before the charge"
@@ -171,6 +175,7 @@ def view_plan(plan: Plan) -> PlanView:
         not_covered=tuple(not_covered_words(policy)),
         rows=plan.rows,
         warnings=(*find_family(protect).list_warnings(policy, plan.rows), *warn_of_ties(policy)) or None,
+        unsaid=tuple(find_unsaid(policy.about, policy.columns)) or None,
         columns=tuple(
             ColumnView(
                 name=part.name,

@@ -103,5 +103,18 @@ class AboutView:
         return facts
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """What readers are told of a column in the words of the policy: what it has, in which unit, what there is to know of it, what
+    people were asked, and what its entries mean."""
+
+    name: str
+    label: str | None = None
+    unit: str | None = None
+    description: str | None = None
+    question: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+
 def _with_address(words: str, address: str | None) -> str:
     return words if address is None else PUBLIC("about.with_address", words=words, address=address)

@@ -39,7 +39,7 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     could not express is refused with a ValueError, a file without its hash with a KeyError.
     """
     anywhere = view.values == "anywhere"
-    fields = [_make_field(column, anywhere=anywhere) for column in view.columns]
+    fields = [_make_field(column, anywhere=anywhere, told=view.about is not None) for column in view.columns]
     schema = {"fields": fields, "missingValues": [""]}
     coded = {"fields": [field for field in fields if field["name"] not in list_coded(view)], "missingValues": [""]}
     package: dict[str, Any] = {
@@ -165,12 +165,14 @@ def _make_list(file: str, digest: str, size: int, description: str) -> dict[str,
     }
 
 
-def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
-    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only."""
+def _make_field(column: ColumnView, *, anywhere: bool, told: bool) -> dict[str, Any]:
+    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only. Where
+    the policy tells what the data are, the steward's reason is told as one, and not as what the column has."""
     is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string", DATE, MOMENT):
         raise ValueError("a released column is of type number, integer, string, date or datetime")
-    parts = [column.description or "", column.why, column.hierarchy or ""]
+    why = PUBLIC("package.why", why=column.why) if told and column.why else column.why
+    parts = [column.description or "", why, column.hierarchy or ""]
     if column.made is not None:
         parts.append(
             PUBLIC("package.made", words=column.made.words, by=describe_derivation(column.made.by), of=", ".join(column.made.of))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.privacy.figures import count_things, format_apart, format_count
+from release_pipeline.report.about import AboutView
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
@@ -57,6 +58,7 @@ _NOT_OF_SYNTHETIC = [
     describe_levels,
 ]  # which are about records that are there
 _MANY_GATES = 8  # in one picture
+_MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 
 
 @in_its_language
@@ -78,8 +80,18 @@ def render_internal(view: InternalView) -> str:
         "steps": REVIEWERS.read_section("step"),
         "amount": format_amount,
         "language_name": LANGUAGES.get(view.language, view.language),
+        "told": [] if view.about is None else list_told(view.about),
+        "most_entries": _MOST_ENTRIES,
     }
     return load_templates("html").get_template("internal-report.html").render(context)
+
+
+def list_told(about: AboutView) -> list[tuple[str, str]]:
+    """What the public will be told of the data as a whole, as card and note will have it. Where the policy does not say how to
+    cite a release, that is made when it is published."""
+    titled = [(REVIEWERS("told.title_of_data"), about.title), (REVIEWERS("told.description"), about.description)]
+    told = [*titled, *about.list_facts()]
+    return [*told, (REVIEWERS("told.citation"), about.citation or REVIEWERS("told.made"))]
 
 
 def list_failed(view: InternalView) -> list[GateView]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from release_pipeline.privacy.dates import Clock
+from release_pipeline.report.about import AboutView, ColumnWords
 from release_pipeline.report.status import PopulationView
 from release_pipeline.sentences import ENGLISH
 
@@ -445,3 +446,5 @@ class InternalView:
     attacked: tuple[int, int] | None = None
     language: str = ENGLISH
     translation: str | None = None
+    about: AboutView | None = None
+    column_words: tuple[ColumnWords, ...] = ()

@@ -41,13 +41,24 @@ _REASONS = {  # what is wrong, and what to do; {kind}: whose file it is
 @dataclass(frozen=True, slots=True)
 class SurveyColumn:
     """A column as the file describes it: metadata, and no entry of a record. `labels`: codes with what they mean; `missing`: the
-    ranges of codes, ends included, that the file says stand for no answer."""
+    ranges of codes, ends included, that the file says stand for no answer. `unit`, `description` and `question`: of codebooks."""
 
     name: str
     label: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     is_text: bool = False
+    unit: str = ""
+    description: str = ""
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyFile:
+    """What a file says of itself: its label, and its columns in their order."""
+
+    label: str
+    columns: tuple[SurveyColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +97,16 @@ class SurveySource:
 
 def open_survey(path: Path, ending: str, *, where: str) -> SurveySource:
     """The door to such a file, whose own name may not tell its kind."""
-    header = tuple(column.name for column in describe_survey(path, ending, where=where))
+    header = tuple(column.name for column in describe_survey(path, ending, where=where).columns)
     return SurveySource(path, ending, header)
 
 
-def describe_survey(path: Path, ending: str, *, where: str) -> tuple[SurveyColumn, ...]:
-    """The columns of a file, with their labels."""
+def describe_survey(path: Path, ending: str, *, where: str) -> SurveyFile:
+    """The columns of a file with their labels, and the file's own."""
     with _ask(path, ending, where, None) as answer:
         written = answer.read()
     found = cast(dict[str, Any], json.loads(written or b'{"columns": []}'))  # empty: refused already, when the reader ended
-    return tuple(
+    columns = tuple(
         SurveyColumn(
             name=column["name"],
             label=column["label"],
@@ -105,6 +116,7 @@ def describe_survey(path: Path, ending: str, *, where: str) -> tuple[SurveyColum
         )
         for column in found["columns"]
     )
+    return SurveyFile(str(found.get("label", "")), columns)
 
 
 @contextmanager

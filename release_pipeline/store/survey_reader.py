@@ -78,13 +78,14 @@ def _answer(request: Mapping[str, Any], answer: BinaryIO) -> None:
     read = _find_reader(path, ending)
     if ending == ".xpt":
         _check_transport(Path(path))
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         _, known = read(metadataonly=True)
-    if any("duplicated" in str(warning.message) for warning in told):  # it gives one of them another name
+    if any("duplicated" in str(warning.message) for warning in warned):  # it gives one of them another name
         raise _Refused(SAME_NAMES)
     if request["columns"] is None:
-        answer.write(json.dumps({"columns": [_describe(known, name) for name in known.column_names]}).encode())
+        told = {"label": str(known.file_label or ""), "columns": [_describe(known, name) for name in known.column_names]}
+        answer.write(json.dumps(told).encode())
         return
     _write_records(read, known, request["columns"], answer)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,12 +51,19 @@ PARTS = {
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}""",
     "drop": "[name]",
     "gates": "{min_rows: 20}",
+    "about": "{title: People, description: People of three towns, licence: CC0-1.0, publisher: {name: Town}, "
+    "contact: {email: desk@example.org}}",
 }
+_RELEASED = re.compile(r"^ +([A-Za-z_0-9]+): *\{(?!.*(?:label:|do: drop))", re.MULTILINE)  # a column without a label
 
 
 def policy_text(**parts: str) -> str:
-    """The policy `people` with some parts replaced, or (empty text) left out."""
-    return "".join(f"{name}: {value}\n" for name, value in {**PARTS, **parts}.items() if value)
+    """The policy `people` with some parts replaced, or (empty text) left out. An officer approves it: released columns have a
+    label, their name where the text gives none; with `about` left out they have none either, as policies were before."""
+    told = {**PARTS, **parts}
+    if told["about"]:
+        told["columns"] = _RELEASED.sub(r"\g<0>label: \1, ", told["columns"])
+    return "".join(f"{name}: {value}\n" for name, value in told.items() if value)
 
 
 def make_rows(count: int = 60, *, releases: Sequence[str] = ("1", "2"), seed: int = 0) -> list[Row]:

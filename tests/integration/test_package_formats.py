@@ -39,7 +39,7 @@ ODD_COLUMNS = """
   remark: {role: confidential, do: keep, values: ["yes", "no", "not asked"], missing: {category: not asked}, why: needed}"""
 SITES: dict[str, dict[str, str]] = {
     "tiny": {"suppress": "{quasi_groups_below: 5, at_most: 60%}"},
-    "odd": {"columns": ODD_COLUMNS, "suppress": "{quasi_groups_below: 5, at_most: 60%}"},
+    "odd": {"columns": ODD_COLUMNS, "suppress": "{quasi_groups_below: 5, at_most: 60%}", "about": ""},
     "told": {
         "columns": ODD_COLUMNS.replace("why: known}", "why: known, unit: crowns, question: 'How much?'}", 1),
         "suppress": "{quasi_groups_below: 5, at_most: 60%}",

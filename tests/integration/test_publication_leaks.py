@@ -215,12 +215,17 @@ def test_no_internal_figure_is_in_the_package(published: Published) -> None:
     assert sorted(published.files) == sorted(
         [
             *DATA,
+            "CITATION.cff",
             "RELEASE_NOTE.md",
             "SHA256SUMS",
             "SHA256SUMS.sig",
+            "croissant.json",
             "datapackage.json",
+            "dcat.jsonld",
+            "ddi-codebook.xml",
             "privacy-card.html",
             "privacy-card.json",
+            "ro-crate-metadata.json",
             "trusted-keys.json",
             "trusted-keys.sig",
         ]
@@ -251,10 +256,14 @@ def test_nor_after_a_withdrawal(published: Published, state: str) -> None:
 
 
 def test_the_parquet_file_says_nothing_beside_its_data(published: Published) -> None:
-    """No key-value metadata, no field metadata; its statistics are of the released values; who wrote it is the library."""
+    """Metadata of the labels of the policy alone; its statistics are of the released values; who wrote it is the library."""
     file = pyarrow.parquet.ParquetFile(io.BytesIO(published.files["data.parquet"]))
-    assert (file.metadata.metadata, file.schema_arrow.metadata) == (None, None)
-    assert [field.metadata and set(field.metadata) - {b"PARQUET:field_id"} for field in file.schema_arrow] == [None] * 4
+    names = file.schema_arrow.names
+    labels = {name: {"label": name} for name in names}
+    assert set(file.metadata.metadata) == {b"ARROW:schema", b"PANDAS_ATTRS"}
+    assert json.loads(file.schema_arrow.metadata.pop(b"PANDAS_ATTRS")) == {"columns": labels}
+    own = [{key: value for key, value in field.metadata.items() if key != b"PARQUET:field_id"} for field in file.schema_arrow]
+    assert own == [{b"label": name.encode()} for name in names]
     assert file.metadata.created_by.startswith("parquet-cpp-arrow version ")
     table = file.read()
     for group in range(file.metadata.num_row_groups):

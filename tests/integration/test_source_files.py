@@ -25,6 +25,7 @@ import pyreadstat
 import pytest
 
 from release_pipeline.errors import DataRefused, OutOfSpace, ReleasePipelineError, SourceError
+from release_pipeline.flow.init import draft_policy
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
@@ -32,7 +33,7 @@ from release_pipeline.policy.kinds.missing import BLANK
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store import packed, source, survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
-from release_pipeline.store.survey_files import SurveyColumn, describe_survey
+from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, describe_survey
 from tests.integration import test_missing as missing
 from tests.integration.sites import HEADER, Row, make_rows, make_site
 from tests.integration.sites import SPOILED as DATA
@@ -101,7 +102,7 @@ def test_spss_codes_in_missing_ranges_stay_numbers(tmp_path: Path, ending: str) 
     ranges: dict[str, Any] = {"income": [{"lo": -99, "hi": -9}, -8], "town": ["99"]}
     pyreadstat.write_sav(frame, file, missing_ranges=ranges, compress=ending == "zsav")
     assert read_entries(file, "income", "town") == {"income": ["-8", "-50", "7", None], "town": ["north", "99", "south", None]}
-    income, town = describe_survey(file, f".{ending}", where="x")
+    income, town = describe_survey(file, f".{ending}", where="x").columns
     assert set(income.missing) == {("-99", "-9"), ("-8", "-8")}
     assert town.missing == (("99", "99"),)
 
@@ -324,7 +325,7 @@ def test_the_reader_gets_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(survey_files, "_PROGRAM", "telling")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cretword")
-    assert describe_survey(tmp_path / "good.dta", ".dta", where="x") == ()
+    assert describe_survey(tmp_path / "good.dta", ".dta", where="x") == SurveyFile("", ())
     monkeypatch.setenv("PYTHON_TOLD", "s3cretword")
     with pytest.raises(SourceError, match="need pyreadstat"):
         describe_survey(tmp_path / "good.dta", ".dta", where="x")
@@ -498,9 +499,13 @@ def test_labels_of_a_file_are_told_without_a_record(tmp_path: Path) -> None:
     """For `init`: what the file says of its columns."""
     frame = pd.DataFrame({"sex": [1.0, 2.0], "town": [CANARY, "b"]})
     pyreadstat.write_dta(
-        frame, tmp_path / "a.dta", column_labels=["Sex", ""], variable_value_labels={"sex": {1: "male", 2: "female"}}
+        frame,
+        tmp_path / "a.dta",
+        file_label="Who lives where",
+        column_labels=["Sex", ""],
+        variable_value_labels={"sex": {1: "male", 2: "female"}},
     )
-    assert describe_survey(tmp_path / "a.dta", ".dta", where="x") == (
-        SurveyColumn("sex", "Sex", (("1", "male"), ("2", "female"))),
-        SurveyColumn("town", is_text=True),
-    )
+    columns = SurveyColumn("sex", "Sex", (("1", "male"), ("2", "female"))), SurveyColumn("town", is_text=True)
+    assert describe_survey(tmp_path / "a.dta", ".dta", where="x") == SurveyFile("Who lives where", columns)
+    drafted = draft_policy("people", tmp_path / "a.dta")
+    assert "\n  # title: Who lives where\n  title:  " in drafted

@@ -66,6 +66,7 @@ SAME_IN_GERMAN: dict[str, dict[str, str]] = {  # sentences that are right as the
         "subgroups.in_column": "places alone",
         "levels.is": "places alone",
         "page.definition": "the same word",
+        "told.entry": "places alone",
     },
 }
 STOPS = (".", "?", ";")  # a semicolon where the next sentence goes on

@@ -33,8 +33,8 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
-from release_pipeline.policy.about import About, Coverage
 from release_pipeline.policy.derivations import list_leaves
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
@@ -54,7 +54,7 @@ from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reaso
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
-from release_pipeline.policy.published import labels_of, may_be_blanked
+from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.statements import state_claim, state_formally
 from release_pipeline.policy.table_words import step_text
 from release_pipeline.policy.words import (
@@ -67,7 +67,6 @@ from release_pipeline.policy.words import (
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue.readings import read_name
 from release_pipeline.privacy.figures import format_day, join_names
-from release_pipeline.report.about import AboutView, ContributorView
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
 from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView
@@ -150,7 +149,7 @@ def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, poli
             for tabulation in policy.tabulations.values()
         ),
         looks=_tell_looks(find_looks_before(events, status.id)),
-        about=None if policy.about is None else _tell_about(policy.about),
+        about=None if policy.about is None else tell_about(policy.about),
         data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
     )
 
@@ -160,28 +159,6 @@ def _count_files(candidate: Path, policy: Policy) -> Iterator[tuple[str, int]]:
     for form in policy.publish.formats:
         if (count := len(list_data(candidate, form))) > 1:
             yield form, count
-
-
-def _tell_about(about: About) -> AboutView:
-    """What the policy says of the data as a whole."""
-    covered = about.coverage or Coverage.model_construct()
-    first, last = (None, None) if covered.days is None else (day.isoformat() for day in covered.days)
-    return AboutView(
-        title=about.title,
-        description=about.description,
-        licence=(about.licence.name, about.licence.title, about.licence.address),
-        publisher=(about.publisher.name, about.publisher.url),
-        contact=(about.contact.name, about.contact.email, about.contact.url),
-        contributors=tuple(ContributorView(one.name, one.role, one.organisation, one.orcid) for one in about.contributors),
-        places=covered.places,
-        first=first,
-        last=last,
-        sampling=about.sampling,
-        keywords=about.keywords,
-        citation=about.citation,
-        intended_use=about.intended_use,
-        recipients=about.recipients,
-    )
 
 
 def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
@@ -335,8 +312,9 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
         if not isinstance(column, LabelledColumn):
             continue
         view = _view_column(policy, name, plan, facts)
-        said = {"label": column.label, "description": column.description, "unit": column.unit, "question": column.question}
-        yield replace(view, **said, labels=tuple(labels_of(column).items()))
+        told = tell_column(name, column)
+        said = {"label": told.label, "description": told.description, "unit": told.unit, "question": told.question}
+        yield replace(view, **said, labels=told.labels)
         if isinstance(column, CodedColumn) and column.reasons:
             reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)

@@ -25,7 +25,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, PUBLISHED, check_move, read_statuses, status_of
 from release_pipeline.flow.status.check import Check, describe_check
 from release_pipeline.flow.sums import SUMS, is_whole, read_sums
-from release_pipeline.flow.trust.approvals import find_approvable, find_last_approval
+from release_pipeline.flow.trust.approvals import check_approvable, find_approvable, find_last_approval
 from release_pipeline.flow.trust.members import KEYS, Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.canonical import read_canonical
@@ -66,6 +66,7 @@ def write_bundle(site: Site, target: str, output: Path) -> tuple[Path, str]:
     if Path(target).suffix != ".yaml":
         return _write_candidate(site, find_release(site, target), output)
     file = find_approvable(site, Path(target))
+    policy: Policy | None = None
     if file == site.populations_file:
         caps, plan = read_caps(site), {"populations.yaml": read_text(file)}
         item = _Item("populations", "populations", caps.hash, caps.text)
@@ -76,6 +77,8 @@ def write_bundle(site: Site, target: str, output: Path) -> tuple[Path, str]:
         item = _Item("policy", policy.policy, policy.canonical_hash(), policy.canonical_json(), tuple(policy.columns))
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
+        if policy is not None:
+            check_approvable(registry, policy)  # what would be refused with its signature need not be read by anybody
         words = {**plan, **_describe_approved(registry, trust, item), sign.CANONICAL: item.text}
     _write(output, item, trust, words, {})
     return output, item.digest

@@ -12,8 +12,11 @@ from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Differen
 from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
 from release_pipeline.flow.reviewing.noted import say_attack, say_basis, say_gate, say_model
 from release_pipeline.flow.reviewing.questions import list_questions, name_attacks
+from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds import pick
+from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import describe_labels
@@ -124,6 +127,8 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
         looks=tuple(LookView(format_day(look.noted[:10]), look.by, look.on, look.compared) for look in evidence.looks),
+        about=None if policy.about is None else tell_about(policy.about),
+        column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 

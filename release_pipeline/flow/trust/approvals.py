@@ -23,6 +23,7 @@ from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_moment
 from release_pipeline.flow.trust.members import Member, Trust, need_trust, read_trust
 from release_pipeline.policy import Policy
+from release_pipeline.policy.about import find_unsaid
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
@@ -160,8 +161,33 @@ def _approve_policy(site: Site, registry: Registry, name: str, sign: Sign) -> De
             remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
         )
     signed = sign.of("policy", policy.policy, policy.canonical_hash())
+    check_approvable(registry, policy)
     record_policy(site, registry, policy)
     return _approve_file(registry, sign, signed)
+
+
+def check_approvable(registry: Registry, policy: Policy) -> None:
+    """Refuse a policy that does not say what its data and columns are: after the approval comes the charge, and nothing may be
+    published but what was approved. One that was approved before, as it is, goes on: earlier versions demanded nothing."""
+    unsaid = list(find_unsaid(policy.about, policy.columns))
+    if not unsaid or _was_approved(registry, policy):
+        return
+    file = f"policies/{policy.policy}.yaml"
+    raise Blocked(
+        f"it does not say what readers must be told. {' '.join(unsaid)}",
+        where=file,
+        remedy=f"Its steward {policy.steward} adds that: 'release-pipeline check {file} --skeleton' prints what is missing.",
+    )
+
+
+def _was_approved(registry: Registry, policy: Policy) -> bool:
+    """Whether anybody approved the policy as it is now at any time, whatever became of their key or of other approvals since."""
+    digest = policy.canonical_hash()
+    return any(
+        event.kind == APPROVED
+        and (event.content["what"], event.content["subject"], event.content["hash"]) == ("policy", policy.policy, digest)
+        for event in registry.events
+    )
 
 
 def _approve_populations(site: Site, registry: Registry, sign: Sign) -> Decision:

@@ -126,7 +126,8 @@ def _make_records(view: PublicView) -> dict[str, Any]:
 
 
 def _make_field(place: int, column: ColumnView, file: str) -> dict[str, Any]:
-    words = [column.label, column.description, column.question, column.why, column.noise]
+    why = PUBLIC("package.why", why=column.why) if column.why else ""
+    words = [column.label, column.description, column.question, why, column.noise]
     return {
         "@type": "cr:Field",
         "@id": f"rows/{place}",

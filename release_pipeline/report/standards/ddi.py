@@ -11,7 +11,7 @@ from release_pipeline.report.datapackage import list_coded
 from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.standards.terms import Files, about_of, find_language, find_media_type, list_rows
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.sentences import in_its_language
+from release_pipeline.sentences import PUBLIC, in_its_language
 
 NAMESPACE = "ddi:codebook:2_6"
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -141,7 +141,8 @@ def _variable(column: ColumnView, *, anywhere: bool) -> Lines:
         named = [_tag("labl", labels[value])] if value in labels else []
         yield from _within("catgry", [_tag("catValu", value), *named])
     of_making = [column.made.words if column.made else None, column.calibrated.words if column.calibrated else None]
-    said = [column.why, column.hierarchy, *of_making, column.noise, column.missing]
+    why = PUBLIC("package.why", why=column.why) if column.why else None
+    said = [why, column.hierarchy, *of_making, column.noise, column.missing]
     yield from (_tag("codInstr", words) for words in said if words)
     yield f'<varFormat type="{"numeric" if column.type in ("number", "integer") else "character"}"/>'
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,12 @@ from hypothesis import strategies as st
 from release_pipeline.cli import main
 from release_pipeline.errors import SourceError
 from release_pipeline.flow.codebook import read_codebook
+from release_pipeline.flow.codebooks.common import Study
 from release_pipeline.flow.init import draft_policy
-from release_pipeline.flow.proposals import propose
+from release_pipeline.flow.proposals import propose, propose_about
+from release_pipeline.policy.about import About
 from release_pipeline.policy.kinds import KeepColumn
+from release_pipeline.policy.skeleton import draft_about
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.survey_files import SurveyColumn
 
@@ -54,7 +59,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 def test_a_csv_says_what_columns_and_codes_mean(tmp_path: Path) -> None:
     """A line for each value, the label on any of them; a byte-order mark and semicolons do not matter."""
     for text in (CSV, "\ufeff" + CSV, CSV.replace('"Income, in euro"', "Income‚ in euro").replace(",", ";")):
-        found = read_codebook(write(tmp_path, "codes.csv", text))
+        found = read_codebook(write(tmp_path, "codes.csv", text)).columns
         assert found["sex"] == SurveyColumn("sex", "Sex of the person", (("1", "male"), ("2", "female")))
         assert found["income"].label.startswith("Income")
         assert found["town"].labels == (("north", ""),)
@@ -63,18 +68,136 @@ def test_a_csv_says_what_columns_and_codes_mean(tmp_path: Path) -> None:
 
 def test_ddi_says_what_columns_and_codes_mean(tmp_path: Path) -> None:
     """Labels of variables and categories, and which stand for no answer; counts and means that archives add are not read."""
-    found = read_codebook(write(tmp_path, "codes.xml", DDI))
+    found = read_codebook(write(tmp_path, "codes.xml", DDI)).columns
     assert found["sex"] == SurveyColumn(
-        "sex", "Sex of the person", (("1", "male"), ("2", "female"), ("-9", "refused & left")), (("-9", "-9"),)
+        "sex", "Sex of the person", (("1", "male"), ("2", "female"), ("-9", "refused & left")), (("-9", "-9"),), question="Which?"
     )
     assert found["income"] == SurveyColumn("income", "Income, in euro")
     assert list(found) == ["sex", "income"]
     plain = DDI.replace(' xmlns="ddi:codebook:2_5"', "").replace("UTF-8", "ISO-8859-1")
-    assert read_codebook(write(tmp_path, "old.xml", plain)) == found
+    assert read_codebook(write(tmp_path, "old.xml", plain)).columns == found
+
+
+STUDY = """\
+<stdyDscr><citation><titlStmt><titl>People of a town</titl></titlStmt>
+  <rspStmt><AuthEnty affiliation="x">Ana</AuthEnty></rspStmt><prodStmt><fundAg>State</fundAg></prodStmt>
+  <distStmt><distrbtr URI="https://town.example.org">Town</distrbtr><contact email="desk@example.org">Desk</contact></distStmt>
+  <biblCit>Ana: People.</biblCit></citation>
+  <stdyInfo><subject><keyword>people</keyword><keyword>people</keyword></subject>
+  <abstract><p>All of</p><p>them: #1</p></abstract>
+  <sumDscr><timePrd event="start" date="2020">of 2020</timePrd><timePrd event="start">1999</timePrd>
+  <timePrd event="end">2021</timePrd><geogCover>North</geogCover></sumDscr></stdyInfo>
+  <method><dataColl><dataCollector>Clinic</dataCollector><sampProc>By chance</sampProc></dataColl></method></stdyDscr>
+"""
+
+
+def test_ddi_says_what_the_study_is(tmp_path: Path) -> None:
+    """Of the study alone: a title of the document, or a name elsewhere, is none of it."""
+    text = DDI.replace("<dataDscr>", f"{STUDY}<dataDscr>").replace('name="income"', 'name="income" measUnit="euro"')
+    text = text.replace("<sumStat", "<txt>Before <emph>taxes</emph></txt><sumStat")
+    found = read_codebook(write(tmp_path, "codes.xml", text))
+    assert found.columns["income"] == SurveyColumn("income", "Income, in euro", unit="euro", description="Before taxes")
+    assert found.study == Study(
+        title="People of a town",
+        description="All of them: #1",
+        publisher=("Town", "https://town.example.org"),
+        contact=("Desk", "desk@example.org", ""),
+        contributors=[("Ana", "creator"), ("State", "funder"), ("Clinic", "collector")],
+        places=["North"],
+        first="2020",
+        last="2021",
+        sampling="By chance",
+        keywords=["people"],
+        citation="Ana: People.",
+    )
+
+
+def test_a_data_package_says_what_columns_and_data_are(tmp_path: Path) -> None:
+    """By both versions' terms; what it only names elsewhere is not opened, and a schema alone says nothing of the data."""
+    found = read_codebook(write(tmp_path, "datapackage.json", json.dumps(PACKAGE)))
+    refused = ("-9", "refused")
+    assert dict(found.columns) == {
+        "sex": SurveyColumn("sex", "Sex of the person", (("1", "male"), ("2", "female"), refused), (("-9", "-9"),)),
+        "town": SurveyColumn("town", "", (("north", ""), ("south", "")), is_text=True),
+        "income": SurveyColumn("income", "Income", (refused,), (("-9", "-9"),), unit="euro", description="Before taxes"),
+    }
+    assert found.study.contributors == [("Ana", "creator"), ("Bob", "contributor")]
+    assert (found.study.publisher, found.study.contact) == (("Town", "https://town.example.org"), ("", "desk@example.org", ""))
+    schema = PACKAGE["resources"][1]["schema"]
+    alone = read_codebook(write(tmp_path, "schema.json", json.dumps({**schema, "title": "a table"})))
+    assert (alone.columns, alone.study) == (found.columns, Study())
+
+
+def test_init_proposes_what_the_data_are_and_takes_nothing(tmp_path: Path) -> None:
+    """Each beside its key, which stays empty; and pasted as it stands it is read as what it says."""
+    file = write(tmp_path, "people.csv", "sex,income\n1,10\n2,20\n")
+    plain = draft_policy("people", file)
+    for name, text in (("c.json", json.dumps(PACKAGE)), ("c.xml", DDI.replace("<dataDscr>", f"{STUDY}<dataDscr>"))):
+        drafted = draft_policy("people", file, codebook=write(tmp_path, name, text))
+        assert yaml.safe_load(drafted) == yaml.safe_load(plain)
+        left = yaml.safe_load(drafted)["about"]
+        assert left == {
+            "title": None,
+            "description": None,
+            "licence": None,
+            "publisher": {"name": None},
+            "contact": {"email": None},
+        }
+        comments = [line for line in drafted.split("\nabout:\n")[1].splitlines() if line.startswith("  # ")]
+        pasted = [line.replace("  # ", "  ", 1) for line in comments if not re.search(r" # |`check`", line[4:])]
+        about = About.model_validate({"licence": "CC0-1.0", **yaml.safe_load("\n".join(pasted))})
+        assert (about.title, about.publisher.name, about.contact.email) == ("People of a town", "Town", "desk@example.org")
+        assert about.contributors[0].name == "Ana"
+        assert about.keywords[0] == "people"
+    assert "  # licence: CC-BY-4.0\n  licence:" in draft_policy("people", file, codebook=tmp_path / "c.json")
+
+
+@given(st.text(), st.text(), st.text(), st.lists(st.text(), max_size=3))
+def test_whatever_a_study_says_stays_in_its_comment(title: str, name: str, address: str, words: list[str]) -> None:
+    """One line each, and what is empty stays empty."""
+    study = Study(title, title, (name, address), (name, address), (name, address, name), [(name, "creator")], words, name, title)
+    study.sampling, study.keywords, study.citation = title, words, name
+    lines = list(draft_about(propose_about(study)))
+    assert all(line.isprintable() for line in lines)
+    assert yaml.safe_load("\n".join(lines)) == yaml.safe_load("\n".join(draft_about()))
 
 
 BOMB = '<!DOCTYPE codeBook [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><codeBook><dataDscr><var name="&b;"/></dataDscr></codeBook>'
 FILE = f'<!DOCTYPE codeBook [<!ENTITY x SYSTEM "file:///etc/passwd">]><codeBook><var name="a"><labl>&x;{CANARY}</labl></var>'
+PACKAGE: dict[str, Any] = {
+    "title": "People of a town",
+    "description": "All of\n them",
+    "licenses": [{"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/"}],
+    "contributors": [
+        {"title": "Ana", "roles": ["creator"]},
+        {"title": "Bob", "role": "wrangler"},
+        {"title": "Town", "roles": ["publisher"], "path": "https://town.example.org"},
+        {"email": "desk@example.org", "roles": ["contact"]},
+    ],
+    "keywords": ["people", "income"],
+    "resources": [
+        {"name": "elsewhere", "path": "/etc/passwd", "schema": "/etc/passwd"},
+        {
+            "name": "data",
+            "path": "../../etc/passwd",
+            "schema": {
+                "missingValues": ["", {"value": "-9", "label": "refused"}],
+                "fields": [
+                    {
+                        "name": "sex",
+                        "type": "integer",
+                        "title": "Sex of the person",
+                        "categories": [{"value": 1, "label": "male"}, {"value": 2, "label": "female"}],
+                        "constraints": {"enum": [1, 2]},
+                    },
+                    {"name": "town", "type": "string", "constraints": {"enum": ["north", "south"]}, "missingValues": []},
+                    {"name": "income", "title": "Income", "unit": "euro", "description": "Before taxes"},
+                ],
+            },
+        },
+    ],
+}
+DEEP = "[" * 100_000
 BAD: dict[str, tuple[str, str | bytes, str]] = {
     "bomb": ("c.xml", BOMB, "declares a document type"),
     "file": ("c.xml", FILE, "declares a document type"),
@@ -92,6 +215,13 @@ BAD: dict[str, tuple[str, str | bytes, str]] = {
     "unnamed": ("c.csv", f"{CSV},{CANARY},,\n", "line 7 of the codebook names no column"),
     "quote": ("c.csv", f'{CSV}"{CANARY}', "line 7 of the codebook cannot be read"),
     "long": ("c.csv", f'{CSV}a,"{"x" * 200_000}",,\n', "cannot be read: it does not follow the CSV format"),
+    "no json": ("c.json", f"{{{CANARY}", "is no readable JSON"),
+    "deep json": ("c.json", DEEP, "is no readable JSON"),
+    "long number": ("c.json", f'{{"fields": [{{"name": {"9" * 5000}}}]}}', "is no readable JSON"),
+    "latin json": ("c.json", b'{"title": "\xe4"}', "not UTF-8"),
+    "a list": ("c.json", f'["{CANARY}"]', "describes no field"),
+    "other shapes": ("c.json", f'{{"resources": ["{CANARY}", {{"schema": {{"fields": {{"name": 1}}}}}}]}}', "describes no field"),
+    "unnamed fields": ("c.json", f'{{"fields": [{{"name": ["{CANARY}"]}}, {{"title": "x"}}, 3, null]}}', "describes no field"),
     "ending": ("c.txt", CSV, "a codebook is .csv or"),
 }
 
@@ -116,8 +246,10 @@ def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.Cap
     file = write(tmp_path, "people.csv", "sex,income,born\n1,10,1980-01-31\n2,20,1981-02-28\n")
     plain = draft_policy("people", file)
     drafted = draft_policy("people", file, codebook=write(tmp_path, "codes.xml", DDI))
-    assert drafted.split("columns:\n")[1] == (
+    columns, about = drafted.split("columns:\n")[1].split("# What readers are told of the data, word for word.")
+    assert columns == (
         "  # label: Sex of the person\n"
+        '  # question: "Which?"\n'
         "  # values: [1, 2]\n"
         "  # labels: {1: male, 2: female}\n"
         '  # codes: {-9: "refused & left"}\n'
@@ -129,7 +261,9 @@ def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.Cap
         "drop: []\n"
         "gates: {min_rows: }\n"
     )
-    assert [line for line in drafted.splitlines() if not line.startswith("  # ")] == plain.splitlines()
+    assert about == plain.split("# What readers are told of the data, word for word.")[1]  # it says nothing of the whole
+    taken, left = ([line for line in text.splitlines() if not line.startswith("  # ")] for text in (drafted, plain))
+    assert taken == left
     assert main(["init", "people", "--from", str(file), "--codebook", str(write(tmp_path, "codes.csv", CSV))]) == 0
     told = capsys.readouterr().out
     assert "# The codebook describes 2 columns that the file does not have.\ncolumns:\n  # label: Sex of the person\n" in told

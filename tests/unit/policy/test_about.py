@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from pathlib import Path
 
 import pytest
+import yaml
 
+from release_pipeline.cli import main
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.about import LICENCES
+from release_pipeline.policy.about import LICENCES, About, find_unsaid, warn_of_unsaid
 from release_pipeline.policy.canonical import read_canonical
+from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.skeleton import draft_about, draft_unsaid
 
 TEXT = """\
 policy: people
@@ -99,9 +104,10 @@ def test_what_is_wrong_is_said(about: str, words: str) -> None:
 
 
 def test_check_tells_it_and_warns_of_what_is_not_said() -> None:
-    """A package without it has nothing that catalogues could read."""
+    """A policy without it is a policy, and no officer can approve it; what is left out of it is told."""
     plans = ["\n".join(describe_plan(make_plan(load(about)))) for about in ("", LEAST)]
-    assert "about is missing: a package will have no title, licence, publisher and contact" in plans[0]
+    assert "will not be approved: about is missing: say what the data are (title, description)" in plans[0]
+    assert "will not be approved: about" not in plans[1]
     assert "People; Creative Commons Attribution 4.0 International; published by Town" in plans[1]
     assert "about says nothing of contributors, coverage, sampling, keywords, intended_use, recipients" in plans[1]
     everything = (
@@ -109,3 +115,121 @@ def test_check_tells_it_and_warns_of_what_is_not_said() -> None:
         "intended_use: any, recipients: all"
     )
     assert "about says nothing" not in "\n".join(describe_plan(make_plan(load(everything))))
+
+
+KINDS = """\
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-cdf, epsilon: 1, k: 5}
+columns:
+  person: {role: identifier, do: drop}
+  age:    {role: quasi, do: drop}
+  band:   {role: quasi, do: keep, values: [a, b], why: known%s}
+  sex:    {role: quasi, do: keep, values: [1, 2], why: known%s}
+  grade:  {role: quasi, do: keep, values: [1, 2], why: known, label: Grade%s}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 0.5, outside: clamp, why: known%s}
+%s
+"""
+
+
+def unsaid(*columns: str, about: str = f"about: {{{LEAST}}}") -> tuple[Policy, list[str]]:
+    """The policy with these words of its columns, and what it does not say."""
+    policy = parse_policy(KINDS % (*columns, about), name="p.yaml")
+    return policy, list(find_unsaid(policy.about, policy.columns))
+
+
+def test_an_officer_must_be_able_to_read_what_is_released() -> None:
+    """Everything that lacks is told at once: the whole, and the label of each column that is released, and of no other."""
+    assert unsaid(", label: Band", ", label: Sex", "", ", label: Income")[1] == []
+    [words] = unsaid("", ", label: Sex", "", ", description: What they earn")[1]
+    assert words.startswith("2 released columns without a label (band, income): ")
+    _, [whole, columns] = unsaid("", "", "", "", about="")
+    assert whole.startswith("about is missing: ")
+    assert columns.startswith("3 released columns without a label (band, sex, income): ")
+
+
+def test_codes_without_labels_are_a_warning_and_no_more() -> None:
+    """A number may be one: where a unit says so, or where a label tells what it means, nobody is warned."""
+    policy, nothing = unsaid(", label: Band", ", label: Sex", ", unit: steps", ", label: Income")
+    assert nothing == []
+    [words] = [line for line in warn_of_unsaid(policy.about, policy.columns) if "readers look for that" not in line]
+    assert words.startswith("entries of sex are numbers and have no labels")
+    labelled, _ = unsaid(", label: Band", ", label: Sex, labels: {1: male, 2: female}", ", unit: steps", ", label: Income")
+    assert not [line for line in warn_of_unsaid(labelled.about, labelled.columns) if "numbers" in line]
+
+
+def test_the_skeleton_is_pasted_and_filled() -> None:
+    """Empty it is refused, each value by its name; filled it says all that is needed, and nothing is left to print."""
+    policy, _ = unsaid("", ", label: Sex", "", ", label: Income", about="")
+    lines = list(draft_unsaid(policy))
+    assert "#   band: {..., label: }" in lines
+    assert not [line for line in lines if "sex" in line]
+    text = KINDS % ("", ", label: Sex", "", ", label: Income", "\n".join(lines))
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(text, name="p.yaml")
+    told = "\n".join(refused.value.problems)
+    assert [key for key in ("title", "description", "licence", "publisher.name", "contact") if f"about.{key}: " not in told] == []
+    assert "licence is empty. Name the licence, like CC-BY-4.0" in told
+    filled = text.replace("  title:", "  title: People").replace("  description:", "  description: All of them")
+    filled = (
+        filled.replace("  licence:", "  licence: CC0-1.0")
+        .replace("{name: }", "{name: Town}", 1)
+        .replace("{email: }", "{email: a@b.org}")
+    )
+    again = parse_policy(filled.replace("[a, b], why: known", "[a, b], why: known, label: Band"), name="p.yaml")
+    assert list(draft_unsaid(again)) == []
+    everything = "\n".join(
+        line.replace("  # ", "  ", 1) if line.startswith("  # ") and ": " in line else line for line in draft_about()
+    )
+    assert yaml.safe_load(everything)["about"].keys() == set(About.model_fields)
+
+
+def test_check_prints_the_skeleton_and_tells_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By exit code 0: such a policy is right, and can run where nobody publishes."""
+    file = tmp_path / "people.yaml"
+    file.write_text(KINDS % ("", "", "", "", ""), encoding="utf-8")
+    assert main(["check", str(file)]) == 0
+    assert "will not be approved: about is missing" in capsys.readouterr().out
+    assert main(["check", str(file), "--skeleton"]) == 0
+    assert "\nabout:\n" in capsys.readouterr().out
+    assert main(["check", str(file), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["unsaid"]) == 2
+    file.write_text(KINDS % (", label: B", ", label: S", "", ", label: I", f"about: {{{LEAST}}}"), encoding="utf-8")
+    assert main(["check", str(file), "--json"]) == 0
+    assert "unsaid" not in json.loads(capsys.readouterr().out)
+    assert main(["check", str(file), "--skeleton"]) == 0
+    assert "nothing is missing" in capsys.readouterr().out
+
+
+def test_a_change_of_what_readers_are_told_is_told_in_words() -> None:
+    """What is new, what is gone, what is another word: by part, of the data and of columns, and nothing that is as it was."""
+    plain = load()
+    first = load(
+        f"{LEAST}, keywords: [a, b], coverage: {{places: [North], first: 2020, last: 2021}}", ", label: Income, unit: euros"
+    )
+    second = load(
+        f"{LEAST.replace('People of a town', 'Everybody')}, coverage: {{places: [North, South], first: 2020, last: 2021}}",
+        ", label: Income of a year, question: 'How much?'",
+    )
+    assert 'readers are told the title: "People", which is new' in list(describe_diff(plain, first))
+    assert 'readers are told the contact (email): "a@b.org", which is new' in list(describe_diff(plain, first))
+    assert set(describe_diff(first, second)) == {
+        'readers are told the description: "Everybody"; it was "People of a town"',
+        'readers are told the keywords: nothing any more; it was "a, b"',
+        'readers are told the coverage (places): "North, South"; it was "North"',
+        'readers of column income are told its label: "Income of a year"; it was "Income"',
+        'readers of column income are told its unit: nothing any more; it was "euros"',
+        'readers of column income are told its question: "How much?", which is new',
+    }
+    entries = [
+        unsaid(", label: B", f", label: S{labels}", "", ", label: I")[0]
+        for labels in (", labels: {1: men, 2: women}", ", labels: {1: man}")
+    ]
+    assert set(describe_diff(*entries)) == {
+        'readers of column sex are told what 1 means: "man"; it was "men"',
+        'readers of column sex are told what 2 means: nothing any more; it was "women"',
+    }

@@ -301,7 +301,11 @@ def test_plan_as_json() -> None:
     policy = policy_of("dp-um", 5, INCOME, SITE, epsilon="0.3")
     plan = plan_to_json(make_plan(policy, rows=10))
     [column] = plan.pop("columns")
-    sentences = plan.pop("not_covered")
+    sentences, unsaid = plan.pop("not_covered"), plan.pop("unsaid")
+    assert [words.partition(":")[0] for words in unsaid] == [
+        "about is missing",
+        "2 released columns without a label (income, site)",
+    ]
     assert plan == {
         "policy": "people",
         "steward": "ana",

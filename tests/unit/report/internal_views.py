@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from release_pipeline.report.about import AboutView, ColumnWords, ContributorView
 from release_pipeline.report.internal_view import (
     AtomView,
     AttackView,
@@ -35,6 +36,21 @@ from release_pipeline.report.status import PopulationView, StepView
 from tests.unit.report.views import TEXTS
 
 NANO = 10**9
+ABOUT = AboutView(
+    title="Health care use of families",
+    description="Yearly records of people who took part",
+    licence=("CC0-1.0", "Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    publisher=("Town", "https://town.example.org"),
+    contact=("Desk", "desk@example.org", None),
+    contributors=(ContributorView("RAND Corporation", "collector"),),
+    places=("Dayton", "Seattle"),
+    first="1974-01-01",
+    last="1982-12-31",
+    sampling="Families of six sites",
+    keywords=("health insurance",),
+    intended_use="Learning",
+    recipients="Anybody",
+)
 SCALES = "from the scales of the noise, which are confidential"
 SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -243,6 +259,12 @@ def sample_view(**changes: Any) -> InternalView:
         released_range="0.4% of the values of mdvis were carried out of their domain by the noise and set to its end",
         rows_in=5670,
         clusters=True,
+        about=ABOUT,
+        column_words=(
+            ColumnWords("income", "Income of the family", "dollars a year", "Before taxes", "What did your family earn?"),
+            ColumnWords("female", "Sex", labels=(("0", "male"), ("1", "female"))),
+            ColumnWords("mdvis", "Visits to doctors"),
+        ),
     )  # fmt: skip
     return dataclasses.replace(view, **changes)
 

@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.figures import format_apart, format_number, format_share
+from release_pipeline.report.about import ColumnWords
 from release_pipeline.report.charts import curves
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.charts.classes import draw_classes
@@ -29,6 +30,7 @@ from release_pipeline.report.escaping import TEMPLATES, format_name
 from release_pipeline.report.internal import draw_gates, list_sections, render_internal
 from release_pipeline.report.internal_view import ClassesView, CorrelationView, GateView, InternalView, MapPoint, ShareView
 from tests.unit.report.internal_views import (
+    ABOUT,
     FLOATS,
     NANO,
     budget,
@@ -102,7 +104,8 @@ def test_it_is_one_page_that_needs_nothing_from_elsewhere(view: InternalView) ->
     assert page.open == []
     assert not {"script", "link", "img", "iframe", "object", "use", "image", "foreignobject"} & {tag for tag, _ in page.tags}
     assert "default-src 'none'; style-src 'unsafe-inline'" in rendered
-    assert not re.search(r"https?:|url\(|@import| on\w+=", rendered)
+    without_names = re.sub(r"<bdi>[^<]*</bdi>", "", rendered)  # the policy may name an address, as text
+    assert not re.search(r"https?:|url\(|@import| on\w+=", without_names)
     links = [str(attributes["href"]) for tag, attributes in page.tags if tag == "a"]
     ids = [str(attributes["id"]) for _, attributes in page.tags if attributes.get("id")]
     assert len(set(ids)) == len(ids)
@@ -144,7 +147,7 @@ def test_the_verdict_comes_first_and_then_the_sections_in_their_order() -> None:
     """Confidential on top, the gates with value, limit and basis, what to decide, warnings, claim, contents, sections."""
     page = Page(render_internal(sample_view()))
     ids = [str(attributes["id"]) for tag, attributes in page.tags if tag == "h2" and attributes.get("id")]
-    assert ids == ["verdict", "claim", *ASKED]
+    assert ids == ["verdict", "claim", "told", *ASKED]
     order = (
         "CONFIDENTIAL: for reviewers, not for publication",
         "Under the policy rand-hie.",
@@ -254,6 +257,36 @@ def test_no_text_becomes_anything_but_text(text: str) -> None:
     assert page.open == []
     assert outline(page) == outline(plain)
     assert not UNSEEN.search(rendered)
+
+
+def test_it_shows_what_the_public_will_be_told() -> None:
+    """Every word of data and columns, so that who signs has read it; how to cite as the policy says it, or that it is made later.
+    A page of a policy that says nothing of its data is as it was, with labels beside the claim."""
+    view = sample_view(labels=("female: Sex",))
+    page = Page(render_internal(view))
+    for words in (
+        *(words for _, words in ABOUT.list_facts()),
+        "Health care use of families",
+        "Yearly records of people who took part",
+        "made of creators, year, title and release when it is published",
+        "Income of the family",
+        "dollars a year",
+        "Before taxes.",
+        "Asked was: What did your family earn?",
+        "0 = male",
+        "1 = female",
+    ):
+        assert words in page.text, words
+    assert page.text.count("not said") == 1 + 2 + 3  # of income entries; of female unit and words; of mdvis these three
+    cited = dataclasses.replace(ABOUT, citation="Ana: Families.")
+    assert "Ana: Families." in Page(render_internal(dataclasses.replace(view, about=cited))).text
+    many = (ColumnWords("town", "Town", labels=tuple((str(i), f"town {i}") for i in range(130))),)
+    text = Page(render_internal(dataclasses.replace(view, column_words=many))).text
+    assert ("99 = town 99" in text, "100 = town 100" in text, "and 30 more, which the policy has" in text) == (True, False, True)
+    assert "What readers are told that columns and values mean" not in page.text
+    silent = Page(render_internal(dataclasses.replace(view, about=None))).text
+    assert "What readers are told that columns and values mean" in silent
+    assert "What the public will be told" not in silent
 
 
 def test_a_name_is_shown_as_it_is_and_apart_from_the_text_around_it() -> None:

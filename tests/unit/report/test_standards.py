@@ -127,7 +127,7 @@ def test_what_is_said_of_columns_is_true_of_them() -> None:
     assert list(root.iter(f"{{{NAMESPACE}}}range")) == []
     assert variables["made"].attrib["intrvl"] == "contin"
     told = [found.text for found in root.iter(f"{{{NAMESPACE}}}codInstr")]
-    assert "known[U+FFFE]" in told
+    assert "declared so because: known[U+FFFE]" in told
     assert "a and b" in told
     croissant = json.loads(STANDARDS["croissant.json"](view, files))
     assert [field["@id"] for field in croissant["recordSet"][0]["field"]] == [f"rows/{place}" for place in range(1, 5)]
