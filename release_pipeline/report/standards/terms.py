@@ -19,6 +19,7 @@ OTHERS = {
     "xml": "application/xml",
     "cff": "application/yaml",
     "sig": "application/json",
+    "allowed_signers": "text/plain",
 }
 
 
