@@ -515,6 +515,11 @@ PACKAGE = (
     "RELEASE_NOTE.md",
     "trusted-keys.json",
     "trusted-keys.sig",
+    "allowed_signers",
+    "attestation.dsse.json",
+    "attestation.intoto.json",
+    "attestation.intoto.json.minisig",
+    "attestation.intoto.json.sig",
     "SHA256SUMS",
     "SHA256SUMS.sig",
 )

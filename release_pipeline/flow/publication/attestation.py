@@ -1,9 +1,9 @@
 """The package's statement in the forms that other people's programs verify: in-toto in a DSSE envelope, SSH's and minisign's.
 
 One key signs in several forms, and no signature of one passes as another. The bytes that it signs begin with `DSSEv1 ` for an
-envelope, with `SSHSIG` and the namespace for SSH, with `release-pipeline statement` for the first form of statements. For minisign
-they are a hash of 64 bytes, which is shorter than any of those, or 64 bytes of a signature and a comment, which begin with a point
-of the curve that nobody can choose. docs/decisions/0025-signatures-of-others.md has the proof.
+envelope, with `SSHSIG` and the namespace for SSH, with `release-pipeline statement` for the first form of our statements. For
+minisign they are a hash of 64 bytes, which is shorter than any of those, or 64 bytes of a signature and a comment, which begin
+with a point of the curve that nobody can choose. docs/decisions/0025-signatures-of-others.md has the proof.
 """
 
 from __future__ import annotations
