@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -192,6 +193,38 @@ def test_the_crate_names_every_file(package: Path) -> None:
         assert graph[name]["sha256"] == hashlib.sha256((package / name).read_bytes()).hexdigest()
     results = graph["#making"]["result"]
     assert {part["@id"] for part in results} == {name for name in files if name.startswith("data.")}
+
+
+def test_the_crate_tells_the_chain(package: Path, view: PublicView) -> None:
+    """Approved, made, reviewed, published, in this order, each by somebody of a role and about something that is there; hashes as
+    the card has them; and no name of a person that the card has not."""
+    graph = {part["@id"]: part for part in json.loads((package / CRATE).read_text())["@graph"]}
+    steps = [part for part in graph.values() if "prov:Activity" in part["@type"]]
+    assert {step["@id"] for step in steps} == {part["@id"] for part in graph["./"]["mentions"]}
+    order = sorted(steps, key=lambda step: len(list(follow(graph, step["@id"]))))
+    assert [step["@id"] for step in order] == ["#policy-approval", "#making", "#review", "#publication"]
+    agents = {step["@id"]: graph[step["agent"]["@id"]]["name"] for step in steps}
+    assert agents == {
+        "#policy-approval": "privacy officer",
+        "#making": view.steward,
+        "#review": "reviewers",
+        "#publication": "whoever may sign packages",
+    }
+    for step in steps:
+        assert step["prov:wasAssociatedWith"] == step["agent"]
+        assert (step["prov:used"], step.get("prov:generated")) == (step["object"], step.get("result"))
+        for about in (step["object"], step.get("result", [])):
+            assert {part["@id"] for part in (about if isinstance(about, list) else [about])} <= set(graph)
+    assert (graph["#publication"]["endTime"], "endTime" in graph["#making"]) == (view.published, False)
+    digests = {name: graph[name]["identifier"] for name in ("#policy", "#candidate")}
+    assert digests == {"#policy": f"sha256:{view.policy_hash}", "#candidate": f"sha256:{view.candidate_hash}"}
+
+
+def follow(graph: dict[str, Any], step: str) -> Iterator[str]:
+    """The steps before one, back to the first."""
+    while (before := graph[step].get("prov:wasInformedBy")) is not None:
+        step = before["@id"]
+        yield step
 
 
 @pytest.mark.parametrize(
