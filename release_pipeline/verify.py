@@ -1481,7 +1481,7 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
     predicate = get(said, "predicate", dict)
     if get(predicate, "release", RELEASE) != package.release:
         raise Fault("it is about another release than the card")
-    known = card if isinstance(card, dict) else dict[str, Any]()
+    known: Mapping[str, Any] = card if isinstance(card, dict) else {}
     for name, value in predicate.items():
         if name not in known or canonical_json(known[name]) != canonical_json(value):
             raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")

@@ -139,7 +139,7 @@ def make_statement(files: Mapping[str, bytes]) -> dict[str, Any]:
 Change = Callable[[Any], Any]
 
 
-def attest(change: Change = lambda said: said, **parts: bytes | Callable[[bytes], bytes]) -> Files:
+def attest(change: Change = lambda said: said, /, **parts: bytes | Callable[[bytes], bytes]) -> Files:
     """A package whose service signed everything: its statement after `change`, and files of it that are made otherwise."""
     world = usual()
     files = {name: content for name, content in world.package.items() if not name.startswith("SHA256SUMS")}
