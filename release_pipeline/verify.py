@@ -1481,9 +1481,8 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
     predicate = get(said, "predicate", dict)
     if get(predicate, "release", RELEASE) != package.release:
         raise Fault("it is about another release than the card")
-    known: Mapping[str, Any] = card if isinstance(card, dict) else {}
     for name, value in predicate.items():
-        if name not in known or canonical_json(known[name]) != canonical_json(value):
+        if canonical_json(_find(card, name)) != canonical_json(value):  # what the card has not, it says nothing of
             raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")
     return len(told)
 
