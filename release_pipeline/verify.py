@@ -427,24 +427,26 @@ _PRESENT, _VERIFIED = 0x01, 0x04  # flags of a token: somebody touched it; it as
 @dataclass(frozen=True)
 class SshSignature:
     """An SSH signature, taken apart. `public`: the key as lists of trusted keys have it, 32 bytes and a token's application;
-    `token`: what a token says of the moment, flags and a counter, else nothing."""
+    `token`: what a token says of the moment, flags and a counter, else nothing; `namespace`: what it is a signature for."""
 
     public: bytes
     hash_name: bytes
     signature: bytes
     token: bytes = b""
+    namespace: str = SSH_NAMESPACE
 
     def tell_signed(self, message: bytes) -> bytes:
         """The bytes that the key itself signed, where the signature is of `message`."""
         digest = hashlib.new(self.hash_name.decode(), message).digest()
-        signed = SSH_MAGIC + pack_ssh(SSH_NAMESPACE.encode(), b"", self.hash_name, digest)
+        signed = SSH_MAGIC + pack_ssh(self.namespace.encode(), b"", self.hash_name, digest)
         if not self.token:
             return signed
         return hashlib.sha256(self.public[32:]).digest() + self.token + hashlib.sha256(signed).digest()
 
     def write(self) -> str:
         """It as `ssh-keygen` writes it, by a key that is in no token."""
-        parts = (pack_ssh(SSH_KEY, self.public), SSH_NAMESPACE.encode(), b"", self.hash_name, pack_ssh(SSH_KEY, self.signature))
+        namespace, signature = self.namespace.encode(), pack_ssh(SSH_KEY, self.signature)
+        parts = (pack_ssh(SSH_KEY, self.public), namespace, b"", self.hash_name, signature)
         return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
 
 
@@ -488,16 +490,16 @@ def read_ssh_key(blob: bytes) -> bytes:
     return public + application
 
 
-def read_ssh_signature(text: str) -> SshSignature:
-    """What the text of an SSH signature says; `Fault` unless it is the one form of it, in the namespace of statements. Whether it
-    holds is not looked at."""
+def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
+    """What the text of an SSH signature says; `Fault` unless it is the one form of it, in the namespace that is `wanted`. Whether
+    it holds is not looked at."""
     encoded = text.removeprefix(SSH_ARMOR[0]).removesuffix(SSH_ARMOR[1]).replace("\n", "")
     blob = _base64(encoded) if len(text) < 4096 else b""
     if armor_ssh(blob) != text or not blob.startswith(SSH_MAGIC + b"\0\0\0\1"):
         raise Fault("it is not an SSH signature as ssh-keygen writes it")
     key, namespace, reserved, hash_name, signature = unpack_ssh(blob[10:], 5)
-    if namespace != SSH_NAMESPACE.encode() or reserved or hash_name not in _SSH_HASHES:
-        raise Fault(f"it is not an SSH signature in the namespace {SSH_NAMESPACE}")
+    if namespace != wanted.encode() or reserved or hash_name not in _SSH_HASHES:
+        raise Fault(f"it is not an SSH signature in the namespace {wanted}")
     public = read_ssh_key(key)
     token = signature[-5:] if len(public) > 32 else b""
     kind, signed = unpack_ssh(signature[: len(signature) - len(token)], 2)
@@ -505,7 +507,13 @@ def read_ssh_signature(text: str) -> SshSignature:
         raise Fault("it is by another kind of key than it names")
     if token and token[0] not in (_PRESENT, _PRESENT | _VERIFIED):
         raise Fault("the FIDO token signed it while nobody touched it")
-    return SshSignature(public, hash_name, signed, token)
+    return SshSignature(public, hash_name, signed, token, wanted)
+
+
+def name_ssh_key(public: bytes) -> str:
+    """A key of a list of trusted keys as OpenSSH writes it: its kind, and base64."""
+    kind, parts = (SSH_TOKEN_KEY, (public[:32], public[32:])) if len(public) > 32 else (SSH_KEY, (public,))
+    return f"{kind.decode()} {base64.b64encode(pack_ssh(kind, *parts)).decode()}"
 
 
 def message_of(statement: Any) -> bytes:
@@ -1333,9 +1341,11 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
             words = f"parameters may have been chosen with knowledge of the data, by {_looks(found.looks)}"
             words += ", which no epsilon accounts for"
             report("note", f"{at}{CARD}: {words}")
+    signer = ""
     with report.about(at + SUMS_SIG):
         found.hash = tree.digest(SUMS)
         signed = _verify_statement(tree.json(SUMS_SIG), keys, kind="package", subject=found.release, hash=found.hash)
+        signer = signed.signer
         report("ok", f"{at}{SUMS_SIG}: release {found.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
         _check_counts(report, at + SUMS_SIG, signed, keys)
     if RELEASE.fullmatch(tree.place):
@@ -1354,6 +1364,7 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
     beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md", OFFICERS))]
     found.sums = _check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
+    _check_attestation(report, tree, keys, found, signer)
     return found
 
 
@@ -1379,6 +1390,153 @@ def _report_tombstone(report: _Report, where: str, signed: Statement) -> None:
     """A retraction fails whatever else is right; that something newer is there is for a person to weigh."""
     level, word = ("FAIL", "retracted") if signed.kind == "retract" else ("note", "superseded")
     report(level, f"{where}: {word.upper()}: release {signed.subject} was {word} at {signed.at} by {signed.name}: {signed.why}")
+
+
+# --- The package's statement, in the forms of other people's programs -----------------------------------------------------------
+
+ALLOWED, ATTESTATION, ENVELOPE = "allowed_signers", "attestation.intoto.json", "attestation.dsse.json"
+ATTESTATION_SSH, ATTESTATION_MINISIGN = f"{ATTESTATION}.sig", f"{ATTESTATION}.minisig"
+ATTESTATIONS = (ATTESTATION, ENVELOPE, ATTESTATION_SSH, ATTESTATION_MINISIGN)  # what the statement cannot be about
+STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "urn:release-pipeline:package:1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+PACKAGE_NAMESPACE = "package@release-pipeline"  # of SSH signatures of such a statement, and of nothing else
+_UNTRUSTED, _TRUSTED = "untrusted comment: ", "trusted comment: "
+
+
+def encode_payload(payload: bytes) -> bytes:
+    """What a key signs of a payload in a DSSE envelope: its pre-authentication encoding (DSSE 1.0)."""
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+
+
+def name_minisign_key(public: bytes) -> str:
+    """A key of a list of trusted keys as minisign takes it (`-P`); its number there is the beginning of our fingerprint."""
+    return base64.b64encode(b"Ed" + hashlib.sha256(public).digest()[:8] + public).decode()
+
+
+def write_allowed_signers(keys: Mapping[str, Key]) -> str:
+    """The keys of a list of trusted keys that may sign packages, as ssh-keygen reads them, and in remarks as minisign does."""
+    lines = list[str]()
+    for key in keys.values():
+        if key.role in MAY_SIGN["package"]:
+            lines.append(f'{key.name} namespaces="{PACKAGE_NAMESPACE},{SSH_NAMESPACE}" {name_ssh_key(key.public)}\n')
+            lines += [f"# {key.name} minisign {name_minisign_key(key.public)}\n"] * (len(key.public) == 32)
+    return "".join(lines)
+
+
+def write_minisign(public: bytes, signature: bytes, comment: str, of_both: bytes) -> str:
+    """A signature file of minisign, of the form that hashes first; `of_both` signs the signature and the comment after it."""
+    packed = base64.b64encode(b"ED" + hashlib.sha256(public).digest()[:8] + signature).decode()
+    both = base64.b64encode(of_both).decode()
+    return f"{_UNTRUSTED}{ATTESTATION}\n{packed}\n{_TRUSTED}{comment}\n{both}\n"
+
+
+def _check_attestation(report: _Report, tree: Tree, keys: Mapping[str, Key], package: _Package, signer: str) -> None:
+    """The statement about the package's files, where there is one: it says what list of sums and card say, and each signature is
+    of it, by the key that signed the list of sums, whose revocation was looked at there."""
+    if not {ALLOWED, *ATTESTATIONS} & {*tree.sizes, *package.sums}:
+        return
+    at, of_package = tree.prefix, {key.fingerprint: key for key in keys.values() if key.role in MAY_SIGN["package"]}
+    with report.about(at + ALLOWED):
+        if tree.read(ALLOWED) != write_allowed_signers(keys).encode():
+            raise Fault(f"it does not have just the keys that may sign packages by {KEYS}")
+        report("ok", f"{at}{ALLOWED}: the keys that may sign packages by {KEYS}, which vouches for them; alone it proves nothing")
+    with report.about(at + ATTESTATION):
+        count = _compare_statement(tree.json(ATTESTATION), tree.json(CARD), package)
+        words = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
+        report("ok", f"{at}{ATTESTATION}: {words}")
+    forms: dict[str, Callable[[bytes, str, Mapping[str, Key], str], Key]] = {
+        ENVELOPE: _check_envelope,
+        ATTESTATION_SSH: _check_ssh_attestation,
+        ATTESTATION_MINISIGN: _check_minisign,
+    }
+    for name, check in forms.items():
+        if name not in tree.sizes:  # if it should be there, the list of sums has said so
+            continue
+        with report.about(at + name):
+            try:
+                text = tree.read(name).decode("ascii")
+            except UnicodeDecodeError:
+                raise Fault("it has bytes that no such signature has") from None
+            key = check(tree.read(ATTESTATION), text, of_package, package.release)
+            if signer and key.fingerprint != signer:
+                raise Fault(f"it is signed by {key.name}, who did not sign {SUMS}")
+            report("ok", f"{at}{name}: that statement is signed by {key.name} ({key.role})")
+
+
+def _compare_statement(said: Any, card: Any, package: _Package) -> int:
+    """How many files the statement is about; `Fault` unless these are all of the package, and it agrees with the card."""
+    if (get(said, "_type", str), get(said, "predicateType", str)) != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise Fault(f"it is not a statement of {STATEMENT_TYPE} that says {PREDICATE_TYPE}")
+    told = dict[str, str]()
+    for subject in get(said, "subject", list):
+        name = get(subject, "name", str)
+        if name in told:
+            raise Fault("it names a file twice")
+        told[name] = get(get(subject, "digest", dict), "sha256", _HEX)
+    wanted = {name: digest for name, digest in package.sums.items() if name not in ATTESTATIONS}
+    for name in sorted({*told, *wanted}):
+        if told.get(name) != wanted.get(name):
+            raise Fault(f"of {name[:200]} it says otherwise than {SUMS}")
+    predicate = get(said, "predicate", dict)
+    if get(predicate, "release", RELEASE) != package.release:
+        raise Fault("it is about another release than the card")
+    for name, value in predicate.items():
+        if canonical_json(_find(card, name)) != canonical_json(value):  # what the card has not, it says nothing of
+            raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")
+    return len(told)
+
+
+def _find_publisher(keys: Mapping[str, Key], fingerprint: str) -> Key:
+    if fingerprint not in keys:
+        raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
+    return keys[fingerprint]
+
+
+def _check_envelope(payload: bytes, text: str, keys: Mapping[str, Key], _: str) -> Key:
+    """Who signed it: an envelope of DSSE 1.0 around just these bytes, with one signature."""
+    envelope = read_json(text)
+    if get(envelope, "payloadType", str) != PAYLOAD_TYPE:
+        raise Fault(f"what is in it is not said to be {PAYLOAD_TYPE}")
+    if _base64(get(envelope, "payload", str)) != payload:
+        raise Fault(f"what is in it is not {ATTESTATION}")
+    signatures = get(envelope, "signatures", list)
+    if len(signatures) != 1:
+        raise Fault("it has not one signature")
+    key = _find_publisher(keys, get(signatures[0], "keyid", str))
+    if not verify_signature(key.public, encode_payload(payload), _base64(get(signatures[0], "sig", str))):  # a token signs none
+        raise Fault(f"the signature of '{key.name}' is not valid")
+    return key
+
+
+def _check_ssh_attestation(payload: bytes, text: str, keys: Mapping[str, Key], _: str) -> Key:
+    """Who signed it: an SSH signature of just these bytes, in its namespace."""
+    found = read_ssh_signature(text, PACKAGE_NAMESPACE)
+    key = _find_publisher(keys, hashlib.sha256(found.public).hexdigest())
+    if not verify_signature(key.public[:32], found.tell_signed(payload), found.signature):
+        raise Fault(f"the signature of '{key.name}' is not valid")
+    return key
+
+
+def _check_minisign(payload: bytes, text: str, keys: Mapping[str, Key], release: str) -> Key:
+    """Who signed it: a signature of minisign of the hash of these bytes, whose comment names the release."""
+    parts = text.split("\n")
+    if len(parts) != 5 or parts[4]:
+        raise Fault("it is not a signature of minisign as it is written here")
+    packed, comment, of_both = _base64(parts[1]), parts[2][len(_TRUSTED) :], _base64(parts[3])
+    number, signature = packed[2:10], packed[10:]
+    key = next((key for key in keys.values() if bytes.fromhex(key.fingerprint)[:8] == number and len(key.public) == 32), None)
+    if key is None:
+        raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
+    if text != write_minisign(key.public, signature, comment, of_both):
+        raise Fault("it is not a signature of minisign as it is written here")
+    if comment != release:
+        raise Fault("its comment names another release than the card")
+    if not verify_signature(key.public, hashlib.blake2b(payload).digest(), signature):
+        raise Fault(f"the signature of '{key.name}' is not valid")
+    if not verify_signature(key.public, signature + comment.encode(), of_both):
+        raise Fault(f"the signature of '{key.name}' is not of its comment")
+    return key
 
 
 # --- The chain of events, and what is signed in it ------------------------------------------------------------------------------

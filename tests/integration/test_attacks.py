@@ -520,6 +520,11 @@ PACKAGE = (
     "ro-crate-metadata.json",
     "trusted-keys.json",
     "trusted-keys.sig",
+    "allowed_signers",
+    "attestation.dsse.json",
+    "attestation.intoto.json",
+    "attestation.intoto.json.minisig",
+    "attestation.intoto.json.sig",
     "SHA256SUMS",
     "SHA256SUMS.sig",
 )

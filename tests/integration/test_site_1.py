@@ -94,6 +94,17 @@ def test_the_events_are_what_was_written(old: Site) -> None:
     assert {str(name): known.state for name, known in list_statuses(old).items()} == STATES
 
 
+def test_descriptors_of_the_first_version_are_valid(old: Site) -> None:
+    """They are of Data Package 1, and others' programs read what they describe."""
+    from frictionless import validate
+
+    for release in PUBLIC:
+        file = old.package(str(release)) / "datapackage.json"
+        assert "$schema" not in json.loads(file.read_text())
+        report = validate(str(file))
+        assert (report.valid, len(report.tasks) >= 2) == (True, True)
+
+
 def test_status_and_ledger_tell_of_it(old: Site) -> None:
     """What was spent stays spent, and every release has its line."""
     lines, broken = list_releases(old)
@@ -108,6 +119,7 @@ def test_site_packages_and_dossier_verify(old: Site) -> None:
     for release in PUBLIC:
         assert failures_of(verify(old.package(str(release)), [EXPECTED["officer"]])) == []
         read_release(old.package(str(release)))
+        assert not any("attestation" in finding.words for finding in verify(old.package(str(release)), [EXPECTED["officer"]]))
     [retracted] = failures_of(verify(old.package("waves/2/r1"), [EXPECTED["officer"]]))
     assert "RETRACTED" in retracted
     assert failures_of(verify(old.home / "together.zip", [EXPECTED["officer"]])) == []

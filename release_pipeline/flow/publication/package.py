@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.publication.attestation import ALLOWED, list_signers
 from release_pipeline.flow.publication.published import SIGNATURE
 from release_pipeline.flow.sums import hash_of_file, read_sums, write_sums
 from release_pipeline.flow.trust.keys import write_statement
@@ -22,9 +24,12 @@ from release_pipeline.store.folders import make_folder, sync
 
 CARD = "privacy-card.json"
 Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package
+Attest: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, str]], Mapping[str, str]]  # files of a card and of hashes by name
 
 
-def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Trust, sign: Sign) -> tuple[str, dict[str, Any]]:
+def build_package(
+    folder: Path, *, candidate: Path, view: PublicView, trust: Trust, attest: Attest, sign: Sign
+) -> tuple[str, dict[str, Any]]:
     """Build the package in `folder`, which is not its place yet, in place of what an attempt that was stopped has left there;
     gives its hash and the signed statement about it. The data are the candidate's, byte for byte."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -48,6 +53,7 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
         KEYS: trust.text,
         KEYS_SIGNATURE: write_statement(trust.signed),
         **({OFFICERS: trust.officers} if trust.officers else {}),
+        ALLOWED: list_signers(trust),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -55,6 +61,8 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
     for name in name_standards(view):  # the last of them names every file before it
         (folder / name).write_text(STANDARDS[name](view, known), encoding="utf-8")
         known[name] = _know(folder / name)
+    for name, text in attest(json.loads(texts[CARD]), {name: digest for name, (digest, _) in known.items()}).items():
+        (folder / name).write_text(text, encoding="utf-8")
     digest = write_sums(folder)
     signed = sign(digest)
     (folder / SIGNATURE).write_text(write_statement(signed), encoding="utf-8")

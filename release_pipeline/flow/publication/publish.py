@@ -21,6 +21,7 @@ from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.exploring.looks import find_looks_before, note_looks
 from release_pipeline.flow.facts import note_facts, read_facts
 from release_pipeline.flow.policies import find_unproved_claims, policy_of, read_caps
+from release_pipeline.flow.publication.attestation import write_attestations
 from release_pipeline.flow.publication.package import build_package, place_package
 from release_pipeline.flow.publication.public_view import build_view
 from release_pipeline.flow.publication.published import package_is_whole
@@ -63,6 +64,7 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
             candidate=site.candidate(str(release)),
             view=view,
             trust=trust,
+            attest=lambda card, hashes: write_attestations(card, hashes, trust, key),
             sign=lambda digest: trust.sign(key, kind="package", subject=str(release), digest=digest, at=intent.noted),
         )
         probe.reached("the package is built")

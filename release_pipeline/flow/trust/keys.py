@@ -7,6 +7,7 @@ SSH (`verify.SshSignature`), so that ssh-keygen makes and verifies them too; tho
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -33,6 +34,7 @@ from release_pipeline.sign import signature_file
 from release_pipeline.store.registry import canonical_json
 from release_pipeline.verify import (
     SSH_KEY,
+    SSH_NAMESPACE,
     SSH_TOKEN_KEY,
     Fault,
     Json,
@@ -150,13 +152,12 @@ class PrivateKey:
             "at": at or datetime.now(UTC).isoformat(timespec="seconds"),
             "why": why,
         }
-        return {"statement": statement, "sshsig": self._sign_for_ssh(message_of(statement))}
+        return {"statement": statement, "sshsig": self.sign_for_ssh(message_of(statement))}
 
-    def _sign_for_ssh(self, message: bytes) -> str:
+    def sign_for_ssh(self, message: bytes, namespace: str = SSH_NAMESPACE) -> str:
         """An SSH signature, as `ssh-keygen -Y sign` would make it."""
-        public, hash_name = self.public.raw, b"sha512"
-        signature = self.key.sign(SshSignature(public, hash_name, b"").tell_signed(message))
-        return SshSignature(public, hash_name, signature).write()
+        unsigned = SshSignature(self.public.raw, b"sha512", b"", namespace=namespace)
+        return dataclasses.replace(unsigned, signature=self.key.sign(unsigned.tell_signed(message))).write()
 
 
 def write_statement(signed: Any) -> str:

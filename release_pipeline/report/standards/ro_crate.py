@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from release_pipeline.report.standards.chain import ACTIVITY, PROV, STEPS, tell_activity, tell_chain
 from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_language, find_media_type, write_json
 from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC, in_its_language
 
-_CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://schema.org/sha256"}]
+_CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://schema.org/sha256", **PROV}]
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 
 
@@ -17,7 +18,8 @@ _CONFORMS = "https://w3id.org/ro/crate/1.1"
 def render_ro_crate(view: PublicView, files: Files) -> str:
     """Every file that is known; and the making of the release as one action: its input, the program, who answers for it."""
     about = about_of(view)
-    publisher = {"@id": about.publisher[1] or "#publisher", "@type": "Organization", "name": about.publisher[0]}
+    home, name = about.publisher[1], about.publisher[0]
+    publisher = drop_unsaid({"@id": home or "#publisher", "@type": "Organization", "name": name, "url": home})
     made = [(place, one) for place, one in enumerate(about.contributors, 1) if one.role == "creator"]
     homes = list(dict.fromkeys(one.organisation for _, one in made if one.organisation))
     creators = [
@@ -54,7 +56,7 @@ def render_ro_crate(view: PublicView, files: Files) -> str:
         "temporalCoverage": f"{about.first}/{about.last}" if about.first else "",
         "spatialCoverage": _unwrap([{"@id": place["@id"]} for place in places]),
         "hasPart": [{"@id": name} for name in sorted(files)],
-        "mentions": {"@id": "#making"},
+        "mentions": [{"@id": step} for step in STEPS],
     }
     licence = {"@id": about.licence[2], "@type": "CreativeWork", "name": about.licence[1], "description": about.licence[0]}
     known = {str(one["@id"]): one for one in (licence, *people, *places)}  # one address may be of two of them: it stands once
@@ -68,6 +70,7 @@ def render_ro_crate(view: PublicView, files: Files) -> str:
         drop_unsaid(root),
         *known.values(),
         *_tell_making(view, sorted(name for name in files if name.startswith("data."))),
+        *tell_chain(view),
         *(_make_file(name, *files[name]) for name in sorted(files)),
     ]
     return write_json({"@context": _CONTEXT, "@graph": graph})
@@ -82,14 +85,11 @@ def _tell_making(view: PublicView, made: list[str]) -> list[dict[str, Any]]:
     """The provenance: the action, what it took, what it was done with, and who answers for it."""
     action = {
         "@id": "#making",
-        "@type": "CreateAction",
+        "@type": ["CreateAction", ACTIVITY],
         "name": f"{view.policy}: {view.method}",
         "description": f"{view.method_words}; {view.claim}",
-        "endTime": view.published,
-        "agent": {"@id": "#steward"},
         "instrument": {"@id": "#program"},
-        "object": {"@id": "#confidential-records"},
-        "result": _unwrap([{"@id": name} for name in made]),
+        **tell_activity("#making", agent="#steward", objects=["#confidential-records", "#policy"], results=made),
     }
     program, _, version = view.tool.rpartition(" ")
     return [

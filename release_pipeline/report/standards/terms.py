@@ -20,6 +20,7 @@ OTHERS = {
     "xml": "application/xml",
     "cff": "application/yaml",
     "sig": "application/json",
+    "allowed_signers": "text/plain",
 }
 
 

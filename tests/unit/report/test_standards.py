@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -23,9 +24,11 @@ from release_pipeline.report.standards import CRATE, STANDARDS, name_standards
 from release_pipeline.report.standards.ddi import NAMESPACE
 from release_pipeline.report.view import ColumnView, MadeView, PublicView
 from tests.unit.report.validators import (
+    JUDGES,
     find_catalogue_faults,
     find_codebook_faults,
     find_crate_faults,
+    list_judges,
     read_croissant,
     read_schema,
 )
@@ -153,6 +156,28 @@ def test_card_and_descriptor_follow_their_schemas(package: Path) -> None:
     assert list(jsonschema.Draft7Validator(schema).iter_errors(broken))
 
 
+def test_the_page_says_who_judges() -> None:
+    """docs/formats.md has every file of a standard with its judge, in the version that is locked; and the schemas are of the
+    versions that it names."""
+    rows = list(list_judges())
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+    assert [line for line in page.splitlines() if line in rows] == rows
+    assert set(STANDARDS) <= set(JUDGES)
+    schemas = {folder: read_schema(f"{folder}/{name}") for folder, name in SCHEMAS_OF.values()}
+    assert len(schemas) == len(SCHEMAS_OF)
+    for file, (folder, _) in SCHEMAS_OF.items():
+        assert folder.rpartition("-")[2] in JUDGES[file][0]
+
+
+SCHEMAS_OF = {
+    "datapackage.json": ("datapackage-2.0", "datapackage.json"),
+    "ddi-codebook.xml": ("ddi-codebook-2.6", "codebook.xsd"),
+    "dcat.jsonld": ("dcat-ap-3.0.1", "dcat-ap-SHACL.ttl"),
+    "ro-crate-metadata.json": ("ro-crate-1.1", "context.jsonld"),
+    "CITATION.cff": ("cff-1.2.0", "schema.json"),
+}
+
+
 def test_the_citation_follows_its_schema(package: Path) -> None:
     """Citation File Format 1.2.0."""
     said = yaml.load((package / "CITATION.cff").read_text(), yaml.BaseLoader)  # noqa: S506  texts alone
@@ -192,6 +217,38 @@ def test_the_crate_names_every_file(package: Path) -> None:
         assert graph[name]["sha256"] == hashlib.sha256((package / name).read_bytes()).hexdigest()
     results = graph["#making"]["result"]
     assert {part["@id"] for part in results} == {name for name in files if name.startswith("data.")}
+
+
+def test_the_crate_tells_the_chain(package: Path, view: PublicView) -> None:
+    """Approved, made, reviewed, published, in this order, each by somebody of a role and about something that is there; hashes as
+    the card has them; and no name of a person that the card has not."""
+    graph = {part["@id"]: part for part in json.loads((package / CRATE).read_text())["@graph"]}
+    steps = [part for part in graph.values() if "prov:Activity" in part["@type"]]
+    assert {step["@id"] for step in steps} == {part["@id"] for part in graph["./"]["mentions"]}
+    order = sorted(steps, key=lambda step: len(list(follow(graph, step["@id"]))))
+    assert [step["@id"] for step in order] == ["#policy-approval", "#making", "#review", "#publication"]
+    agents = {step["@id"]: graph[step["agent"]["@id"]]["name"] for step in steps}
+    assert agents == {
+        "#policy-approval": "privacy officer",
+        "#making": view.steward,
+        "#review": "reviewers",
+        "#publication": "whoever may sign packages",
+    }
+    for step in steps:
+        assert step["prov:wasAssociatedWith"] == step["agent"]
+        assert (step["prov:used"], step.get("prov:generated")) == (step["object"], step.get("result"))
+        for about in (step["object"], step.get("result", [])):
+            assert {part["@id"] for part in (about if isinstance(about, list) else [about])} <= set(graph)
+    assert (graph["#publication"]["endTime"], "endTime" in graph["#making"]) == (view.published, False)
+    digests = {name: graph[name]["identifier"] for name in ("#policy", "#candidate")}
+    assert digests == {"#policy": f"sha256:{view.policy_hash}", "#candidate": f"sha256:{view.candidate_hash}"}
+
+
+def follow(graph: dict[str, Any], step: str) -> Iterator[str]:
+    """The steps before one, back to the first."""
+    while (before := graph[step].get("prov:wasInformedBy")) is not None:
+        step = before["@id"]
+        yield step
 
 
 @pytest.mark.parametrize(
