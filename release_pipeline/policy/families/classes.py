@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
+from release_pipeline.policy.criteria_words import tell_criteria
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
     PUBLIC_FACTS,
@@ -156,6 +157,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             )
         if policy.cut_columns:
             yield "The ends of a range: each is the exact number of one person or more in the class."
+        yield from tell_criteria(policy)
         yield SERIES_OPEN
         yield PUBLIC_FACTS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from release_pipeline.policy.criteria_words import tell_criteria
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
     PUBLIC_FACTS,
@@ -72,5 +73,6 @@ class MdavFamily(Family[MdavOptions]):
         if policy.kept_columns:
             kept = name_some(policy.kept_columns)
             yield f"The columns that are released as they are: {kept}. With them groups may be smaller than k."
+        yield from tell_criteria(policy)
         yield SERIES_OPEN
         yield PUBLIC_FACTS
