@@ -12,16 +12,34 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.sections import Gates
-from release_pipeline.privacy.attacks import CRITERIA, Attack, bound_gain, find_criterion, name_attacks, pool_attacks
-from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
-from release_pipeline.stages.audit import attack_table, draw_attacked
+from release_pipeline.privacy.attacks import (
+    CRITERIA,
+    INFERRED,
+    TARGETS,
+    Attack,
+    Attacked,
+    AttackedColumn,
+    People,
+    bound_gain,
+    find_criterion,
+    infer,
+    link,
+    name_attacks,
+    pool_attacks,
+    single_out_beside,
+)
+from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.stages.audit import LEAST_ATTACKED, Streams, attack_table, draw_attacked
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.gates import ATTACKED, Gate
+from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.strategies import RECORD, Strategy
 from release_pipeline.stages.strategies.strategy import Progress
 
@@ -34,44 +52,105 @@ Entry = dict[str, Any]  # one attack, as evidence keeps it
 
 def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress) -> list[Entry]:
     """What attacks on a release of these records are to be expected to find, an entry for each attack; nothing where no limit is
-    set. The same records and method give the same figures. `secret` is none of a release's; `strategy` makes a release, one part
-    where the policy publishes parts."""
-    if not policy.gates.of_criteria:
+    set, or where there are too few records. The same records and method give the same figures. `secret` is none of a release's;
+    `strategy` makes a release, one part where the policy publishes parts."""
+    if not policy.gates.of_criteria or read("records", [RECORD]).num_rows < count_least(policy):
         return []
     found: dict[str, list[Attack]] = {}
-    for number, compared in enumerate(_simulate(policy, strategy, read, secret)):
+    attack = _attack_halves if policy.protect.makes_clusters else _attack_rows
+    for number, attacks in enumerate(attack(policy, strategy, read, secret)):
         progress(f"attacking simulated releases, {number + 1} of {ROUNDS}")
-
-        def streams(*purpose: Context, number: int = number) -> NoiseStream:
-            return noise_stream(secret, PURPOSE, number, *purpose)
-
-        attacks, by_column = attack_table(draw_attacked(compared, streams), streams)
-        for attack in (*attacks, *by_column.values()):
-            found.setdefault(attack.name, []).append(attack)
-    return [_note(policy, pool_attacks(rounds)) for name, rounds in found.items() if name != OVERALL]
+        for one in attacks:
+            found.setdefault(one.name, []).append(one)
+    return [_note(policy, pool_attacks(rounds)) for rounds in found.values()]
 
 
-def _simulate(policy: Policy, strategy: Strategy, read: Read, secret: bytes) -> Iterator[Compared]:
-    """Releases as they would leave after suppression, with other noise; those that suppression refuses are left out. Where
-    nothing is drawn there is one, again and again."""
-    is_alike = not policy.method.is_noisy and policy.parts == 1
-    grouped: Mapping[str, pa.Table] | None = None
-    made: Compared | None = None
+def count_least(policy: Policy) -> int:
+    """The fewest records that attacks can be foreseen of: a half of them must make two clusters in each part, and be enough to
+    attack."""
+    return 2 * max(2 * (policy.protect.k or 1) * policy.parts, LEAST_ATTACKED)
+
+
+def _attack_halves(policy: Policy, strategy: Strategy, read: Read, secret: bytes) -> Iterator[list[Attack]]:
+    """Of a method whose released values are made of several people's: in each round a release of one half of the records, drawn
+    at random, with the other half for the control group. A person who was in it has a share in the means of others, even where the
+    own row is taken out: beside such a control group an attack would seem to gain less than it does, or nothing."""
+    count = read("records", [RECORD]).num_rows
     for number in range(ROUNDS):
-        if is_alike and made is not None:
-            yield made
+        streams = _stream_of(secret, number)
+        order = shuffled_positions(count, streams("halves"))
+        inside, outside = np.sort(order[: count // 2]), order[count // 2 :]
+        some = _read_some(read, inside)
+        released = _release(strategy, some, _group(strategy, some, secret, number), secret, number)
+        if released is None:
             continue
-        context = (PURPOSE, number)
-        if grouped is None or policy.parts > 1:
-            grouped = strategy.group(read, secret=secret, context=context, progress=_quiet).tables
-        read_made = _read_with(read, grouped)
-        masked = strategy.mask(read_made, secret=secret, context=context, progress=_quiet)
-        done = strategy.suppress(read_made, masked)
-        if done.obstacle:
+        own = inside[released.column(RECORD).to_numpy()]
+        rows, control = len(own), outside[: len(own)]
+        compared = Compared(policy, read, released, own, released)
+        columns: list[AttackedColumn] = []
+        for name, column in policy.released_columns.items():
+            before, after = compared.original(name), released.column(name)
+            if isinstance(column, NoiseColumn):
+                original, masked = compared.seen(name), after.to_numpy()
+            else:
+                original, masked = encode_entries([before, after])
+            padded = np.append(
+                masked, original[control]
+            )  # an attacked table has a row for everybody; these are looked at by none
+            columns.append(AttackedColumn(name, original, padded, np.append(own, control)))
+        table, place = Attacked(tuple(columns)), np.arange(rows + len(control), dtype=np.intp)
+        people = People(place[:rows], place[rows:], place[:rows])
+        yield _attack_beside(table, people, streams)
+
+
+def _attack_beside(table: Attacked, people: People, streams: Streams) -> list[Attack]:
+    """The three attacks on a table that was made without its control group."""
+    attacks = list(single_out_beside(table, people, stream=streams("single out")))
+    if len(table.columns) > 1:
+        rows = shuffled_positions(len(people.targets), streams("people"))
+        few = [People(people.targets[rows[:most]], people.control[rows[:most]], people.left) for most in (TARGETS, INFERRED)]
+        attacks.append(link(table, stream=streams("link"), people=few[0]))
+        attacks += infer(table, stream=streams("infer"), people=few[1]).columns
+    return attacks
+
+
+def _attack_rows(policy: Policy, strategy: Strategy, read: Read, secret: bytes) -> Iterator[list[Attack]]:
+    """Of a method that gives each record a value of its own: in each round a release of all records, attacked as the audit does,
+    with a control group whose rows are taken out."""
+    made: Mapping[str, pa.Table] | None = None
+    for number in range(ROUNDS):
+        streams = _stream_of(secret, number)
+        if made is None or policy.parts > 1:  # classes of all records are the same in each round
+            made = _group(strategy, read, secret, number)
+        released = _release(strategy, read, made, secret, number)
+        if released is None:
             continue
-        released = load_table(done.table)
-        made = Compared(policy, read, released, np.asarray(released.column(RECORD).to_numpy(), dtype=np.intp), released)
-        yield made
+        own = np.asarray(released.column(RECORD).to_numpy(), dtype=np.intp)
+        attacks, by_column = attack_table(draw_attacked(Compared(policy, read, released, own, released), streams), streams)
+        yield [*(attack for attack in attacks if attack.name != OVERALL), *by_column.values()]
+
+
+def _group(strategy: Strategy, read: Read, secret: bytes, number: int) -> Mapping[str, pa.Table]:
+    """The exact part of a simulated release."""
+    return strategy.group(read, secret=secret, context=(PURPOSE, number), progress=_quiet).tables
+
+
+def _release(strategy: Strategy, read: Read, made: Mapping[str, pa.Table], secret: bytes, number: int) -> pa.Table | None:
+    """A release of some records as it would leave, with noise that never does; how much suppression may drop is judged elsewhere.
+    None where nobody would be left to attack."""
+    context = (PURPOSE, number)
+    masked = strategy.mask(_read_with(read, made), secret=secret, context=context, progress=_quiet)
+    released = load_table(strategy.suppress(_read_with(read, made), masked).table)
+    return released if released.num_rows >= LEAST_ATTACKED else None
+
+
+def _stream_of(secret: bytes, number: int) -> Streams:
+    """The random choices of one round, each by its purpose."""
+
+    def stream(*purpose: Context) -> NoiseStream:
+        return noise_stream(secret, PURPOSE, number, *purpose)
+
+    return stream
 
 
 def _read_with(read: Read, made: Mapping[str, pa.Table]) -> Read:
@@ -83,6 +162,19 @@ def _read_with(read: Read, made: Mapping[str, pa.Table]) -> Read:
         return made[table] if columns is None else made[table].select(list(columns))
 
     return read_made
+
+
+def _read_some(read: Read, rows: npt.NDArray[np.intp]) -> Read:
+    """Some of the records, ascending, as if there were no others: in a room of their own they are numbered from 0 on."""
+    places, numbers = pa.array(rows), pa.array(np.arange(len(rows), dtype=np.int64))
+
+    def read_some(table: str, columns: Sequence[str] | None) -> pa.Table:
+        some = read(table, columns).take(places)
+        if RECORD in some.column_names:
+            some = some.set_column(some.column_names.index(RECORD), RECORD, numbers)
+        return some
+
+    return read_some
 
 
 def _note(policy: Policy, attack: Attack) -> Entry:

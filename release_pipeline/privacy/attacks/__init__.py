@@ -38,7 +38,7 @@ from release_pipeline.privacy.attacks.inferring import INFERRED, TOLERANCE, Infe
 from release_pipeline.privacy.attacks.linking import TARGETS, link
 from release_pipeline.privacy.attacks.near_rows import Claim, Closest, NearRows, find_closest, find_near_rows
 from release_pipeline.privacy.attacks.predicates import ATTEMPTS, PREDICATES
-from release_pipeline.privacy.attacks.singling_out import single_out, single_out_synthetic
+from release_pipeline.privacy.attacks.singling_out import single_out, single_out_beside
 from release_pipeline.privacy.attacks.table import Attacked, AttackedColumn
 
 __all__ = [
@@ -69,5 +69,5 @@ __all__ = [
     "name_attacks",
     "pool_attacks",
     "single_out",
-    "single_out_synthetic",
+    "single_out_beside",
 ]
