@@ -9,6 +9,7 @@ from release_pipeline.policy.kinds import find_clamping
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.sections import count_halved
 from release_pipeline.policy.text import Problem
 
 
@@ -82,6 +83,11 @@ def check_criteria(parts: Parts) -> Iterator[Problem]:
     if parts.gates is None:
         return
     released = parts.kept | parts.noise | parts.generalised
+    if parts.gates.of_criteria and parts.protect is not None and not parts.protect.spec.is_noisy:
+        least = count_halved(parts.protect.k, parts.count)
+        if parts.gates.min_rows is None or parts.gates.min_rows < least:
+            what = f"attacks are foreseen on halves of the records, which must make clusters: of {least:,} records at the least."
+            yield ("gates", next(iter(parts.gates.of_criteria))), what, f"Declare min_rows of {least:,} or more."
     for gate, limit in parts.gates.of_criteria.items():
         limits = {(gate, name): one for name, one in limit.items()} if isinstance(limit, dict) else {(gate,): limit}
         for place, one in limits.items():

@@ -159,6 +159,12 @@ class Scheduled(Frozen):
         return first
 
 
+def count_halved(k: int | None, parts: int) -> int:
+    """The fewest records of which attacks on a method of clusters can be foreseen: they are tried on halves, each of which makes
+    two clusters in each part, and has ten records."""
+    return 2 * max(2 * (k or 1) * parts, 10)
+
+
 def _one_or_each(value: Any) -> str:
     return "each" if isinstance(value, dict) else "one"
 

@@ -119,6 +119,23 @@ class AttackView:
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionView:
+    """One attack by the criterion that it is tried for (`privacy.attacks.CRITERIA`): how often it succeeds, the same with its
+    control group, and what is `beyond`; None of record linkage, which has no control group. With a `limit`: what was `foreseen`
+    before the charge, and the `most` of it, which the limit is on."""
+
+    criterion: str
+    attack: str
+    rate: ShareView
+    guess: float
+    control: ShareView | None = None
+    beyond: ShareView | None = None
+    foreseen: ShareView | None = None
+    most: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MapPoint:
     """A release on the risk-utility map: the median error over its columns, and the share of records that link to their own."""
 
@@ -300,7 +317,8 @@ class SubgroupView:
     """One group of a declared column: its records, those that are released as of it, and of each noise column (in the order of
     `columns`) the mean of the original, that of the release, the error of its own records, and both means weighted where there is
     a weight. Without these: too small. `chances`: the standard deviation of errors of random groups of its size, `above`: how
-    many of these it is above that of all, `absolutes`: mean absolute errors. `weights`: before and after."""
+    many of these it is above that of all, `absolutes`: mean absolute errors. `weights`: before and after.
+    `expected`: the errors that simulated noise, or the scales, let expect of it before the charge."""
 
     label: str
     records: int
@@ -314,6 +332,7 @@ class SubgroupView:
     absolutes: tuple[float, ...] = ()
     weighted_errors: tuple[float, ...] = ()
     weights: tuple[float, ...] = ()
+    expected: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +406,8 @@ class InternalView:
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
-    `attacked`: how many released records were attacked and linked, of how many, where they are a sample."""
+    `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `criteria`: attacks by
+    the criterion that they are tried for, none in evidence of earlier versions."""
 
     release: str
     policy: str
@@ -439,3 +459,4 @@ class InternalView:
     is_synthetic: bool = False
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
+    criteria: tuple[CriterionView, ...] = ()

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.policy.sections import Gates
+from release_pipeline.policy.sections import Gates, count_halved
 from release_pipeline.privacy.attacks import (
     CRITERIA,
     INFERRED,
@@ -54,10 +54,12 @@ def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: b
     """What attacks on a release of these records are to be expected to find, an entry for each attack; nothing where no limit is
     set, or where there are too few records. The same records and method give the same figures. `secret` is none of a release's;
     `strategy` makes a release, one part where the policy publishes parts."""
-    if not policy.gates.of_criteria or read("records", [RECORD]).num_rows < count_least(policy):
+    is_halved = policy.protect.makes_clusters
+    least = count_halved(policy.protect.k, policy.parts) if is_halved else LEAST_ATTACKED
+    if not policy.gates.of_criteria or read("records", [RECORD]).num_rows < least:
         return []
     found: dict[str, list[Attack]] = {}
-    attack = _attack_halves if policy.protect.makes_clusters else _attack_rows
+    attack = _attack_halves if is_halved else _attack_rows
     for number, attacks in enumerate(attack(policy, strategy, read, secret)):
         progress(f"attacking simulated releases, {number + 1} of {ROUNDS}")
         for one in attacks:
@@ -65,16 +67,10 @@ def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: b
     return [_note(policy, pool_attacks(rounds)) for rounds in found.values()]
 
 
-def count_least(policy: Policy) -> int:
-    """The fewest records that attacks can be foreseen of: a half of them must make two clusters in each part, and be enough to
-    attack."""
-    return 2 * max(2 * (policy.protect.k or 1) * policy.parts, LEAST_ATTACKED)
-
-
 def _attack_halves(policy: Policy, strategy: Strategy, read: Read, secret: bytes) -> Iterator[list[Attack]]:
     """Of a method whose released values are made of several people's: in each round a release of one half of the records, drawn
-    at random, with the other half for the control group. A person who was in it has a share in the means of others, even where the
-    own row is taken out: beside such a control group an attack would seem to gain less than it does, or nothing."""
+    at random, with the other half for the control group. A person who was in it has a share in the means of others, even where
+    the own row is taken out: beside such a control group an attack would seem to gain less than it does, or nothing."""
     count = read("records", [RECORD]).num_rows
     for number in range(ROUNDS):
         streams = _stream_of(secret, number)

@@ -27,6 +27,7 @@ from release_pipeline.report.internal_view import (
     AttackView,
     ClaimView,
     ClassesView,
+    CriterionView,
     DiscriminationView,
     GateView,
     GroupMeansView,
@@ -90,7 +91,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         discrimination=tuple(_view_discrimination(audit)),
         predictions=tuple(_view_predictions(policy, audit)),
         prediction_words=_prediction_words(policy, audit),
-        subgroups=tuple(view_subgroups(policy, audit)),
+        subgroups=tuple(view_subgroups(policy, evidence, audit)),
         suppression=_view_suppression(policy, evidence, audit),
         budget=_view_budget(evidence.budget),
         ladders=tuple(_view_ladders(policy, evidence)),
@@ -111,6 +112,12 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         structure=_view_structure(policy, audit),
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
+        criteria=tuple(
+            CriterionView(
+                one.criterion, one.attack, one.rate, one.guess, one.control, one.beyond, one.foreseen, one.most, one.limit
+            )
+            for one in evidence.criteria
+        ),
         looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.formats import name_some
+from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
 from release_pipeline.privacy.figures import count_of, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
@@ -12,11 +13,10 @@ from release_pipeline.report.sections.parts import FAR
 from release_pipeline.sentences import REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
-SINGLING = "singling out"
-INFERRING = "inferring"
+SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT, LINKABILITY, INFERENCE))
 _ATTACKS = {  # by how the attack's name begins: what the attacker knows and tries
     SINGLING: REVIEWERS("attacker.singling"),
-    "linking": REVIEWERS("attacker.linking"),
+    LINKING: REVIEWERS("attacker.linking"),
     INFERRING: REVIEWERS("attacker.inferring"),
 }
 _ATTACKS_ON_SYNTHETIC = {
