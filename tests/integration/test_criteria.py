@@ -49,7 +49,7 @@ def as_percent(share: float, rounding: str) -> str:
 
 
 def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
-    """At the limit and above it, at no cost; the same figures each time, none of them in what is told, and all in the evidence."""
+    """At the limit and above it, at no cost; the same figures each time, none of them in what is told, all in the evidence."""
     tiny = mdav_site(tmp_path / "site", ALL.format("0.0001%"))
     refused, foreseen = refuse(tiny)
     assert set(foreseen) == {
