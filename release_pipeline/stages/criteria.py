@@ -1,4 +1,4 @@
-"""Singling out, linkability and inference (WP216) of a release: what of the attacks' success is beyond their control groups.
+"""Singling out, linkability and inference (WP14) of a release: what of the attacks' success is beyond their control groups.
 
 What a limit is on is foreseen, before anything is charged: releases are simulated with noise that is never released, or made as
 they will be where nothing is drawn, and attacked as the audit attacks the one that leaves. What the audit finds of that one is

@@ -1,4 +1,4 @@
-"""The three criteria of an anonymised table (WP216), and the attacks that each of them is tried by: the one place that says so.
+"""The three criteria of an anonymised table (WP14), and the attacks that each of them is tried by: the one place that says so.
 
 Singling out: whether records of one person can be isolated. Linkability: whether records about the same person can be joined.
 Inference: whether a value can be told from those of other columns. An attack that finds little proves nothing; one that finds
