@@ -44,7 +44,7 @@ def _name(criterion: str) -> str:
         SINGLING_OUT: REVIEWERS("criteria.singling_out"),
         LINKABILITY: REVIEWERS("criteria.linkability"),
         INFERENCE: REVIEWERS("criteria.inference"),
-    }[criterion]
+    }.get(criterion, criterion)
 
 
 def _judge(criterion: str, found: Sequence[CriterionView], *, is_synthetic: bool) -> list[Sentence]:

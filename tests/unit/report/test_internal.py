@@ -45,7 +45,19 @@ from tests.unit.report.pages import VOID, Page
 from tests.unit.report.views import HOSTILE, TEXTS
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
-SECTIONS = ("map", "distributions", "errors", "correlations", "classes", "attacks", "models", "budget", "suppression", "levels")
+SECTIONS = (
+    "map",
+    "distributions",
+    "errors",
+    "correlations",
+    "classes",
+    "criteria",
+    "attacks",
+    "models",
+    "budget",
+    "suppression",
+    "levels",
+)
 ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", *SECTIONS[5:])  # where a policy has groups, weights, ties
 
 
