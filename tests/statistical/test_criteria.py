@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from release_pipeline.stages.criteria import ROUNDS
+from release_pipeline.stages.criteria import ROUNDS, TENTH
 from tests.unit.stages.test_criteria import foresee, make
 
 pytestmark = pytest.mark.statistical
-TABLES, ROWS = 20, 120
+TABLES, ROWS = 20, 400
 
 
 def test_tables_that_tell_nothing_look_beyond_their_control_once_in_forty() -> None:
@@ -22,7 +22,7 @@ def test_tables_that_tell_nothing_look_beyond_their_control_once_in_forty() -> N
         assert above <= 3, (name, above)
     assert all(one["linking"]["most"] < 0.05 for one in found)
     assert all(one["inferring one"]["most"] < 0.05 for one in found)
-    assert found[0]["linking"]["rate"]["tried"] >= ROUNDS * 100
+    assert found[0]["linking"]["rate"]["tried"] == ROUNDS * ROWS // TENTH
 
 
 def test_what_gains_a_quarter_never_passes_a_limit_much_below_it_and_rarely_one_at_it() -> None:
