@@ -32,7 +32,7 @@ COLUMNS = """
   three: {role: confidential, do: noise, domain: [0, 100000], grid: 1, outside: fail, why: known}
   kind: {role: confidential, do: keep, values: [a, b, c], why: needed}"""
 CLASSES_COLUMNS = COLUMNS + "\n  town: {role: quasi, do: generalise, hierarchy: {groups: {all: [x]}}}"
-LIMITS = "{min_rows: 40, singling_out: 10%, linkability: 5%, inference: 10%}"
+LIMITS = "{min_rows: 40, singling_out: 10%, linkability: 5%, inference: 20%}"
 
 
 def make(protect: str = "{method: mdav, k: 2}", columns: str = COLUMNS, gates: str = LIMITS, **parts: str) -> Policy:
@@ -119,9 +119,9 @@ def test_a_table_released_as_it_is_is_found_by_every_attack(policy: Policy) -> N
     for name in ("singling out by one column", "singling out by several columns", "linking", "inferring one"):
         assert found[name]["beyond"]["low"] > 0.9, name
         assert f"gain of {name} beyond its control group" in failed(policy, found)
-        assert found[name]["rate"]["tried"] > 1000
+        assert found[name]["rate"]["tried"] >= 400
     assert found["linking"]["limit"] == 0.05
-    assert found["inferring kind"]["limit"] == 0.1
+    assert found["inferring kind"]["limit"] == 0.2
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_of_clusters_a_control_group_that_was_in_them_hides_what_linking_gains()
     often than those who are in it. Tried on halves, what is gained is seen."""
     four = "\n  four: {role: confidential, do: noise, domain: [0, 100000], grid: 1, outside: fail, why: known}"
     policy = make("{method: mdav, k: 3}", COLUMNS[: COLUMNS.index("\n  kind")] + four)
-    strategy, records = find_strategy(policy), alike(400)
+    strategy, records = find_strategy(policy), alike(900)
     found = expect_criteria(policy, strategy, records.read, secret=SECRET, progress=lambda _: None)
     [foreseen] = [entry for entry in found if entry["attack"] == "linking"]
     assert foreseen["beyond"]["low"] > 0.01
