@@ -8,7 +8,7 @@ from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, S
 from release_pipeline.privacy.figures import MISSING, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import CriterionView, InternalView
-from release_pipeline.report.prose import Name, Sentence, format_interval, is_number, list_heads, review
+from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, review
 from release_pipeline.report.sections.attacks import judge_risk
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.sentences import REVIEWERS
@@ -127,4 +127,5 @@ def _list_row(one: CriterionView) -> tuple[str, ...]:
         MISSING if one.beyond is None else format_interval(one.beyond),
         MISSING if one.most is None else format_share(one.most),
         MISSING if one.limit is None else format_share(one.limit),
+        *(MISSING if share is None else format_tried(share) for share in (one.rate, one.control, one.beyond, one.foreseen)),
     )

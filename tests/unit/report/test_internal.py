@@ -51,14 +51,14 @@ SECTIONS = (
     "errors",
     "correlations",
     "classes",
-    "criteria",
     "attacks",
     "models",
     "budget",
     "suppression",
     "levels",
 )
-ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", *SECTIONS[5:])  # where a policy has groups, weights, ties
+# where a policy has groups, weights and ties, and where what attacks found was noted by criterion
+ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", "criteria", *SECTIONS[5:])
 
 
 def read(view: InternalView) -> str:
