@@ -67,6 +67,8 @@ class ColumnFigures:
     ks: float | None = None
     quantile: float | None = None
     group_mean: float | None = None
+    group_error: float | None = None
+    group_errors: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     at_atoms: tuple[float, ...] | None = None
     level: int | None = None
     mean_level: float | None = None
@@ -445,6 +447,24 @@ class LookFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionFigures:
+    """One attack on the released table, by the criterion that it is tried for: how often it succeeds (`rate`), the same against
+    its control group, and what is `beyond`; none of record linkage, which has no control group. Where the policy has a `limit`:
+    what was `foreseen` before the charge, and the `most` of it, which the limit is on. `column`: the one that is inferred."""
+
+    criterion: str
+    attack: str
+    rate: ShareView
+    guess: float
+    column: str = ""
+    control: ShareView | None = None
+    beyond: ShareView | None = None
+    foreseen: ShareView | None = None
+    most: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
     original, nothing where gates stopped it before; `figures_of` reads it. `language`: that of the page and of the card to come;
@@ -464,6 +484,7 @@ class Evidence:
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()
     language: str = ENGLISH
+    criteria: tuple[CriterionFigures, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""

@@ -14,8 +14,9 @@ from release_pipeline.flow.files import write_private_json, write_text
 from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus
+from release_pipeline.stages.criteria import Entry, expect_criteria, judge_criteria
 from release_pipeline.stages.gates import judge_gates
-from release_pipeline.stages.strategies import Figures
+from release_pipeline.stages.strategies import Figures, Series
 from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
@@ -90,17 +91,23 @@ def _refusal_file(site: Site, release: ReleaseId) -> Path:
     return site.vault / "refused" / f"{release.file_name}.json"
 
 
-def expect_errors(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Figures:
-    """What error to expect of every noise column, and the gates on it judged: before anything is charged, so that a policy that
-    cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
-    method = flow.policy.protect.model_dump_json()
+def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> tuple[Figures, list[Entry]]:
+    """What error to expect of every noise column, and what attacks are to be expected to find where that has a limit, and the
+    gates on both judged: before anything is charged, so that a policy that cannot pass costs nothing. The same data and method
+    give the same figures, so that nobody tries until they pass."""
+    policy, method = flow.policy, flow.policy.protect.model_dump_json()
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
     strategy = flow.strategy_in(workspace)
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
-    judged = [*judge_gates(expected, flow.policy.gates), *strategy.judge(expected)]
+    judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
+    foreseen: list[Entry] = []
+    if policy.gates.of_criteria:
+        simulated = flow.strategy_in(workspace, series=Series(secret, 0)) if policy.publishes_parts else strategy
+        foreseen = expect_criteria(policy, simulated, workspace.read, secret=secret, progress=flow.progress)
+        judged += judge_criteria(policy, foreseen)
     words = tuple(gate.words for gate in judged if not gate.passed)
     if words:
-        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}
+        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": foreseen}
         keep_refusal(flow, figures)
         evidence = read_evidence({"release": str(flow.id), **figures}, where=str(flow.id))
         shown = show_refusal(flow, render_report(flow.policy, evidence, stopped_at=BEFORE_CHARGE))
@@ -108,4 +115,4 @@ def expect_errors(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content
         remedy = f"No noise was drawn, and nothing is charged. The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
     forget_refusal(flow.site, flow.id)
-    return expected
+    return expected, foreseen

@@ -56,13 +56,15 @@ class Validated(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Microaggregated(Checkpoint):
-    """Clusters and scales are fixed. `input`: the version of the records that they were made of."""
+    """Clusters and scales are fixed. `input`: the version of the records that they were made of. `foreseen`: what attacks were to
+    be expected to find, where the policy limits that."""
 
     stage: ClassVar[str] = "microaggregated"
     input: str
     columns: Mapping[str, Figures]
     facts: Figures = field(default_factory=dict[str, Any])
     errors_against: str | None = None
+    foreseen: tuple[Figures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +91,15 @@ class Suppressed(Checkpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited(Checkpoint):
-    """Utility and risk are measured, and the gates judged. `predecessors` and `budget` are as they were at the first audit."""
+    """Utility and risk are measured, and the gates judged. `predecessors` and `budget` are as they were at the first audit;
+    `criteria`: what attacks found, criterion by criterion, none by an earlier version."""
 
     stage: ClassVar[str] = "audited"
     internal: Figures
     gates: tuple[Figures, ...]
     predecessors: tuple[Figures, ...] = ()
     budget: Figures | None = None
+    criteria: tuple[Figures, ...] = ()
 
     @property
     def judged(self) -> tuple[Gate, ...]:

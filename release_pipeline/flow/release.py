@@ -29,7 +29,7 @@ from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory, find_disk_from
-from release_pipeline.flow.gates import check_differencing, expect_errors, keep_refusal, show_refusal
+from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
     NO_RELEASES,
@@ -85,6 +85,7 @@ from release_pipeline.stages.checks import (
     warn_of_releases,
 )
 from release_pipeline.stages.column_table import ColumnTable, Parts, load_table
+from release_pipeline.stages.criteria import judge_criteria, list_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
@@ -259,7 +260,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.check_vaults(workspace)
             statuses = list_statuses(self.site)
             check_differencing(self, workspace, statuses)
-            expected = expect_errors(self, workspace, checkpoint.content)
+            expected, foreseen = judge_before_charge(self, workspace, checkpoint.content)
             merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry
             charged = checkpoint.records, checkpoint.version, checkpoint.content
             wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
@@ -290,6 +291,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self._expose(workspace)
             evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
+            payload |= {"foreseen": foreseen} if foreseen else {}
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
         self.probe.reached("the clusters are committed")
@@ -379,11 +381,13 @@ class ReleaseFlow(ReleaseCheckpoints):
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)
+                judged += judge_criteria(policy, clusters.foreseen)
                 judged += judge_groups(groups, policy.gates)
                 context = stored.context if stored is not None else {}
                 if context.get("budget") is None:  # an earlier version did not ask
                     context = collect_context(self.site, policy, self.id)
                 gates = [gate.to_json() for gate in judged]
+                context = {**context, "criteria": list_criteria(policy, figures, clusters.foreseen)}
                 stored = self._write_checkpoint(workspace, Audited, version, [], internal=figures, gates=gates, **context)
         self.probe.reached("audited")
         gates = stored.judged
@@ -487,6 +491,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             "budget": audited.budget,
             "checks_passed": validated.checks,
             "warnings": validated.warnings,
+            **({"criteria": audited.criteria} if audited.criteria else {}),
             **({"expectations": validated.expectations} if policy.expect else {}),
             **({} if self.policy.language == ENGLISH else {"language": self.policy.language}),  # of the page beside it
             **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),

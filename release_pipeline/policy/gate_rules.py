@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.kinds import find_clamping
 from release_pipeline.policy.kinds.base import RECOGNISED
+from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.sections import count_halved
 from release_pipeline.policy.text import Problem
 
 
@@ -43,7 +45,13 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
     if parts.gates.group_mean and not (parts.audit and parts.audit.groups):
         what = "no groups are declared whose means could be limited."
         yield ("gates", "group_mean"), what, "Name kept columns, like audit: {groups: [region, sex]}."
-    for gate, limits in (("quantile", parts.gates.quantile), ("group_mean", parts.gates.group_mean)):
+    if parts.gates.group_error and not (parts.audit and parts.audit.groups):
+        what = "no groups are declared whose errors could be limited."
+        yield ("gates", "group_error"), what, "Name kept columns, like audit: {groups: [region, sex]}."
+    of_all = [("quantile", parts.gates.quantile), ("group_mean", parts.gates.group_mean)]
+    if not isinstance(parts.protect, KEpsilonOptions):  # whose errors follow from classes of all parts
+        of_all.append(("group_error", parts.gates.group_error))
+    for gate, limits in of_all:
         if limits and parts.count > 1:
             what = "it is expected of all records together, and they are masked in random parts."
             yield ("gates", gate), what, "Use expected_error or ks."
@@ -58,6 +66,7 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         ("ks", parts.gates.ks),
         ("quantile", parts.gates.quantile),
         ("group_mean", parts.gates.group_mean),
+        ("group_error", parts.gates.group_error),
     ):
         for name in limits:
             if name in parts.recomputed:
@@ -67,6 +76,32 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
                 otherwise = "Remove it."
                 remedy = otherwise if name in parts.names else ask_for_near(name, parts.noise, otherwise)
                 yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", remedy
+
+
+def check_criteria(parts: Parts) -> Iterator[Problem]:
+    """Limits on what attacks gain need an attack, and leave room for the doubt that any number of tries leaves."""
+    if parts.gates is None:
+        return
+    released = parts.kept | parts.noise | parts.generalised
+    if parts.gates.of_criteria and parts.protect is not None and not parts.protect.spec.is_noisy:
+        least = count_halved(parts.protect.k, parts.count)
+        if parts.gates.min_rows is None or parts.gates.min_rows < least:
+            what = f"attacks are foreseen on halves of the records, which must make clusters: of {least:,} records at the least."
+            yield ("gates", next(iter(parts.gates.of_criteria))), what, f"Declare min_rows of {least:,} or more."
+    for gate, limit in parts.gates.of_criteria.items():
+        limits = {(gate, name): one for name, one in limit.items()} if isinstance(limit, dict) else {(gate,): limit}
+        for place, one in limits.items():
+            if one == 0:
+                what = "it is judged on the most that an attack may gain, and no number of tries shows that this is nothing."
+                yield ("gates", *place), what, "Say a share above 0%, like 2%."
+        if parts.complete and len(released) < 2 and gate != "singling_out":
+            what = "one column is released, and this attack needs another that somebody knows."
+            yield ("gates", gate), what, "Remove it."
+        for name in limit if isinstance(limit, dict) and parts.complete else ():
+            if name not in released:
+                otherwise = "Remove it."
+                remedy = otherwise if name in parts.names else ask_for_near(name, released, otherwise)
+                yield ("gates", gate, name), f"'{name}' is not a released column.", remedy
 
 
 def check_group_gates(parts: Parts) -> Iterator[Problem]:

@@ -42,6 +42,16 @@ _OF_SHAPE = Option(
     instead="Remove it, or use expected_error or relative_error.",
 )
 
+_OF_ATTACKS = Option(
+    added_later=True,
+    not_for=dict.fromkeys(
+        ("columns", "by-value", "whole-table", "vectors"),
+        "what attacks find on releases of {method} stays information for reviewers: its claim is about its noise, whoever "
+        "attacks and however, and no epsilon accounts for what passing a limit on a few attacks would tell.",
+    ),
+    instead="Remove it; the reviewers' page has all three criteria.",
+)
+
 
 def find_secret_in_address(place: str) -> str | None:
     """What an address of an object store may not have: a person's name or password, options (a signature is one), or another
@@ -149,6 +159,12 @@ class Scheduled(Frozen):
         return first
 
 
+def count_halved(k: int | None, parts: int) -> int:
+    """The fewest records of which attacks on a method of clusters can be foreseen: they are tried on halves, each of which makes
+    two clusters in each part, and has ten records."""
+    return 2 * max(2 * (k or 1) * parts, 10)
+
+
 def _one_or_each(value: Any) -> str:
     return "each" if isinstance(value, dict) else "one"
 
@@ -158,8 +174,11 @@ class Gates(Frozen):
     share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far quantiles and
     the means of declared groups may be off; and, from `anonymity_k` to `marketer_risk`, of the released table alone.
     `clamped_at_most`: the share of its records that may lie outside the domain of a column with `outside: clamp`, one for all
-    such columns or one for each that is named. No limit is set on a figure that compares released values with the original: it
-    would tell of the noise that was drawn (methods.md section 2)."""
+    such columns or one for each that is named. `group_error`: the error to expect of the declared group that is served worst.
+    `singling_out`, `linkability` and `inference`, for methods that claim no differential privacy: by how much an attack may
+    succeed beyond its control group, as a share of what was left to gain, for all columns or for those that are named. No limit
+    is set on a figure that compares released values with the original: it would tell of the noise that was drawn (methods.md
+    section 2)."""
 
     min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -179,6 +198,17 @@ class Gates(Frozen):
     ks: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     quantile: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_mean: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
+    group_error: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _LATER] = Field(default_factory=dict[str, Decimal])
+    singling_out: Annotated[Percent | None, _OF_ATTACKS] = None
+    linkability: Annotated[Percent | None, _OF_ATTACKS] = None
+    inference: Annotated[
+        Annotated[
+            Annotated[Percent, Tag("one")] | Annotated[dict[Name, Percent], Tag("each")],
+            Discriminator(_one_or_each),
+        ]
+        | None,
+        _OF_ATTACKS,
+    ] = None
     anonymity_k: Annotated[Annotated[StrictInt, Field(ge=2)] | None, _LATER] = None
     l_diversity: Annotated[dict[Name, Annotated[StrictInt, Field(ge=2)]], _LATER] = Field(default_factory=dict[str, int])
     t_closeness: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _LATER] = Field(default_factory=dict[str, Decimal])
@@ -191,6 +221,12 @@ class Gates(Frozen):
         | None,
         _LATER,
     ] = None
+
+    @property
+    def of_criteria(self) -> dict[str, Decimal | dict[str, Decimal]]:
+        """The limits on what attacks gain beyond their control groups that are set, by criterion (`privacy.attacks.CRITERIA`)."""
+        limits = {"singling_out": self.singling_out, "linkability": self.linkability, "inference": self.inference}
+        return {name: limit for name, limit in limits.items() if limit is not None and limit != {}}
 
     @property
     def of_groups(self) -> dict[str, tuple[str, ...]]:

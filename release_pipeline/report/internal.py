@@ -19,6 +19,7 @@ from release_pipeline.report.sections.attacks import describe_attacks
 from release_pipeline.report.sections.budget import describe_budget
 from release_pipeline.report.sections.classes import describe_classes
 from release_pipeline.report.sections.correlations import describe_correlations
+from release_pipeline.report.sections.criteria import describe_criteria
 from release_pipeline.report.sections.distributions import describe_distributions
 from release_pipeline.report.sections.errors import describe_errors
 from release_pipeline.report.sections.levels import describe_levels
@@ -44,6 +45,7 @@ ORDER = (
     describe_classes,
     describe_sample,
     describe_ties,
+    describe_criteria,
     describe_attacks,
     describe_predictions,
     describe_budget,
@@ -115,12 +117,14 @@ def describe_verdict(view: InternalView) -> str:
 
 def list_sections(view: InternalView) -> list[Section]:
     """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
-    have none where the policy has none, nor have looks where nobody looked: the page of a candidate that an earlier version made
+    have none where the policy has none, nor have looks where nobody looked, nor
+    criteria where an earlier version measured: the page of a candidate that an earlier version made
     stays what it was, byte by byte."""
     unasked = [] if view.subgroups else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [] if view.has_weights else [describe_sample]
     unasked += [] if view.looks else [describe_looks]
+    unasked += [] if view.criteria else [describe_criteria]
     unasked += [] if view.ties or view.recomputed else [describe_ties]
     sections = [show(view) for show in ORDER if show not in unasked]
     if not view.stopped_at:

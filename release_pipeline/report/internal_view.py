@@ -122,6 +122,23 @@ class AttackView:
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionView:
+    """One attack by the criterion that it is tried for (`privacy.attacks.CRITERIA`): how often it succeeds, the same with its
+    control group, and what is `beyond`; None of record linkage, which has no control group. With a `limit`: what was `foreseen`
+    before the charge, and the `most` of it, which the limit is on."""
+
+    criterion: str
+    attack: str
+    rate: ShareView
+    guess: float
+    control: ShareView | None = None
+    beyond: ShareView | None = None
+    foreseen: ShareView | None = None
+    most: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MapPoint:
     """A release on the risk-utility map: the median error over its columns, and the share of records that link to their own."""
 
@@ -303,7 +320,8 @@ class SubgroupView:
     """One group of a declared column: its records, those that are released as of it, and of each noise column (in the order of
     `columns`) the mean of the original, that of the release, the error of its own records, and both means weighted where there is
     a weight. Without these: too small. `chances`: the standard deviation of errors of random groups of its size, `above`: how
-    many of these it is above that of all, `absolutes`: mean absolute errors. `weights`: before and after."""
+    many of these it is above that of all, `absolutes`: mean absolute errors. `weights`: before and after.
+    `expected`: the errors that simulated noise, or the scales, let expect of it before the charge."""
 
     label: str
     records: int
@@ -317,6 +335,7 @@ class SubgroupView:
     absolutes: tuple[float, ...] = ()
     weighted_errors: tuple[float, ...] = ()
     weights: tuple[float, ...] = ()
+    expected: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +411,8 @@ class InternalView:
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `language`: that of all
     texts but `statement`, which is in English, and `warnings`, which are told as they were noted; `translation`: what the
-    statement says in that language, where it is another one."""
+    statement says in that language, where it is another one. `criteria`: attacks by
+    the criterion that they are tried for, none in evidence of earlier versions."""
 
     release: str
     policy: str
@@ -448,3 +468,4 @@ class InternalView:
     translation: str | None = None
     about: AboutView | None = None
     column_words: tuple[ColumnWords, ...] = ()
+    criteria: tuple[CriterionView, ...] = ()

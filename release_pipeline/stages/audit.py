@@ -49,7 +49,7 @@ def audit_table(
     released, own, policy = compared.released, compared.own, compared.policy
     figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
-    attacked = _draw_attacked(compared, streams)
+    attacked = draw_attacked(compared, streams)
     figures |= _link(attacked, streams)
     if len(attacked.own) < len(own):
         figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(own)}
@@ -69,7 +69,7 @@ def audit_table(
     return round_figures({**figures, **train_models(compared, streams)})
 
 
-def _draw_attacked(compared: Compared, streams: Streams) -> Compared:
+def draw_attacked(compared: Compared, streams: Streams) -> Compared:
     """What is attacked: all records, or a random sample of them as if it were the whole table. In it rows lie farther apart, so
     that a person's own row stands out more than it does among all."""
     rows = compared.released.num_rows
@@ -212,8 +212,17 @@ def list_entries(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int
 
 
 def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
-    """The three attacks on all released columns, and inference column by column. Linking and inferring need two columns, and all
-    of them somebody to compare with."""
+    """What came of the attacks, as evidence keeps it."""
+    attacks, by_column = attack_table(compared, streams)
+    return {
+        "attacks": [asdict(attack) for attack in attacks],
+        "inference": {name: asdict(one) for name, one in by_column.items()},
+    }
+
+
+def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], dict[str, Attack]]:
+    """The three attacks on all released columns, and inference column by column; nothing of fewer records than can be attacked.
+    Linking and inferring need two columns, and all of them somebody to compare with."""
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
         after = compared.released.column(name)
@@ -222,16 +231,16 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
         else:
             columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
     if compared.released.num_rows < LEAST_ATTACKED:
-        return {"attacks": [], "inference": {}}
+        return [], {}
     table, attacks = Attacked(tuple(columns)), list[Attack]()
-    by_column: dict[str, Any] = {}
+    by_column: dict[str, Attack] = {}
     if len(columns) > 1:
         attacks.append(link(table, stream=streams("link")))
         inference = infer(table, stream=streams("infer"))
         attacks.append(inference.overall)
-        by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
+        by_column = {column.name: one for column, one in zip(columns, inference.columns, strict=True)}
     attacks[:0] = single_out(table, stream=streams("single out"))
-    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column}
+    return attacks, by_column
 
 
 def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:

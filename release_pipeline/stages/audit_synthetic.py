@@ -28,7 +28,7 @@ from release_pipeline.privacy.attacks import (
     find_closest,
     find_near_rows,
     infer,
-    single_out_synthetic,
+    single_out_beside,
 )
 from release_pipeline.privacy.noise import shuffled_positions
 from release_pipeline.stages.audit import (
@@ -127,7 +127,7 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     table = Attacked(tuple(columns))
     place = np.arange(rows + 2 * size, dtype=np.intp)
     drawn = People(place[rows : rows + size], place[rows + size :], place[:rows])
-    attacks: list[Attack] = list(single_out_synthetic(table, drawn, stream=streams("single out")))
+    attacks: list[Attack] = list(single_out_beside(table, drawn, stream=streams("single out")))
     by_column: dict[str, Any] = {}
     if len(columns) > 1:
         inference = infer(table, stream=streams("infer"), people=drawn)

@@ -16,6 +16,7 @@ from release_pipeline.stages.measures.groups import Groups
 
 ERROR = "expected error"
 EXPECTED, ALONE = "expected from the data and the noise scales, before any noise", "of the released table alone"
+ATTACKED = "attacks on simulated releases before the charge: the upper end of the 95% interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[
         ("ks", "expected Kolmogorov-Smirnov distance", gates.ks),
         ("quantile", "expected difference of a quantile", gates.quantile),
         ("group_mean", "expected difference of the mean of a group", gates.group_mean),
+        ("group_error", "error to expect in the worst served group", gates.group_error),
     )
     found: list[Gate] = []
     for figure, words, limits in kinds:

@@ -1,10 +1,12 @@
-"""What readers ask of a column first, as it is to be expected: its quantiles, and its means by group. From simulated noise before
-anything is charged, only where a policy sets a limit. Confidential, like every figure against the original."""
+"""What readers ask of a column first, as it is to be expected: its quantiles and its means by group, where a policy limits them,
+and the error of each declared group. From simulated noise before anything is charged. Confidential, like every figure against the
+original."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.compared import Read
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.measures.subgroups import LEAST
@@ -23,47 +26,103 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The groups that means are looked at by: the place of each record's group, a column of groups after the other, -1 where it
-    has none; and the weights of records, where they have some."""
+    """The groups that means and errors are looked at by: the place of each record's group, a column of groups after the other, -1
+    where it has none; and the weights of records, where they have some. `names`: the column of each, and its groups' labels."""
 
     groups: tuple[IntArray, ...] = ()
     weights: Numbers | None = field(default=None)
+    names: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def is_limited(name: str, policy: Policy) -> bool:
     """Whether anything of a column is to be expected here."""
-    return name in policy.gates.quantile or name in policy.gates.group_mean
+    return name in policy.gates.quantile or name in policy.gates.group_mean or are_grouped(policy)
+
+
+def are_grouped(policy: Policy) -> bool:
+    """Whether the errors of declared groups are to be expected: of all records together, not of random parts of them."""
+    return bool(policy.audit.groups) and policy.parts == 1
 
 
 def read_served(policy: Policy, read: Read) -> Served:
     """The groups that the policy names, of at least ten records each, and the weight."""
     groups: list[IntArray] = []
-    for name in policy.audit.groups if policy.gates.group_mean else ():
-        texts = read("records", [name]).column(0).combine_chunks().cast(pa.string()).dictionary_encode()
-        place = texts.indices.fill_null(-1).to_numpy().astype(np.int64)
-        counts = np.bincount(place[place >= 0], minlength=len(texts.dictionary))
-        groups.append(np.where((place >= 0) & (counts[np.maximum(place, 0)] >= LEAST), place, -1))
+    names: list[tuple[str, tuple[str, ...]]] = []
+    for name in policy.audit.groups if policy.gates.group_mean or are_grouped(policy) else ():
+        place, labels = place_groups(read("records", [name]).column(0))
+        groups.append(place)
+        names.append((name, labels))
     weight = policy.weight
     weights = None if weight is None or weight in policy.noise_columns else read_weights(read("records", [weight]).column(0))
-    return Served(tuple(groups), weights)
+    return Served(tuple(groups), weights, tuple(names))
+
+
+def place_groups(entries: pa.ChunkedArray) -> tuple[IntArray, tuple[str, ...]]:
+    """The place of each record's group among the labels; -1 where it has none, or one of fewer than ten records."""
+    texts = entries.combine_chunks().cast(pa.string()).dictionary_encode()
+    place = texts.indices.fill_null(-1).to_numpy().astype(np.int64)
+    counts = np.bincount(place[place >= 0], minlength=len(texts.dictionary))
+    return np.where((place >= 0) & (counts[np.maximum(place, 0)] >= LEAST), place, -1), tuple(texts.dictionary.to_pylist())
 
 
 def expect_served(
     name: str, policy: Policy, simulated: Iterable[Numbers], numbers: Numbers, cluster: npt.NDArray[np.intp], served: Served
-) -> dict[str, float | None]:
-    """The largest mean absolute difference of a quantile, and of a mean in a group, over simulated releases; of records that have
-    a value, NaN standing for none. `simulated`: a value for each cluster, release by release; `cluster`: that of each record."""
+) -> dict[str, Any]:
+    """The largest mean absolute difference of a quantile, and of a mean in a group, over simulated releases, and the mean error
+    of each declared group; of records that have a value, NaN standing for none. `simulated`: a value for each cluster, release by
+    release; `cluster`: that of each record."""
+    has_groups = bool(served.names) and are_grouped(policy)
     wants = {"quantile": name in policy.gates.quantile, "group_mean": name in policy.gates.group_mean}
-    if not any(wants.values()):
+    if not any(wants.values()) and not has_groups:
         return {}
     off: dict[str, list[Numbers]] = {figure: [] for figure, is_wanted in wants.items() if is_wanted}
+    squares: list[Numbers] = []
     for values in simulated:
         released: Numbers = values[cluster]
         if "quantile" in off:
             off["quantile"].append(np.abs(_quantiles(released) - _quantiles(numbers)))
         if "group_mean" in off:
             off["group_mean"].append(np.abs(_means(released, served) - _means(numbers, served)))
-    return {figure: _largest(found) for figure, found in off.items()}
+        if has_groups:
+            squares.append(np.square(released - numbers))
+    found: dict[str, Any] = {figure: _largest(each) for figure, each in off.items()}
+    return found | (_expect_errors(squares, numbers, served) if squares else {})
+
+
+def _expect_errors(squares: Sequence[Numbers], numbers: Numbers, served: Served) -> dict[str, Any]:
+    """The errors of groups from the squared errors of records, release by release."""
+    known = numbers[~np.isnan(numbers)]
+    variance = variance_of(known) if len(known) else 0.0
+    each = [errors_of_groups(released, variance, served.groups, served.names) for released in squares]
+    means = {
+        by: {label: float(np.mean([one[by][label] for one in each if label in one[by]])) for label in own}
+        for by, own in each[0].items()
+    }
+    return summarise_groups(means)
+
+
+def errors_of_groups(
+    squares: Numbers, variance: float, groups: Sequence[IntArray], names: Sequence[tuple[str, tuple[str, ...]]]
+) -> dict[str, dict[str, float]]:
+    """The mean square of each group's records over the variance of the whole column, by column of groups and label; of those
+    where somebody has a value, NaN standing for none."""
+    found: dict[str, dict[str, float]] = {}
+    for place, (by, labels) in zip(groups, names, strict=True):
+        use = (place >= 0) & ~np.isnan(squares)
+        counts = np.bincount(place[use], minlength=len(labels))
+        sums = np.bincount(place[use], squares[use], minlength=len(labels))
+        found[by] = {
+            label: float(total) / count / variance if variance > 0 else 0.0
+            for label, total, count in zip(labels, sums.tolist(), counts.tolist(), strict=True)
+            if count
+        }
+    return found
+
+
+def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """As evidence keeps them: `group_error`, that of the group that is served worst, and all of them."""
+    every = [error for own in errors.values() for error in own.values()]
+    return {"group_error": max(every) if every else None, "group_errors": {by: dict(own) for by, own in errors.items()}}
 
 
 def _quantiles(numbers: Numbers) -> Numbers:

@@ -40,6 +40,7 @@ from release_pipeline.report.tables import file_of
 from release_pipeline.report.view import PublicView
 from release_pipeline.stages.calibrate import check_calibrated
 from release_pipeline.stages.column_table import load_table
+from release_pipeline.stages.criteria import judge_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.package import ON_GRID, check_released, read_back
@@ -232,4 +233,5 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
     gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
+    gates += judge_criteria(policy, [asdict(entry) for entry in evidence.criteria])
     yield from (gate.words for gate in gates if not gate.passed)

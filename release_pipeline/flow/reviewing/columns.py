@@ -124,14 +124,21 @@ def find_clock(policy: Policy, name: str) -> Clock | None:
     return column.clock if isinstance(column, NoiseColumn) else None
 
 
-def view_subgroups(policy: Policy, audit: AuditFigures) -> Iterator[SubgroupsView]:
+def view_subgroups(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[SubgroupsView]:
     """Every declared column of groups."""
     names = tuple(audit.error)
     clocks = {name: clock for name in names if (clock := find_clock(policy, name)) is not None}
     for by, groups in audit.subgroups.items():
         meanings = labels_of(policy.columns[by])
-        named = [replace(group, label=_name_entry(group.label, meanings)) for group in groups]
-        shown = tuple(_view_subgroup(group, names, weighted=policy.weight is not None) for group in named)
+        expected = [evidence.columns[name].group_errors.get(by, {}) if name in evidence.columns else {} for name in names]
+        shown = tuple(
+            replace(
+                _view_subgroup(group, names, weighted=policy.weight is not None),
+                label=_name_entry(group.label, meanings),
+                expected=tuple(own.get(group.label, math.nan) for own in expected) if any(expected) else (),
+            )
+            for group in groups
+        )
         yield SubgroupsView(by, names, shown, tuple(audit.error.values()), LEAST, clocks)
 
 

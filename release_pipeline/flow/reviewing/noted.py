@@ -3,6 +3,7 @@ that is not known here, of another version, is told as it was noted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from release_pipeline.sentences import REVIEWERS
@@ -14,6 +15,7 @@ _GATES: dict[str, Callable[[str], str]] = {
     "expected Kolmogorov-Smirnov distance": lambda column: REVIEWERS("gate.ks", column=column),
     "expected difference of a quantile": lambda column: REVIEWERS("gate.quantile", column=column),
     "expected difference of the mean of a group": lambda column: REVIEWERS("gate.group_mean", column=column),
+    "error to expect in the worst served group": lambda column: REVIEWERS("gate.group_error", column=column),
     "l-diversity": lambda column: REVIEWERS("gate.l_diversity", column=column),
     "t-closeness": lambda column: REVIEWERS("gate.t_closeness", column=column),
 }
@@ -24,13 +26,17 @@ _OF_TABLE: dict[str, Callable[[], str]] = {
 _BASES: dict[str, Callable[[], str]] = {
     "expected from the data and the noise scales, before any noise": lambda: REVIEWERS("basis.expected"),
     "of the released table alone": lambda: REVIEWERS("basis.alone"),
+    "attacks on simulated releases before the charge: the upper end of the 95% interval": lambda: REVIEWERS("basis.attacked"),
 }
 _ATTACKS: dict[str, Callable[[], str]] = {
     "singling out by one column": lambda: REVIEWERS("attack.singling_by_one"),
     "singling out by several columns": lambda: REVIEWERS("attack.singling_by_several"),
     "linking": lambda: REVIEWERS("attack.linking"),
     "inferring": lambda: REVIEWERS("attack.inferring"),
+    "record linkage": lambda: REVIEWERS("attack.record_linkage"),
+    "record linkage within classes": lambda: REVIEWERS("attack.linkage_in_classes"),
 }
+_GAIN = re.compile("gain of (.+) beyond its control group")
 _MODELS: dict[str, Callable[[], str]] = {
     "logistic regression": lambda: REVIEWERS("model.regression"),
     "classification tree": lambda: REVIEWERS("model.tree"),
@@ -42,7 +48,11 @@ def say_gate(name: str, column: str) -> str:
 
     >>> say_gate("expected error of income", "income"), say_gate("marketer risk", ""), say_gate("luck of income", "income")
     ('expected error of income', 'marketer risk', 'luck of income')
+    >>> say_gate("gain of inferring income beyond its control group", "income")
+    'gain of inferring income beyond its control group'
     """
+    if (gain := _GAIN.fullmatch(name)) is not None:
+        return REVIEWERS("gate.gain", attack=say_attack(gain[1]))
     of_column = _GATES.get(name.removesuffix(f" of {column}")) if column else None
     if of_column is not None:
         return of_column(column)

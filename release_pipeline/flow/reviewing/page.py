@@ -31,6 +31,7 @@ from release_pipeline.report.internal_view import (
     AttackView,
     ClaimView,
     ClassesView,
+    CriterionView,
     DiscriminationView,
     GateView,
     GroupMeansView,
@@ -103,7 +104,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         discrimination=tuple(_view_discrimination(audit)),
         predictions=tuple(_view_predictions(policy, audit)),
         prediction_words=_prediction_words(policy, audit),
-        subgroups=tuple(view_subgroups(policy, audit)),
+        subgroups=tuple(view_subgroups(policy, evidence, audit)),
         suppression=_view_suppression(policy, evidence, audit),
         budget=_view_budget(evidence.budget),
         ladders=tuple(_view_ladders(policy, evidence)),
@@ -129,6 +130,20 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         looks=tuple(LookView(format_day(look.noted[:10]), look.by, look.on, look.compared) for look in evidence.looks),
         about=None if policy.about is None else tell_about(policy.about),
         column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
+        criteria=tuple(
+            CriterionView(
+                one.criterion,
+                say_attack(one.attack),
+                one.rate,
+                one.guess,
+                one.control,
+                one.beyond,
+                one.foreseen,
+                one.most,
+                one.limit,
+            )
+            for one in evidence.criteria
+        ),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.formats import name_some
+from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
 from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
@@ -12,8 +13,7 @@ from release_pipeline.report.sections.parts import FAR
 from release_pipeline.sentences import POLICY, REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
-SINGLING = "singling out"
-INFERRING = "inferring"
+SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT, LINKABILITY, INFERENCE))
 
 
 def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
@@ -25,7 +25,7 @@ def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
         }
     return {
         SINGLING: REVIEWERS("attacker.singling"),
-        "linking": REVIEWERS("attacker.linking"),
+        LINKING: REVIEWERS("attacker.linking"),
         INFERRING: REVIEWERS("attacker.inferring"),
     }
 

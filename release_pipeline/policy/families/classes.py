@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
+from release_pipeline.policy.criteria_words import tell_criteria
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
     ColumnPlan,
@@ -145,6 +146,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             yield POLICY("uncovered.dropped")
         if policy.cut_columns:
             yield POLICY("uncovered.ends")
+        yield from tell_criteria(policy)
         yield POLICY("uncovered.series")
         yield POLICY("uncovered.facts")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from release_pipeline.policy.criteria_words import tell_criteria
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
     ColumnPlan,
@@ -62,5 +63,6 @@ class MdavFamily(Family[MdavOptions]):
         yield POLICY("uncovered.agreeing")
         if policy.kept_columns:
             yield POLICY("uncovered.kept_beside_clusters", columns=name_some(policy.kept_columns))
+        yield from tell_criteria(policy)
         yield POLICY("uncovered.series")
         yield POLICY("uncovered.facts")

@@ -61,6 +61,9 @@ class WholeTableFamily(Family[WholeTableOptions]):
         if parts.gates is not None and parts.gates.group_mean:
             what = "means of groups follow from rows of all columns together, which are not simulated before the charge."
             yield ("gates", "group_mean"), what, "Use quantile, expected_error or ks; the page has the means of groups."
+        if parts.gates is not None and parts.gates.group_error:
+            what = "rows are nobody's, so that no record of a group has an error."
+            yield ("gates", "group_error"), what, "Use quantile, expected_error or ks; the page has the means of groups."
         yield from _check_pairs(parts, protect)
         yield from check_never(parts, protect.never, pick_synthetic(parts.columns))
         count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())

@@ -18,21 +18,37 @@ takes any of them with the same chance, so that successes are expectations, numb
 the originals: for a review, never for the public. Intervals are of the people drawn, not of the noise.
 
 `table` is what is attacked, `control` who is, and what an attack came to; `view` finds the nearest rows, `predicates` makes
-predicates; `linking`, `inferring` and `singling_out` are the attacks, `near_rows` what is left of them where rows are nobody's.
+predicates; `linking`, `inferring` and `singling_out` are the attacks, `near_rows` what is left of them where rows are nobody's;
+`criteria` says which attack is tried for which of the three criteria of an anonymised table.
 """
 
 from release_pipeline.privacy.attacks.control import Attack, People
+from release_pipeline.privacy.attacks.criteria import (
+    CRITERIA,
+    INFERENCE,
+    LINKABILITY,
+    SINGLING_OUT,
+    Criterion,
+    bound_gain,
+    find_criterion,
+    name_attacks,
+    pool_attacks,
+)
 from release_pipeline.privacy.attacks.inferring import INFERRED, TOLERANCE, Inference, infer
 from release_pipeline.privacy.attacks.linking import TARGETS, link
 from release_pipeline.privacy.attacks.near_rows import Claim, Closest, NearRows, find_closest, find_near_rows
 from release_pipeline.privacy.attacks.predicates import ATTEMPTS, PREDICATES
-from release_pipeline.privacy.attacks.singling_out import single_out, single_out_synthetic
+from release_pipeline.privacy.attacks.singling_out import single_out, single_out_beside
 from release_pipeline.privacy.attacks.table import Attacked, AttackedColumn
 
 __all__ = [
     "ATTEMPTS",
+    "CRITERIA",
+    "INFERENCE",
     "INFERRED",
+    "LINKABILITY",
     "PREDICATES",
+    "SINGLING_OUT",
     "TARGETS",
     "TOLERANCE",
     "Attack",
@@ -40,13 +56,18 @@ __all__ = [
     "AttackedColumn",
     "Claim",
     "Closest",
+    "Criterion",
     "Inference",
     "NearRows",
     "People",
+    "bound_gain",
     "find_closest",
+    "find_criterion",
     "find_near_rows",
     "infer",
     "link",
+    "name_attacks",
+    "pool_attacks",
     "single_out",
-    "single_out_synthetic",
+    "single_out_beside",
 ]

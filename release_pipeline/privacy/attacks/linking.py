@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.attacks.control import Attack, draw_people, judge
+from release_pipeline.privacy.attacks.control import Attack, People, draw_people, judge
 from release_pipeline.privacy.attacks.table import Attacked
 from release_pipeline.privacy.attacks.view import View
 from release_pipeline.privacy.grid import IntArray
@@ -17,20 +17,27 @@ from release_pipeline.privacy.noise import NoiseStream
 TARGETS = 1_000  # people attacked, at most, and as many in the control group
 
 
-def link(table: Attacked, *, stream: NoiseStream, known: tuple[Sequence[str], Sequence[str]] | None = None) -> Attack:
+def link(
+    table: Attacked,
+    *,
+    stream: NoiseStream,
+    known: tuple[Sequence[str], Sequence[str]] | None = None,
+    people: People | None = None,
+) -> Attack:
     """How often the released table joins what two sources know about the same person, who is in both under different names.
 
     `known` names the columns of the one source and those of the other; without it, every other column each. The attacker takes
     one of the rows nearest by the first source's columns, one of those nearest by the second's, and wins if it is the same row:
     with sets A and B of rows equally near, the chance is |A and B| / (|A| |B|). Without ties this is GEM23's attack with one
     neighbour; k equal rows, however near, link with 1/k, while with ties broken by the order of rows they would always. Two rows
-    at random are the same one once in as many as there are: that is `guess`.
+    at random are the same one once in as many as there are: that is `guess`. `people`: who is attacked, where the table was made
+    without the control group.
     """
     names = [column.name for column in table.columns]
     sources = (names[::2], names[1::2]) if known is None else (list(known[0]), list(known[1]))
     if set(sources[0]) & set(sources[1]) or not set(sources[0]) | set(sources[1]) <= set(names):
         raise InvalidArgument("the two sources share a column, or know one that the table does not have.", where="known")
-    people = draw_people(len(table), stream, most=TARGETS)
+    people = people or draw_people(len(table), stream, most=TARGETS)
     one, other = (View([column for column in table.columns if column.name in source], people.left) for source in sources)
     join = _Join(one.neighbours, other.neighbours)
     tried = [

@@ -38,9 +38,9 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
     return _single_out(table, targets, People(targets, control, targets), stream)
 
 
-def single_out_synthetic(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
-    """The same where released rows are nobody's: predicates of as many of them as there are people, who are as many as the people
-    that the table was made without."""
+def single_out_beside(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
+    """The same where the table was made without the control group, its rows being somebody's or nobody's: predicates of as many
+    of them as there are people, who are as many as those that it was made without."""
     if len(people.targets) != len(people.control):
         raise InvalidArgument("there must be as many people in the control group as others.", where="people")
     rows = people.left[shuffled_positions(len(people.left), stream)[: len(people.targets)]]

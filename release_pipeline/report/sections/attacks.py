@@ -190,7 +190,7 @@ def _judge_attack(attack: AttackView, *, alone: bool) -> Sentence:
             "attacks.alone",
             column=Name(attack.name),
             risk=format_interval(risk),
-            judged=_judge_risk(risk),
+            judged=judge_risk(risk),
             attack=format_interval(attack.attack),
             tried=format_tried(attack.attack),
             control=format_interval(attack.control),
@@ -202,7 +202,7 @@ def _judge_attack(attack: AttackView, *, alone: bool) -> Sentence:
             "attacks.one",
             column=Name(attack.name),
             risk=format_interval(risk),
-            judged=_judge_risk(risk),
+            judged=judge_risk(risk),
             attack=format_share(attack.attack.value),
             control=format_share(attack.control.value),
             guess=format_share(attack.guess),
@@ -210,7 +210,8 @@ def _judge_attack(attack: AttackView, *, alone: bool) -> Sentence:
     return (*words, *worst)
 
 
-def _judge_risk(risk: ShareView) -> str:
+def judge_risk(risk: ShareView) -> str:
+    """Whether what is beyond the control is more than chance."""
     if not (is_number(risk.low) and is_number(risk.high)):
         return REVIEWERS("attacks.unknown")
     if risk.low > 0:

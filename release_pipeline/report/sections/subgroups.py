@@ -143,7 +143,28 @@ def _judge(found: SubgroupsView) -> list[Sentence]:
             )
         )
         said += _judge_chance(found, measured)
+        said += _judge_expected(found, measured)
     return said + _tell_small(found)
+
+
+def _judge_expected(found: SubgroupsView, measured: Sequence[SubgroupView]) -> list[Sentence]:
+    """Of whom the largest error was to be expected before the charge: it is what a limit on the errors of groups is on."""
+    known = [(one.expected[place], one, name) for one in measured if one.expected for place, name in enumerate(found.columns)]
+    known = [entry for entry in known if is_number(entry[0])]
+    if not known:
+        return []
+    error, one, name = max(known, key=lambda entry: entry[0])
+    place = found.columns.index(name)
+    return [
+        review(
+            "subgroups.expected",
+            by=Name(found.by),
+            label=Name(one.label),
+            column=Name(name),
+            error=format_number(error),
+            came=format_number(one.errors[place]),
+        )
+    ]
 
 
 def _tell_small(found: SubgroupsView) -> list[Sentence]:
@@ -256,12 +277,20 @@ def _draw_column(found: SubgroupsView, measured: Sequence[SubgroupView], place: 
         if is_number(one.errors[place]) and is_number(found.whole[place])
     ]
     is_weighted, is_late = any(one.weighted for one in measured), any(one.above for one in measured)
-    rows = tuple(_list_figures(one, place, found.clocks.get(name), is_weighted, is_late) for one in measured)
+    is_foreseen = any(one.expected for one in measured)
+    rows = tuple(
+        (
+            *_list_figures(one, place, found.clocks.get(name), is_weighted, is_late),
+            *((format_number(_at(one.expected, place)),) if is_foreseen else ()),
+        )
+        for one in measured
+    )
     title = REVIEWERS("subgroups.picture", column=name, by=found.by)
     words = REVIEWERS("subgroups.picture_words")
     heads = list_heads("subgroups.head_weighted") if is_weighted else list_heads("subgroups.head")
     if is_late:
         heads += list_heads("subgroups.head_more_weighted") if is_weighted else list_heads("subgroups.head_more")
+    heads += list_heads("subgroups.head_expected") if is_foreseen else ()
     note = REVIEWERS("subgroups.whole", error=format_number(found.whole[place]))
     table = Table(review("subgroups.table", column=Name(name), by=Name(found.by)), heads, rows, note)
     if len(measured) > _MOST_DRAWN:

@@ -39,6 +39,7 @@ from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_tab
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
+from release_pipeline.stages.served import errors_of_groups, place_groups, summarise_groups
 from release_pipeline.stages.strategies.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
 from release_pipeline.stages.strategies.strategy import (
     CLASS,
@@ -83,13 +84,15 @@ class ClassStrategy:
     def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
         """The same, of classes that are made."""
         expected: Figures = {}
+        groups, names = self._declared_groups(classes, read)
         for name, column in self.policy.noise_columns.items():
             q, step = column.exact_grid.quantise(read("records", [name]).column(name).to_numpy()), float(column.grid)
             numbers = column.exact_grid.restore(q.astype(np.float64))
             scale = class_scales(q, classes.group, self.policy.column_epsilon[name])
             kept = classes.group >= 0
             variance = float(np.var(numbers))
-            square = float(np.mean(expect_square(q, classes.group, scale, column.exact_grid.width)[kept])) * step * step
+            squares = expect_square(q, classes.group, scale, column.exact_grid.width) * (step * step)
+            square = float(np.mean(squares[kept]))
             relative, count = expect_relative_errors(numbers, classes.group, scale, step)
             expected[name] = {
                 "error": square / variance if variance > 0 else 0.0,
@@ -97,8 +100,25 @@ class ClassStrategy:
                 "relative_error_left_out": int(np.count_nonzero(kept & (numbers == 0))),
                 "mean_noise": float(np.mean(expect_magnitude(scale)[classes.group[kept]])) * step,
                 **self._needed(name, numbers, q, classes.group),
+                **(summarise_groups(errors_of_groups(squares, variance, groups, names)) if names else {}),
             }
         return expected | {SUPPRESSION: self._forecast(read, classes.group, secret=secret)}
+
+    def _declared_groups(self, classes: Classes, read: Read) -> tuple[list[Ints], list[tuple[str, tuple[str, ...]]]]:
+        """The group of each record that has a class in each column of groups, and the labels: of a generalised column those that
+        the classes get."""
+        groups: list[Ints] = []
+        names: list[tuple[str, tuple[str, ...]]] = []
+        for by in self.policy.audit.groups:
+            if by in classes.labels:
+                entries = pa.array(classes.labels[by], pa.string()).take(pa.array(classes.group, mask=classes.group < 0))
+            else:
+                own = read("records", [by]).column(0).combine_chunks().cast(pa.string())
+                entries = _compute.if_else(pa.array(classes.group >= 0), own, None)
+            place, labels = place_groups(pa.chunked_array([entries]))
+            groups.append(place)
+            names.append((by, labels))
+        return groups, names
 
     def judge(self, expected: Figures) -> list[Gate]:
         """The limits on suppression, judged on the forecast: what is over them by its mean is not worth a charge."""

@@ -8,12 +8,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from release_pipeline.privacy.attacks import CRITERIA
 from release_pipeline.report.about import AboutView, ColumnWords, ContributorView
 from release_pipeline.report.internal_view import (
     AtomView,
     AttackView,
     ClassesView,
     CorrelationView,
+    CriterionView,
     Curve,
     DiscriminationView,
     GateView,
@@ -239,10 +241,10 @@ def sample_view(**changes: Any) -> InternalView:
                 (
                     SubgroupView("4", 412, 409, (2.81, 90.2), (2.64, 71.5), (0.412, 0.55),
                                  ((2.79, 2.66), (91.3, 73.1)), (0.0231, 0.0342), (12.5, 9.65), (0.88, 21.3), (0.401, 0.561),
-                                 (8211.0, 8150.0)),
+                                 (8211.0, 8150.0), (0.387, 0.533)),
                     SubgroupView("1", 5251, 5229, (2.88, 71.3), (2.9, 72.9), (0.101, 0.19),
                                  ((2.86, 2.91), (70.2, 71.8)), (0.0017, 0.0025), (-13.5, -12.0), (0.51, 14.1), (0.11, 0.18),
-                                 (99120.0, 98511.0)),
+                                 (99120.0, 98511.0), (0.0991, 0.186)),
                     SubgroupView("6", 7, 0, weights=(151.0, 0.0)),
                 ),
                 (0.124, 0.22),
@@ -266,6 +268,15 @@ def sample_view(**changes: Any) -> InternalView:
             ColumnWords("female", "Sex", labels=(("0", "male"), ("1", "female"))),
             ColumnWords("mdvis", "Visits to doctors"),
         ),
+        criteria=(
+            CriterionView("singling_out", "singling out by one column", share(0.0312, 0.0076, 2000), 0.0011,
+                          share(0.0294, 0.0074, 2000), ShareView(0.00185, 0.0, 0.0124, 2000, None)),
+            CriterionView("singling_out", "singling out by several columns", ShareView(0.0, 0.0, 1.0, 0, None), 0.0012,
+                          ShareView(0.0, 0.0, 1.0, 0, None), ShareView(0.0, 0.0, 1.0, 0, None)),
+            CriterionView("linkability", "linking", share(0.142, 0.0153, 2000), 0.0002, share(0.021, 0.0063, 2000),
+                          ShareView(0.1236, 0.107, 0.14, 2000, 5638), ShareView(0.119, 0.113, 0.1271, 10000, None), 0.1271, 0.15),
+            CriterionView("linkability", "record linkage", share(0.271, 0.0193, 2000), 1 / 5638),
+        ),
     )  # fmt: skip
     return dataclasses.replace(view, **changes)
 
@@ -274,7 +285,7 @@ def empty_view(**changes: Any) -> InternalView:
     """A release of which nothing could be measured."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("gates", "decide", "warnings", "columns", "attacks", "map", "discrimination", "predictions", "ladders",
-        "ladder_words", "wider", "subgroups", "ties", "recomputed"), ()
+        "ladder_words", "wider", "subgroups", "ties", "recomputed", "criteria"), ()
     )  # fmt: skip
     nothing |= dict.fromkeys(
         ("correlations", "classes", "suppression", "budget", "linkage", "in_class_linkage", "sse_paper", "sample")
@@ -384,6 +395,10 @@ def internal_views() -> st.SearchStrategy[InternalView]:
         two | st.just(()),
         two,
     )
+    maybe = st.none() | _SHARES
+    criteria = st.builds(
+        CriterionView, st.sampled_from(list(CRITERIA)), _NAMES, _SHARES, FLOATS, maybe, maybe, maybe, *[st.none() | FLOATS] * 2
+    )
     small = st.builds(SubgroupView, _NAMES, COUNTS, COUNTS)
     subgroups = st.builds(SubgroupsView, _NAMES, st.tuples(_NAMES, _NAMES), _several(measured | small), two, COUNTS)
     ladders = st.builds(HierarchyView, _NAMES, _several(_NAMES), st.none() | st.integers(0, 3) | st.floats(0, 3))
@@ -416,6 +431,7 @@ def internal_views() -> st.SearchStrategy[InternalView]:
             "suppression": st.none() | st.builds(SuppressionView, COUNTS, COUNTS, COUNTS, FLOATS, st.none() | FLOATS, reasons),
             "budget": st.none() | st.integers(1, 4).map(budget),
             "ladders": _several(ladders),
+            "criteria": _several(criteria),
             "ladder_words": _several(st.tuples(_NAMES, TEXTS)),
             "rows_in": COUNTS,
             "generalises": st.booleans(),

@@ -48,7 +48,21 @@ def test_small_groups_and_blanks_are_left_out() -> None:
     served = read_served(make(), lambda _, columns: table if columns is None else table.select(list(columns)))
     assert served.groups[0].tolist() == [0] * 12 + [-1] * 5
     assert served.weights is not None
-    assert not read_served(make(gates="{quantile: {income: 5}}"), lambda _, columns: table.select(list(columns or []))).groups
+    ungrouped = make(gates="{quantile: {income: 5}}", audit="")
+    assert not read_served(ungrouped, lambda _, columns: table.select(list(columns or []))).groups
+
+
+def test_errors_of_groups_are_means_over_releases_and_records() -> None:
+    """Known by hand: over the variance of all values; who has no value, or no group, counts not."""
+    numbers = np.array([10.0, 20, 30, 40, np.nan])
+    simulated = [np.array([12.0, 20, 30, 44, np.nan]), np.array([8.0, 20, 30, 40, 5])]
+    served = Served((np.array([0, 0, 1, 1, -1]),), names=(("town", ("a", "b")),))
+    found = expect_served("income", make(gates="{min_rows: 20}"), simulated, numbers, np.arange(5), served)
+    # squares 4, 0 | 0, 16 and 4, 0 | 0, 0, over a variance of 125
+    assert found["group_errors"] == {"town": {"a": pytest.approx(2 / 125), "b": pytest.approx(4 / 125)}}
+    assert found["group_error"] == pytest.approx(4 / 125)
+    parted = make(protect="{method: idp-cbls, epsilon: 2, k: 5, partitions: 2}", gates="{min_rows: 40}")
+    assert expect_served("income", parted, simulated, numbers, np.arange(5), served) == {}
 
 
 def test_nothing_is_expected_without_a_limit() -> None:

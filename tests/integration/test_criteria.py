@@ -1,0 +1,171 @@
+"""Limits on what attacks gain beyond their control groups, and on the error of the worst served group, through the pipeline."""
+
+from __future__ import annotations
+
+import json
+import random
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.errors import GateFailed
+from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.publication.publish import _judge_candidate  # pyright: ignore[reportPrivateUsage]
+from tests.integration.sites import HEADER, TinySite, make_rows, make_site
+from tests.integration.test_k_epsilon import SUPPRESS
+from tests.integration.test_k_epsilon import site_of as make_classes_site
+
+pytestmark = pytest.mark.slow
+CANARY = 773
+MDAV = "{method: mdav, k: 3}"
+CRITERIA = ("singling_out", "linkability", "inference")
+ALL = "singling_out: {0}, linkability: {0}, inference: {0}"
+
+
+def mdav_site(home: Path, gates: str, **parts: str) -> TinySite:
+    """120 records in clusters of three, one of them a canary, and one column twice: half of the one tells the other."""
+    rows = make_rows(120, releases=["1"])
+    rows[7]["income"] = str(CANARY)
+    chance = random.Random(3)  # noqa: S311
+    for row in rows:
+        row["rent"] = str(min(int(row["income"]) // 10 + chance.randrange(3) / 2, 100.0))
+    tiny = make_site(home, rows=[], cap="releases: 2", protect=MDAV, gates=f"{{min_rows: 20, {gates}}}", **parts)
+    tiny.write_rows(rows, header=HEADER)
+    return tiny
+
+
+def refuse(tiny: TinySite) -> tuple[GateFailed, dict[str, dict[str, Any]]]:
+    """The refusal of a run, and what is in the vault of it, by attack."""
+    with pytest.raises(GateFailed) as refused:
+        tiny.flow().run()
+    [file] = (tiny.site.vault / "refused").glob("*.json")
+    return refused.value, {entry["attack"]: entry for entry in json.loads(file.read_text())["foreseen"]}
+
+
+def as_percent(share: float, rounding: str) -> str:
+    return f"{(Decimal(share) * 100).quantize(Decimal('0.0001'), rounding=rounding):f}%"
+
+
+def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
+    """At the limit and above it, at no cost; the same figures each time, none of them in what is told, all in the evidence."""
+    tiny = mdav_site(tmp_path / "site", ALL.format("0.0001%"))
+    refused, foreseen = refuse(tiny)
+    assert set(foreseen) == {
+        "singling out by one column",
+        "singling out by several columns",
+        "linking",
+        *(f"inferring {name}" for name in ("town", "sex", "income", "rent")),
+    }
+    linking = foreseen["linking"]
+    assert linking["beyond"]["low"] > 0.05, "a centroid of three is near each of them"
+    assert tiny.charges() == []
+    told = " ".join([refused.in_full, *refused.findings, tiny.status().reason, str(tiny.events())])
+    assert "the gain of linking beyond its control group is over the limit 1e-06 (the figure is in the vault)." in told
+    assert str(CANARY) not in told
+    for entry in foreseen.values():
+        assert all(
+            f"{entry['beyond'][part]:.3g}" not in told for part in ("value", "low", "high") if 0 < entry["beyond"][part] < 1
+        )
+
+    tiny.write_policy(protect=MDAV, gates=f"{{min_rows: 20, linkability: {as_percent(linking['most'], ROUND_FLOOR)}}}")
+    refused, again = refuse(tiny)
+    assert again["linking"]["beyond"] == linking["beyond"]
+    assert len(refused.findings) == 1
+    assert tiny.charges() == []
+
+    tiny.write_policy(protect=MDAV, gates=f"{{min_rows: 20, linkability: {as_percent(linking['most'], ROUND_CEILING)}}}")
+    tiny.flow().run()
+    assert len(tiny.charges()) == 1
+    assert not list((tiny.site.vault / "refused").glob("*"))
+    evidence = load_evidence(tiny.folder())
+    [gate] = [gate for gate in evidence.gates if gate.name == "gain of linking beyond its control group"]
+    assert (gate.passed, gate.value) == (True, linking["most"])
+    entries = {entry.attack: entry for entry in evidence.criteria}
+    assert [entry.criterion for entry in evidence.criteria] == ["singling_out"] * 2 + ["linkability"] * 2 + ["inference"] * 4
+    assert entries["linking"].most == linking["most"]
+    assert entries["linking"].limit == gate.limit
+    assert entries["inferring income"].limit is None
+    assert entries["record linkage"].control is None
+    policy, status = tiny.flow().policy, tiny.status()
+    assert not list(_judge_candidate(tiny.folder(), policy, status))
+    page = (tiny.folder() / "report.html").read_text()
+    assert "The three criteria" in page
+    assert "The policy lets <bdi>linking</bdi> gain" in page
+    assert "who was in it" not in page
+    published = b"".join(file.read_bytes() for file in tiny.folder().glob("data*"))
+    assert f"{linking['most']:.6g}".encode() not in published
+
+
+def test_publishing_judges_them_again(tmp_path: Path) -> None:
+    """Evidence without what was foreseen does not pass."""
+    tiny = mdav_site(tmp_path / "site", "linkability: 90%")
+    tiny.flow().run()
+    file = tiny.folder() / "evidence.json"
+    evidence = json.loads(file.read_text())
+    for entry in evidence["criteria"]:
+        entry.pop("most", None)
+    file.chmod(0o600)
+    file.write_text(json.dumps(evidence))
+    found = list(_judge_candidate(tiny.folder(), tiny.flow().policy, tiny.status()))
+    assert any("the gain of linking beyond its control group" in fault for fault in found)
+
+
+def test_of_classes_attacks_are_foreseen_on_simulated_noise(tmp_path: Path) -> None:
+    """k-epsilon: the noise that is released is another, kept and generalised columns are among those attacked."""
+    gates = "{min_rows: 20, differencing_below: 0, " + ALL.format("100%") + ", group_error: {income: 90}}"
+    tiny = make_classes_site(tmp_path / "site", gates=gates, suppress=SUPPRESS, audit="{groups: [illness, town]}")
+    tiny.flow().run()
+    evidence = load_evidence(tiny.folder())
+    entries = {entry.attack: entry for entry in evidence.criteria}
+    assert {"inferring illness", "inferring town", "inferring income"} <= set(entries)
+    assert all(entry.foreseen is not None for entry in entries.values() if entry.control is not None)
+    assert entries["linking"].foreseen is not None
+    assert entries["linking"].foreseen.tried > entries["linking"].rate.tried
+    assert "record linkage within classes" in entries
+    income = evidence.columns["income"]
+    assert income.group_error == max(max(own.values()) for own in income.group_errors.values())
+    assert set(income.group_errors["illness"]) <= {"none", "cold", "NA"}
+    page = (tiny.folder() / "report.html").read_text()
+    assert "Error expected" in page
+
+
+def test_a_method_with_a_claim_of_dp_has_them_as_information(tmp_path: Path) -> None:
+    """On the page, without a limit and without what a limit is on."""
+    tiny = make_site(tmp_path / "site", audit="{groups: [town]}")
+    tiny.flow().run()
+    evidence = load_evidence(tiny.folder())
+    assert {entry.criterion for entry in evidence.criteria} == set(CRITERIA)
+    assert all(entry.limit is None and entry.foreseen is None for entry in evidence.criteria)
+    page = (tiny.folder() / "report.html").read_text()
+    assert "The policy sets no limit on what attacks gain" in page
+    assert "halves" not in page
+
+
+def test_the_worst_served_group_just_passes_and_just_does_not(tmp_path: Path) -> None:
+    """Under a claim of iDP too: it is expected from the scales. Uncharged, and the group is not told."""
+    parts = {"audit": "{groups: [town, sex]}"}
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, group_error: {income: 0.000001}}", **parts)
+    with pytest.raises(GateFailed, match="the error to expect in the worst served group of income is over") as refused:
+        tiny.flow().run()
+    assert not any(town in refused.value.in_full for town in ("north", "south", "east"))
+    [file] = (tiny.site.vault / "refused").glob("*.json")
+    figures = json.loads(file.read_text())["expected"]["income"]
+    worst = figures["group_error"]
+    assert worst == max(max(own.values()) for own in figures["group_errors"].values()) > figures["error"]
+    assert set(figures["group_errors"]["town"]) == {"north", "south", "east"}
+    for limit, passes in (
+        (f"{Decimal(worst) - Decimal('1e-9'):.12f}", False),
+        (f"{Decimal(worst) + Decimal('1e-9'):.12f}", True),
+    ):
+        tiny.write_policy(gates=f"{{min_rows: 20, group_error: {{income: {limit}}}}}", **parts)
+        if passes:
+            tiny.flow().run()
+        else:
+            with pytest.raises(GateFailed):
+                tiny.flow().run()
+        assert len(tiny.charges()) == passes
+    page = (tiny.folder() / "report.html").read_text()
+    assert "Error expected" in page
+    assert "Before the charge the largest error of a group by" in page
