@@ -1,6 +1,6 @@
 """The sentences that readers see, one file for each audience, so that a translator needs no code: `en/public.toml` for who gets a
 package, `en/analyst.toml` for who uses the analyst's kit, `en/reviewers.toml`, `en/status.toml` and
-`en/explore.toml` for the people of a site.
+`en/explore.toml` for the people of a site, and `en/papers.toml` for those to whom a site must answer.
 
 A file has tables of sentences by key, with named places like {k} that the program fills; a brace that is meant as such is
 doubled. What is under `page` is HTML and what is under `note` is Markdown, where a line ends as it stands; all else is plain
@@ -52,3 +52,4 @@ ANALYST = Catalogue("analyst")
 REVIEWERS = Catalogue("reviewers")
 STATUS = Catalogue("status")
 EXPLORE = Catalogue("explore")
+PAPERS = Catalogue("papers")

@@ -15,6 +15,7 @@ from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.report.datapackage import render_datapackage, render_hierarchy
+from release_pipeline.report.papers import render_public_papers
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
 from release_pipeline.report.standards import STANDARDS, name_standards
 from release_pipeline.report.view import PublicView
@@ -48,6 +49,7 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
         KEYS: trust.text,
         KEYS_SIGNATURE: write_statement(trust.signed),
         **({OFFICERS: trust.officers} if trust.officers else {}),
+        **render_public_papers(view),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ OTHERS = {
     "md": "text/markdown",
     "xml": "application/xml",
     "cff": "application/yaml",
+    "yaml": "application/yaml",
     "sig": "application/json",
 }
 
