@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias, cast
 
 from release_pipeline.privacy.catalogue.definitions import DP, IDP, ZCDP
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.report.papers.common import (
     SYNTHESISED,
     state_each,
@@ -159,10 +160,10 @@ def _find_type(view: PaperView) -> str:
 
 
 def _state_type(fields: Fields) -> Statement:
-    made = [fields(f"{at}.done") for at, column in fields.each("public.columns") if column.done == SYNTHESISED]
+    made = sum(column.done == SYNTHESISED for _, column in fields.each("public.columns"))
     if made:
-        return state_fact("deployment.synthetic", *made)
-    return state_fact("deployment.dataset", *(fields(f"{at}.done") for at, _ in fields.each("public.columns")))
+        return state_fact("deployment.synthetic", columns=fields("public.columns", count_of(made, "column")))
+    return state_fact("deployment.dataset", fields("public.columns"))
 
 
 def _state_variant(fields: Fields) -> Iterator[Statement]:

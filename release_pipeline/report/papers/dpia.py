@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.privacy.figures import format_count, format_number, format_share
+from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
 from release_pipeline.report.papers.common import (
     state_attacks,
     state_claim,
@@ -57,7 +57,7 @@ def write_dpia(view: PaperView) -> Paper:
             state_attacks(fields, INFERRING),
             state_gates(fields, GATES_ON_INFERRING),
         ),
-        make_item("attacks", titles, state_fact("attack.prove_nothing", fields("internal.attacks"))),
+        make_item("attacks", titles, state_meaning(fields)),
     )
     measures = (
         make_item("claim", titles, state_claim(fields), state_wider(fields)),
@@ -85,6 +85,14 @@ def write_dpia(view: PaperView) -> Paper:
     return Paper(
         NAME, PAPERS("dpia.title"), PAPERS("dpia.standard"), PAPERS("dpia.limits"), view.edition, view.public.release, sections
     )
+
+
+def state_meaning(fields: Fields) -> Statement:
+    """What follows from attacks, and what does not."""
+    tried = [attack for _, attack in fields.each("internal.attacks") if attack.attack.tried]
+    if not tried:
+        return state_fact("attack.none", fields("internal.attacks"))
+    return state_fact("attack.prove_nothing", count=fields("internal.attacks", count_of(len(tried), "attack")))
 
 
 def state_data(fields: Fields) -> Iterator[Statement]:
