@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.evidence import Evidence, load_evidence
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.policies import policy_of
@@ -90,9 +90,7 @@ def _find_last(events: Sequence[Event], status: ReleaseStatus) -> int:
     if status.package_hash is None:
         return len(events)
     numbers = [event.number for event in events if event.kind == PUBLISHING and event.release == status.id]
-    if not numbers:
-        raise ReleasePipelineError("the registry has no intent to publish it.", where=str(status.id))
-    return numbers[-1]
+    return max(numbers, default=len(events))
 
 
 def _state_assessment(policy: Policy) -> AssessmentView:

@@ -36,6 +36,7 @@ from tests.unit.report.validators import find_entry_faults
 
 EXAMPLES: dict[str, tuple[Any, ...]] = {  # what could stand where there is nothing, or something of a few kinds
     "public.definition": tuple(DEFINITIONS),
+    "public.household_size": (None,),
     "public.values": ("inside", "anywhere"),
     "public.grid": ("on", "off"),
     "public.looks": (paper_views.IDP.looks,),
