@@ -21,7 +21,7 @@ from release_pipeline.report.papers.common import (
     state_sums,
     state_wider,
 )
-from release_pipeline.report.papers.statements import Item, Paper, Section, Statement, make_item, state_fact
+from release_pipeline.report.papers.statements import Item, Paper, Section, Statement, make_item, make_paper, state_fact
 from release_pipeline.report.papers.view import Bound, Fields, PaperView
 from release_pipeline.sentences import PAPERS
 
@@ -40,8 +40,8 @@ def write_deployment(view: PaperView) -> Paper:
     """The entry as a paper: each field with what it was read from; or why there is none."""
     fields = Fields(view)
     sections = _list_sections(fields) if has_entry(view) else (_explain_absence(fields),)
-    standard, limits = PAPERS("deployment.standard"), PAPERS("deployment.limits")
-    return Paper(NAME, PAPERS("deployment.title"), standard, limits, view.edition, view.public.release, sections)
+    titles = PAPERS("deployment.title"), PAPERS("deployment.standard"), PAPERS("deployment.limits")
+    return make_paper(view, NAME, sections, *titles)
 
 
 def write_entry(view: PaperView) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
+from release_pipeline.report.escaping import describe_word
 from release_pipeline.report.papers.common import (
     state_attacks,
     state_claim,
@@ -20,7 +21,7 @@ from release_pipeline.report.papers.common import (
     state_sums,
     state_wider,
 )
-from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, quote, state_fact
+from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, make_paper, quote, state_fact
 from release_pipeline.report.papers.view import Fields, PaperView
 from release_pipeline.report.prose import format_interval, format_tried
 from release_pipeline.sentences import PAPERS
@@ -82,9 +83,8 @@ def write_dpia(view: PaperView) -> Paper:
         Section(PAPERS("dpia.recipients"), recipients),
         Section(PAPERS("dpia.left"), left),
     )
-    return Paper(
-        NAME, PAPERS("dpia.title"), PAPERS("dpia.standard"), PAPERS("dpia.limits"), view.edition, view.public.release, sections
-    )
+    titles = PAPERS("dpia.title"), PAPERS("dpia.standard"), PAPERS("dpia.limits")
+    return make_paper(view, NAME, sections, *titles)
 
 
 def state_meaning(fields: Fields) -> Statement:
@@ -97,8 +97,9 @@ def state_meaning(fields: Fields) -> Statement:
 
 def state_data(fields: Fields) -> Iterator[Statement]:
     """Every published column, what it is and what was done to it."""
-    for at, _ in fields.each("public.columns"):
-        yield state_fact("data.column", column=fields(f"{at}.name"), role=fields(f"{at}.role"), done=fields(f"{at}.done"))
+    for at, column in fields.each("public.columns"):
+        role, done = fields(f"{at}.role", describe_word(column.role)), fields(f"{at}.done", describe_word(column.done))
+        yield state_fact("data.column", column=fields(f"{at}.name"), role=role, done=done)
 
 
 def state_groups(fields: Fields) -> Iterator[Statement]:

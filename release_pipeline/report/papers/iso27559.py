@@ -22,7 +22,7 @@ from release_pipeline.report.papers.common import (
 )
 from release_pipeline.report.papers.dpia import INFERRING, LINKING, SINGLING, state_data, state_groups, state_linkage
 from release_pipeline.report.papers.output_check import state_approvals, state_eyes, state_policy
-from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, quote, state_fact
+from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, make_paper, quote, state_fact
 from release_pipeline.report.papers.view import Fields, PaperView
 from release_pipeline.sentences import PAPERS
 
@@ -60,9 +60,8 @@ def write_iso27559(view: PaperView) -> Paper:
         Section(PAPERS("iso.identifiability"), identifiability),
         Section(PAPERS("iso.governance"), governance),
     )
-    return Paper(
-        NAME, PAPERS("iso.title"), PAPERS("iso.standard"), PAPERS("iso.limits"), view.edition, view.public.release, sections
-    )
+    titles = PAPERS("iso.title"), PAPERS("iso.standard"), PAPERS("iso.limits")
+    return make_paper(view, NAME, sections, *titles)
 
 
 def state_coverage(fields: Fields) -> Iterator[Statement]:

@@ -17,7 +17,7 @@ from release_pipeline.report.papers.common import (
     state_sums,
     state_wider,
 )
-from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, quote, state_fact
+from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, make_paper, quote, state_fact
 from release_pipeline.report.papers.view import Fields, PaperView
 from release_pipeline.sentences import PAPERS
 
@@ -30,9 +30,8 @@ def write_nist(view: PaperView) -> Paper:
     applies = Section(PAPERS("nist.applies"), (make_item("applies", titles, state_applies(fields)),))
     after = Section(PAPERS("nist.record"), (make_item("provenance", titles, state_publication(fields), state_hashes(fields)),))
     parts = (applies, *(_list_parts(fields, titles) if view.claims_dp else ()), after)
-    return Paper(
-        NAME, PAPERS("nist.title"), PAPERS("nist.standard"), PAPERS("nist.limits"), view.edition, view.public.release, parts
-    )
+    titles = PAPERS("nist.title"), PAPERS("nist.standard"), PAPERS("nist.limits")
+    return make_paper(view, NAME, parts, *titles)
 
 
 def state_applies(fields: Fields) -> Statement:

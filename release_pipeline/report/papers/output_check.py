@@ -15,7 +15,7 @@ from release_pipeline.report.papers.common import (
     state_recipients,
     state_rows,
 )
-from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, quote, state_fact
+from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, make_paper, quote, state_fact
 from release_pipeline.report.papers.view import Fields, PaperView, SignedView
 from release_pipeline.sentences import PAPERS
 
@@ -41,9 +41,8 @@ def write_output_check(view: PaperView) -> Paper:
         make_item("published", titles, state_publisher(fields)),
     )
     sections = (Section(PAPERS("check.before"), before), Section(PAPERS("check.outputs"), outputs))
-    return Paper(
-        NAME, PAPERS("check.title"), PAPERS("check.standard"), PAPERS("check.limits"), view.edition, view.public.release, sections
-    )
+    titles = PAPERS("check.title"), PAPERS("check.standard"), PAPERS("check.limits")
+    return make_paper(view, NAME, sections, *titles)
 
 
 def state_eyes(fields: Fields) -> Statement:

@@ -55,7 +55,7 @@ EVIDENCE = {  # a field of the internal view, and the path in evidence.json
     "attacks": "audit.attacks, audit.inference",
     "classes": "audit.groups",
     "columns": "audit.error",
-    "gates": "gates",
+    "gates": "gates, facts, clamping, expectations",
     "in_class_guess": "audit.linking_by_guess",
     "in_class_linkage": "audit.linking_risk",
     "linkage": "audit.record_linkage",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from release_pipeline.report.papers.sources import name_sources
-from release_pipeline.report.papers.view import Bound, Edition, Fields
+from release_pipeline.report.papers.view import Bound, Edition, Fields, PaperView
 from release_pipeline.sentences import PAPERS
 
 Basis: TypeAlias = Literal["definition", "evidence", "stated", "not stated"]
@@ -55,7 +55,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One paper about one release. `standard`: which edition of what it follows; `limits`: what it is not."""
+    """One paper about one release. `standard`: which edition of what it follows; `limits`: what it is not; `is_draft`: the
+    release is not published."""
 
     name: str
     title: str
@@ -64,6 +65,7 @@ class Paper:
     edition: Edition
     release: str
     sections: tuple[Section, ...]
+    is_draft: bool = False
 
     def list_statements(self) -> Iterator[tuple[str, Statement]]:
         """Every statement, with the key of its item."""
@@ -100,6 +102,11 @@ def quote(fields: Fields, name: str) -> Statement:
         return Statement(fact.words, "not stated", fact.paths)
     fact = state_fact("said.stated", words=bound)
     return Statement(fact.words, "stated", fact.paths)
+
+
+def make_paper(view: PaperView, name: str, sections: tuple[Section, ...], title: str, standard: str, limits: str) -> Paper:
+    """The paper of a release."""
+    return Paper(name, title, standard, limits, view.edition, view.public.release, sections, view.published is None)
 
 
 def make_item(key: str, titles: dict[str, str], *statements: Statement | Iterable[Statement], field: str = "") -> Item:
