@@ -7,6 +7,7 @@ named. So no statement is without its source, and no source is told that was not
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -22,11 +23,12 @@ ASSESSMENT = "assessment."
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A sentence, and what it stands on. `paths`: the fields, whose places in package, evidence, policy or events `sources`
-    names; a definition has none."""
+    names, and `shown` those of them that fill its places; a definition has none."""
 
     words: str
     basis: Basis
     paths: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -89,6 +91,7 @@ def state_fact(key: str, /, *because: Bound, **places: Bound) -> Statement:
         PAPERS(key, **{name: bound.words for name, bound in places.items()}),
         "evidence",
         tuple(dict.fromkeys(bound.path for bound in every)),
+        tuple(dict.fromkeys(bound.path for bound in places.values())),
     )
 
 
@@ -99,9 +102,9 @@ def quote(fields: Fields, name: str) -> Statement:
     bound = fields(f"{ASSESSMENT}{name}")
     if bound.value is None:
         fact = state_fact("said.not_stated", bound)
-        return Statement(fact.words, "not stated", fact.paths)
+        return dataclasses.replace(fact, basis="not stated")
     fact = state_fact("said.stated", words=bound)
-    return Statement(fact.words, "stated", fact.paths)
+    return dataclasses.replace(fact, basis="stated")
 
 
 def make_paper(view: PaperView, name: str, sections: tuple[Section, ...], title: str, standard: str, limits: str) -> Paper:
