@@ -1,4 +1,4 @@
-"""The auditor's part: dossier, verify and audit-claims."""
+"""The auditor's part: papers, dossier, verify and audit-claims."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ from release_pipeline.errors import WrongUsage
 
 def add_commands(commands: Any) -> None:
     """Add these commands."""
+    papers = commands.add_parser(
+        "papers",
+        help="the papers that an officer files: NIST SP 800-226, DPIA, ISO/IEC 27559, output check, registry of deployments",
+        description="Of a release that has a candidate, published or not, as HTML and Markdown. Confidential, but for what the "
+        "package has too. Every sentence names the field that it was read from, or the words of the policy's `assessment`; what "
+        "nobody stated says so. docs/papers.md.",
+    )
+    papers.add_argument("target", metavar="RELEASE")
+    papers.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="a new folder, or an empty one")
+    add_home(papers)
+    papers.set_defaults(run=_papers)
+
     dossier = commands.add_parser(
         "dossier",
         help="everything about a published release and its series in one zip, for an auditor",
@@ -78,6 +90,16 @@ def add_commands(commands: Any) -> None:
     add_json(claims, "the findings")
     claims.add_argument("--home", type=Path, help="the site that keeps the findings (default: the one that the policy lies in)")
     claims.set_defaults(run=_audit_claims)
+
+
+def _papers(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.publication.papers import write_papers
+
+    site, release = read_release_of(options)
+    for file in write_papers(site, release, options.output):
+        print(file)
+    print(f"{options.output}: confidential: figures in it were measured against the records")
+    return 0
 
 
 def _dossier(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from release_pipeline.policy.about import About
+from release_pipeline.policy.assessment import Assessment
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.derivations import Derivation
 from release_pipeline.policy.expectations import Expectation
@@ -58,4 +59,5 @@ class PolicyFile(Frozen):
     retain: Days | None = None
     about: Annotated[About | None, Option(added_later=True)] = None
     language: Annotated[Spoken, AfterValidator(check_language), Option(added_later=True)] = "en"
+    assessment: Annotated[Assessment | None, Option(added_later=True)] = None
     shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it

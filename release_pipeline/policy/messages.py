@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import options
 from release_pipeline.policy.about import About, Contact, Contributor, Coverage, Licence, Party
+from release_pipeline.policy.assessment import Assessment
 from release_pipeline.policy.declared import Option, option_of
 from release_pipeline.policy.derivations import form_of as form_of_derivation
 from release_pipeline.policy.derivations import known_keys as known_keys_of_derivation
@@ -39,6 +40,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "review": Review,
     "publish": Publish,
     "about": About,
+    "assessment": Assessment,
 }
 _OF_ABOUT: dict[str, type[BaseModel]] = {
     "licence": Licence,

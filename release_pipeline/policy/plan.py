@@ -179,6 +179,8 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"
     if policy.about is not None:
         yield "about", policy.about.describe()
+    if policy.assessment is not None:
+        yield "assessment", policy.assessment.describe()
     for words in warn_of_unsaid(policy.about, policy.columns):
         yield "warning", words
     for place, words in enumerate(describe_labels(policy.columns)):

@@ -24,7 +24,7 @@ from release_pipeline.privacy.figures import (
     say_span,
     write_number,
 )
-from release_pipeline.sentences import ENGLISH, EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue, spoken
+from release_pipeline.sentences import ENGLISH, EXPLORE, PAPERS, PUBLIC, REVIEWERS, STATUS, Catalogue, spoken
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -139,14 +139,14 @@ def html(key: str, /, **values: object) -> Ready:
 
 def markdown(key: str, /, **values: object) -> Ready:
     """A sentence of the note, with everything that is put into it escaped."""
-    return Ready(PUBLIC(key, **{name: _escape_markdown(value) for name, value in values.items()}))
+    return _fill_markdown(PUBLIC, key, **values)
 
 
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
     """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the public catalogue for that format, `review`, `status` and `explore` one for the people of
-    a site."""
+    ready. `say` takes a sentence of the public catalogue for that format, and `paper` one of the papers; `review`, `status` and
+    `explore` one for the people of a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -165,6 +165,7 @@ def load_templates(format: Format) -> jinja2.Environment:
         "explore": partial(_fill_html, EXPLORE),
         "things": count_things,
         "language": spoken,
+        "paper": partial(_fill_markdown if format == "markdown" else _fill_html, PAPERS),
     }
     environment.filters |= {
         "exactly": _Name,
@@ -187,6 +188,10 @@ def load_templates(format: Format) -> jinja2.Environment:
 
 def _fill_html(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
     return Ready(catalogue(key, **{name: _escape_html(value) for name, value in values.items()}))
+
+
+def _fill_markdown(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
+    return Ready(catalogue(key, **{name: _escape_markdown(value) for name, value in values.items()}))
 
 
 def _name_unseen(char: str) -> str:

@@ -80,6 +80,7 @@ SIGNED = (
     "trusted-keys.sig",
 )
 BOUND = (*IN_CHAIN, *SIGNED)
+PAPERS = ("deployment", "dpia-annex", "iso-iec-27559-context", "nist-sp-800-226", "output-check")
 LOOSE = (
     "README.md",
     "checks.json",
@@ -87,6 +88,7 @@ LOOSE = (
     "dossier.json",
     "ledger.json",
     "lineage.svg",
+    *(f"papers/{name}.{ending}" for name in PAPERS for ending in ("html", "md")),
     "policies/diffs.txt",
     "requirements.lock",
     "verify.py",
@@ -168,7 +170,7 @@ def test_the_verifier_inside_needs_only_python(audited: Path, dossier: Files, ke
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr, lines[-1]) == (0, "", "Verified: nothing failed.")
     assert {line.split()[0] for line in lines[:-1]} == {"ok", "note"}
-    assert "SHA256SUMS: 32 of 32 listed files are there, with the hashes that it lists, and nothing else is" in done.stdout
+    assert "SHA256SUMS: 37 of 37 listed files are there, with the hashes that it lists, and nothing else is" in done.stdout
     assert "which is not the one" not in done.stdout
     assert not any(empty.iterdir())
 

@@ -25,8 +25,15 @@ ASKED_BY = {
     "markdown": "PUBLIC",
     "review": "REVIEWERS",
     "list_heads": "REVIEWERS",
+    "state_fact": "PAPERS",
 }  # functions that take a sentence for a format
-ASKED_IN = {"say": "PUBLIC", "review": "REVIEWERS", "status": "STATUS", "explore": "EXPLORE"}  # and those of templates
+ASKED_IN = {  # and those of templates
+    "say": "PUBLIC",
+    "review": "REVIEWERS",
+    "status": "STATUS",
+    "explore": "EXPLORE",
+    "paper": "PAPERS",
+}
 TRANSLATED = {"de": ("figures", "kit", "policy", "public", "reviewers")}  # by language, whose files are whole
 FORMAL = "formal"  # the audience of a translation alone: its English stands in `privacy.catalogue`
 ANY: frozenset[str] = frozenset("*")  # places of sentences that are filled later
@@ -103,7 +110,8 @@ def find_in_code(file: Path) -> Iterator[tuple[str, Use]]:
         if not isinstance(name, ast.Name) or ASKED_BY.get(name.id, name.id) not in CATALOGUES:
             continue
         where = f"{file.relative_to(PACKAGE)}:{node.lineno}"
-        if file.name in ("escaping.py", "prose.py", "figures.py") and not isinstance(node.args[0], ast.Constant):
+        passes_on = file.name in ("escaping.py", "prose.py", "figures.py", "statements.py")
+        if passes_on and not isinstance(node.args[0], ast.Constant):
             continue  # which passes keys on
         assert isinstance(node.args[0], ast.Constant), f"{where}: the key is a text, so that it can be looked for"
         filled = frozenset(word.arg or "" for word in node.keywords)

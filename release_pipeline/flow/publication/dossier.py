@@ -26,6 +26,7 @@ from release_pipeline.flow.exploring.looks import Look, find_looks_before, note_
 from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
+from release_pipeline.flow.publication.papers import view_papers
 from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
@@ -44,6 +45,7 @@ from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn, RecomputeColumn
 from release_pipeline.policy.words import describe_claim, describe_suppression
 from release_pipeline.report.lineage import Step, draw_lineage
+from release_pipeline.report.papers import render_papers
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same content gives the same bytes
@@ -68,6 +70,7 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 | checks.json | the checks of the data, the gates and the approvals of this release; looks at the data before its charge, if any |
 | claims.json | what `audit-claims` found when it attacked what the policy claims{audited} |
 | trusted-keys.json, trusted-keys.sig | whose signatures count, signed by the officer |
+| papers/ | what an officer files: evaluation, annex to a DPIA, context, output check, entry of a registry, as of today |
 | lineage.svg, columns.csv | where the release came from; what was done to each column |
 | dossier.json, versions.json, requirements.lock | what made it: commit, versions, lock file |
 """
@@ -129,6 +132,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "versions.json": _json(list_versions()),
         "requirements.lock": read_lock(),
         **({"claims.json": _json(claims)} if claims else {}),
+        **{f"papers/{name}": text for name, text in render_papers(view_papers(site, release)).items()},
     }
     files = {f"package/{file.name}": file for file in package.iterdir() if not file.name.startswith("data.")}
     files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE, REPORT) if (candidate / name).is_file()}

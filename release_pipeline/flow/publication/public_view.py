@@ -70,15 +70,18 @@ from release_pipeline.privacy.figures import format_day, join_names
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
 from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView
-from release_pipeline.sentences import ENGLISH, PUBLIC, speaking
+from release_pipeline.sentences import ENGLISH, PUBLIC, speaking, spoken
 from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
 
-def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
-    """The public view of a candidate that is being published, as of the last of these events, which its package names."""
-    with speaking(policy.language):
+def build_view(
+    site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy, *, language: str | None = None
+) -> PublicView:
+    """The public view of a candidate that is being published, as of the last of these events, which its package names; in the
+    policy's language, or another `language`."""
+    with speaking(language or policy.language):
         return _build_view(site, events, status, policy)
 
 
@@ -105,8 +108,8 @@ def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, poli
         neighbours=wording.describe_neighbours(policy),
         claim=describe_claim(policy),
         statement=state_formally(policy),
-        translation=None if policy.language == ENGLISH else state_claim(policy),
-        language=policy.language,
+        translation=None if spoken() == ENGLISH else state_claim(policy),
+        language=spoken(),
         epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
         headline=describe_headline(policy) or None,
         cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),

@@ -8,7 +8,7 @@ was noted, nothing is public, and a rerun begins anew; stopped after that, a rer
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,8 +36,10 @@ from release_pipeline.flow.trust.clocks import believed, is_ahead
 from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
+from release_pipeline.report.papers import render_public_papers
 from release_pipeline.report.tables import file_of
 from release_pipeline.report.view import PublicView
+from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.calibrate import check_calibrated
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.criteria import judge_criteria
@@ -58,12 +60,13 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
         if begun is None:
             _finish(folder, built, status)
             return folder
-        trust, intent, view = begun
+        trust, intent, view, papers = begun
         probe.reached("the intent is noted")
         digest, signed = build_package(
             built,
             candidate=site.candidate(str(release)),
             view=view,
+            papers=papers,
             trust=trust,
             attest=lambda card, hashes: write_attestations(card, hashes, trust, key),
             sign=lambda digest: trust.sign(key, kind="package", subject=str(release), digest=digest, at=intent.noted),
@@ -85,13 +88,16 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
 
 def _begin(
     site: Site, registry: Registry, status: ReleaseStatus, key: PrivateKey, now: datetime
-) -> tuple[Trust, Event, PublicView]:
-    """The list of keys, the intent, and what the public will be told, when everything was looked at."""
+) -> tuple[Trust, Event, PublicView, Mapping[str, str]]:
+    """The list of keys, the intent, what the public will be told, and the papers for it, when everything was looked at."""
     trust = need_trust(site, registry)
     by = trust.sign(key, kind="package", subject=str(status.id), digest="")["statement"]["name"]  # refused if they may not
     _check_publishable(site, registry, trust, status, now=now)
     intent = _record_intent(site, registry, status, by)
-    return trust, intent, build_view(site, registry.events, status, policy_of(registry, status.policy_hash))
+    policy = policy_of(registry, status.policy_hash)
+    view = build_view(site, registry.events, status, policy)
+    in_english = view if policy.language == ENGLISH else build_view(site, registry.events, status, policy, language=ENGLISH)
+    return trust, intent, view, render_public_papers(in_english)
 
 
 def _record_intent(site: Site, registry: Registry, status: ReleaseStatus, by: str) -> Event:

@@ -47,7 +47,7 @@ from release_pipeline.report.internal_view import (
     TieView,
 )
 from release_pipeline.report.status import PopulationView, StepView
-from release_pipeline.sentences import ENGLISH, REVIEWERS, speaking
+from release_pipeline.sentences import ENGLISH, REVIEWERS, speaking, spoken
 from release_pipeline.stages.gates import Gate
 
 REPORT = "report.html"
@@ -64,10 +64,10 @@ def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -
     return render_internal(build_internal_view(policy, evidence, stopped_at=stopped_at))
 
 
-def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> InternalView:
-    """All that the page says, from evidence, in the policy's language; what was not measured before gates stopped a release is
-    empty."""
-    with speaking(policy.language):
+def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "", language: str | None = None) -> InternalView:
+    """All that the page says, from evidence, in the policy's language, or another `language`; what was not measured before gates
+    stopped a release is empty."""
+    with speaking(language or policy.language):
         return _build_view(policy, evidence, stopped_at)
 
 
@@ -114,8 +114,8 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         generalises=bool(policy.generalised_columns),
         clusters=policy.protect.k is not None,
         statement=state_formally(policy),
-        translation=None if policy.language == ENGLISH else state_claim(policy),
-        language=policy.language,
+        translation=None if spoken() == ENGLISH else state_claim(policy),
+        language=spoken(),
         scales=read_scales() if policy.definition == "idp" else "",
         sample=view_sample(policy, audit),
         has_weights=policy.weight is not None,

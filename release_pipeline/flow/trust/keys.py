@@ -40,6 +40,7 @@ from release_pipeline.verify import (
     Json,
     SshSignature,
     message_of,
+    name_ssh_key,
     pack_ssh,
     read_json,
     read_point,
@@ -110,10 +111,7 @@ class PublicKey:
 
     def name_for_ssh(self, name: str) -> str:
         """It as the line of a person in a .pub file of OpenSSH."""
-        raw = self.raw
-        kind = SSH_TOKEN_KEY if len(raw) > _RAW else SSH_KEY
-        parts = (raw[:_RAW], raw[_RAW:]) if len(raw) > _RAW else (raw,)
-        return f"{kind.decode()} {base64.b64encode(pack_ssh(kind, *parts)).decode()} {name}"
+        return f"{name_ssh_key(self.raw)} {name}"
 
     def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
         """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError` where there is no signature."""

@@ -19,6 +19,7 @@ OTHERS = {
     "md": "text/markdown",
     "xml": "application/xml",
     "cff": "application/yaml",
+    "yaml": "application/yaml",
     "sig": "application/json",
     "allowed_signers": "text/plain",
 }

@@ -135,3 +135,21 @@ def find_crate_faults(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str
     )
     found = [str(issue.message) for issue in services.validate(settings).get_issues()]
     return [words for words in found if not any(unknown in words for unknown in UNKNOWN)]
+
+
+def find_entry_faults(text: str) -> Iterator[str]:
+    """By the schema of the Differential Privacy Deployments Registry, as its own check applies it, and by its rules on quotes and
+    on the address of an entry, which is made by its own function."""
+    import jsonschema
+    import yaml
+
+    schema = yaml.safe_load(read_schema("deployments-registry/deployments-schema.yaml"))
+    entry = yaml.safe_load(text)
+    checker = jsonschema.Draft7Validator.FORMAT_CHECKER
+    for fault in jsonschema.Draft7Validator(schema, format_checker=checker).iter_errors(entry):
+        yield f"{'.'.join(map(str, fault.path))}: {fault.message}"
+    yield from (f"quoted by {token.style}" for token in yaml.scan(text) if getattr(token, "style", None) == ">")
+    known: dict[str, Any] = {}
+    exec(read_schema("deployments-registry/update_slug.py").decode(), known)  # noqa: S102 the registry's own
+    if (slug := known["make_slug"](entry)) != entry["url_slug"]:
+        yield f"url_slug: {slug} is meant"

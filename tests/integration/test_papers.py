@@ -1,0 +1,172 @@
+"""The papers of a real release: before and after it is published, in the package, in the dossier, and what is never in them."""
+
+from __future__ import annotations
+
+import json
+import stat
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import yaml
+
+from release_pipeline.cli import main
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.papers import view_papers, write_papers
+from release_pipeline.report.papers import ENTRY, PUBLIC_PAPERS
+from release_pipeline.report.standards import CRATE
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import verify_path
+from tests.integration.people import review
+from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
+from tests.integration.sites import Row, TinySite, make_rows
+from tests.leaks import find_canaries
+from tests.unit.report.validators import find_entry_faults
+
+RELEASE = ReleaseId("people", "1")
+CANARIES = {"person": "PersonCanary-7Qz", "name": "NameCanary-4Vw", "remark": "RemarkCanary-9Jx"}
+STATED = "StatedCanary: a treaty with each recipient"
+PARTS = {
+    "suppress": "{quasi_groups_below: 5, at_most: 60%}",
+    "gates": "{min_rows: 20, expected_error: {income: 5}}",
+    "about": "{title: People of three towns, description: Made up., licence: CC0-1.0, publisher: {name: Town}, contact: "
+    "{email: desk@town.example}}",
+    "assessment": f"{{purpose: 'To learn, and to teach.', controls: '{STATED}', decision: Publish it.}}",
+}
+
+
+def canary_rows() -> list[Row]:
+    """Records whose dropped cells would be recognised anywhere."""
+    return [{**row, **{name: f"{canary}-{row['person']}" for name, canary in CANARIES.items()}} for row in make_rows()]
+
+
+@pytest.fixture(scope="module")
+def told(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A site that states something, with the papers of its release: as a candidate (before), published (after)."""
+    folder = tmp_path_factory.mktemp("papers")
+    tiny = make_trusted_site(folder / "site", keys, rows=canary_rows(), **PARTS)
+    tiny.flow("1").run()
+    write_papers(tiny.site, RELEASE, folder / "before")
+    review(tiny, dict(keys), "ben", release=RELEASE)
+    publish_release(tiny, keys)
+    write_papers(tiny.site, RELEASE, folder / "after")
+    write_dossier(tiny.site, RELEASE, folder / "dossier.zip")
+    return tiny
+
+
+def read(tiny: TinySite, folder: str) -> dict[str, str]:
+    """The papers in a folder beside the site."""
+    return {file.name: file.read_text() for file in (tiny.site.home.parent / folder).iterdir()}
+
+
+def test_papers_before_and_after_publication(told: TinySite) -> None:
+    """Who decided, what is published, and the entry that needs a day: each as the events have it."""
+    before, after = read(told, "before"), read(told, "after")
+    assert set(after) - set(before) == {ENTRY}
+    assert "No reviewer has decided yet." in before["output-check.md"]
+    assert "Nobody has published it." in before["output-check.md"]
+    assert "an entry needs a day of publication" in before["deployment.md"]
+    for name in ("ben", "cleo"):
+        assert f"{name} approved the candidate" in after["output-check.md"]
+        assert f"The approval of {name} holds" in after["output-check.md"]
+    assert "olga approved the policy with the hash" in before["output-check.md"]
+    assert "robot published it in event" in after["output-check.md"]
+    assert "These are enough: 2 were asked for." in after["output-check.md"]
+    assert "The policy states: “Publish it.”" in after["dpia-annex.md"]
+    assert STATED in after["dpia-annex.html"]
+    assert "Not stated: the policy's assessment says nothing of this." in after["dpia-annex.md"]
+    assert "claims individual differential privacy at scope column, and not differential privacy" in after["nist-sp-800-226.md"]
+    assert list(find_entry_faults(after[ENTRY])) == []
+
+
+def test_figures_are_those_that_were_signed(told: TinySite) -> None:
+    """Every limit of the evidence with its figure, and every attack that could be tried beside its control."""
+    evidence = json.loads((told.site.candidate(str(RELEASE)) / "evidence.json").read_text())
+    text = read(told, "after")["dpia-annex.md"]
+    assert evidence["gates"]
+    for gate in evidence["gates"]:
+        assert f"{gate['name']} is" in text
+    for name in evidence["audit"]["inference"]:
+        assert f"inferring {name}" in text.replace("\\_", "_")
+
+
+def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(told: TinySite) -> None:
+    """Listed in its sums and in the crate, the same as when the papers are asked for later; its entry is that of the papers."""
+    package = told.site.package(str(RELEASE))
+    files = {file.name: file.read_bytes() for file in package.iterdir()}
+    assert set(PUBLIC_PAPERS) <= set(files)
+    crate = {part["@id"]: part for part in json.loads(files[CRATE])["@graph"]}
+    for name in PUBLIC_PAPERS:
+        assert f"{sha256(files[name]).hexdigest()}  {name}" in files["SHA256SUMS"].decode()
+        assert crate[name]["sha256"] == sha256(files[name]).hexdigest()
+    assert crate[ENTRY]["encodingFormat"] == "application/yaml"
+    assert not any(b"StatedCanary" in content for content in files.values())
+    assert not any(b"evidence.json: audit" in content for content in files.values())
+    assert failures_of(verify_path(package)) == []
+    later = read(told, "after")[ENTRY]
+    assert files[ENTRY].decode() == later
+    assert yaml.safe_load(later)["deployment"]["dp_variant"]["variant_name"] == "Custom"
+
+
+def test_what_is_told_stays_what_it_was_at_publication(told: TinySite, tmp_path: Path) -> None:
+    """Another release of the population is charged later: the paper of the first names the sum of its own package."""
+    card = json.loads((told.site.package(str(RELEASE)) / "privacy-card.json").read_text())
+    before = view_papers(told.site, RELEASE)
+    told.flow("2").run()
+    after = view_papers(told.site, RELEASE)
+    assert after.public == before.public
+    assert after.public.population_spent == card["series"]["population_spent"]
+
+
+def test_the_dossier_has_them_and_finds_a_changed_one(told: TinySite, tmp_path: Path) -> None:
+    """Each is in the list of sums, which verify reads."""
+    file = told.site.home.parent / "dossier.zip"
+    content = read_zip(file)
+    assert {name.removeprefix("papers/") for name in content if name.startswith("papers/")} == set(read(told, "after"))
+    assert failures_of(verify_path(file)) == []
+    content["papers/dpia-annex.md"] += b" and all is well"
+    assert any("papers/dpia-annex.md" in words for words in failures_of(verify_path(write_folder(content, tmp_path / "dossier"))))
+
+
+def test_no_cell_of_the_records_is_in_a_paper(told: TinySite) -> None:
+    """Of columns that are dropped, in any of them, nor in the dossier's."""
+    blobs = {f"{folder}/{name}": text.encode() for folder in ("before", "after") for name, text in read(told, folder).items()}
+    content = read_zip(told.site.home.parent / "dossier.zip")
+    blobs |= {name: part for name, part in content.items() if name.startswith("papers/")}
+    assert find_canaries(blobs, list(CANARIES.values())) == []
+
+
+def test_the_command_writes_for_its_owner_alone_and_overwrites_nothing(
+    told: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new folder; a full one, a file, and a folder nowhere are refused, and nothing is left there."""
+    home, folder = str(told.site.home), tmp_path / "papers"
+    assert main(["papers", "people/1/r1", "-o", str(folder), "--home", home]) == 0
+    assert "confidential" in capsys.readouterr().out
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    (tmp_path / "file").touch()
+    for taken in (folder, tmp_path / "file", tmp_path / "no" / "where"):
+        with pytest.raises(WrongUsage):
+            write_papers(told.site, RELEASE, taken)
+    assert not (tmp_path / "no").exists()
+    assert main(["papers", "people/1/r1", "-o", str(folder), "--home", home]) == 2
+
+
+def test_a_release_without_a_candidate_has_no_papers(told: TinySite, tmp_path: Path) -> None:
+    """There is nothing to write about."""
+    with pytest.raises(Blocked, match="has no candidate"):
+        write_papers(told.site, ReleaseId("people", "1", 2), tmp_path / "papers")
+    assert not (tmp_path / "papers").exists()
+
+
+def test_a_package_of_a_policy_that_says_nothing_has_no_papers(keys: Keys, tmp_path: Path) -> None:
+    """It is what it was; papers for the people of the site there are all the same."""
+    tiny = make_trusted_site(tmp_path / "site", keys, suppress=PARTS["suppress"])
+    package = publish_release(tiny, keys)
+    assert not {file.name for file in package.iterdir()} & set(PUBLIC_PAPERS)
+    names = {file.name for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}
+    assert ENTRY not in names
+    assert "nist-sp-800-226.html" in names
+    assert "does not say what the data are" in (tmp_path / "papers" / "deployment.md").read_text()

@@ -1,0 +1,164 @@
+"""Views for papers: releases of each kind of claim, published and not, with and without what people state."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from release_pipeline.report.about import AboutView, ContributorView
+from release_pipeline.report.internal_view import (
+    AttackView,
+    ClaimView,
+    ClassesView,
+    GateView,
+    NearView,
+    SampleView,
+    ShareView,
+    SubgroupsView,
+)
+from release_pipeline.report.papers.view import AssessmentView, CheckedView, DecisionView, PaperView, SignedView
+from release_pipeline.report.view import ColumnView, LevelView, LooksView, PublicView, TableView
+from tests.unit.report import internal_views, views
+
+ABOUT = AboutView(
+    title='Visits & <costs> of "families"',
+    description="Yearly waves of the same people at six sites.",
+    licence=("CC-BY-4.0", "Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
+    publisher=("Office of Examples", "https://office.example.org"),
+    contact=("Data desk", "desk@office.example.org", None),
+    contributors=(ContributorView("Ana A.", "creator"),),
+    places=("Dayton", "Seattle"),
+    first="1974-01-01",
+    last="1982-12-31",
+    sampling="Families of the sites, by chance.",
+    keywords=("health",),
+    intended_use="Teaching.",
+    recipients="Anybody.",
+)
+STATED = AssessmentView(**{part.name: f"Our word on {part.name}." for part in dataclasses.fields(AssessmentView)})
+SHARE = ShareView(0.27, 0.25, 0.29, 1000, 5638)
+LOW = ShareView(0.02, 0.0, 0.05, 1000, 5638)
+NONE_TRIED = ShareView(0.0, 0.0, 1.0, 0, None)
+ATTACKS = (
+    AttackView("singling out by one column", "", NONE_TRIED, NONE_TRIED, 0.003, NONE_TRIED),
+    AttackView("singling out by several columns", "", SHARE, LOW, 0.06, SHARE),
+    AttackView("linking", "", LOW, LOW, 0.01, LOW),
+    AttackView("inferring income", "", SHARE, LOW, 0.1, SHARE),
+)
+
+
+def signed(event: int, name: str, why: str | None = None) -> SignedView:
+    """Something that somebody signed."""
+    return SignedView(event, "2026-11-20T12:00:00+00:00", name, "ab" * 32, why)
+
+
+CHECKED = CheckedView(
+    needed=2,
+    decisions=(
+        DecisionView("approved", "c" * 64, signed(9, "ben", "as it should be")),
+        DecisionView("approved", "c" * 64, signed(10, "cleo")),
+    ),
+    holding=("ben", "cleo"),
+    policy=signed(3, "olga"),
+    caps=signed(4, "olga"),
+    published=signed(12, "robot"),
+    checks=(("size", 1), ("types", 8)),
+    retain=90,
+)
+
+
+def columns_of(done: str, **changes: Any) -> tuple[ColumnView, ...]:
+    """The columns of the sample view, the masked ones of this kind."""
+    return tuple(
+        dataclasses.replace(column, done=done, **changes) if column.done == "noise" else column
+        for column in views.sample_view().columns
+    )
+
+
+def internal_view(**changes: Any) -> Any:
+    """What the reviewers see, with every attack and group."""
+    classes = ClassesView(("site",), 12, 7, 40.0, 90, 5, ((7, 90, 12),), (("ill", 2),), (("ill", 0.3),), 0.14, 0.025, 0.14)
+    many: dict[str, Any] = {
+        "attacks": ATTACKS,
+        "classes": classes,
+        "linkage": SHARE,
+        "linkage_chance": 0.001,
+        "in_class_linkage": SHARE,
+        "in_class_guess": 0.04,
+        "sample": SampleView("weight", (), 100, 9, 3.5, 0.01, 0.2),
+        "subgroups": (SubgroupsView("sex", (), (), (), 10),),
+    }
+    return internal_views.sample_view(**many | changes)
+
+
+def of(public: PublicView, **changes: Any) -> PaperView:
+    """A published release, as the people of its site know it."""
+    known: dict[str, Any] = {
+        "edition": "internal",
+        "state": "published",
+        "published": "2026-11-20T12:00:00+00:00",
+        "assessment": STATED,
+        "internal": internal_view(),
+        "checked": CHECKED,
+    }
+    return PaperView(public=public, **known | changes)
+
+
+IDP = views.sample_view(about=ABOUT, looks=LooksView(3, "2026-11-01", ("source",)))
+DP = views.sample_view(about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
+TABLE = TableView("by_site", "table.csv", ("site",), None, "0.1", None, "1", (LevelView(1, 6, "laplace 20", "about 20 people"),))
+RHO = views.sample_view(
+    about=dataclasses.replace(
+        ABOUT, recipients=None, intended_use=None, places=(), sampling=None, first=None, last=None, publisher=("Town", None)
+    ),
+    definition="zcdp",
+    definition_words="zCDP",
+    method="dp-table",
+    delta="0.000001",
+    rho="0.18506984",
+    epsilon="3",
+    household_size="protected",
+    records_per_person=6,
+    k=None,
+    series_epsilon=None,
+    columns=columns_of("synthesise", epsilon=None, rho="0.04"),
+    tables=(TABLE, dataclasses.replace(TABLE, name="by_sex", epsilon=None, rho="0.02")),
+)
+MDAV = views.sample_view(
+    about=None,
+    definition="k-anonymity",
+    definition_words="k-anonymity on the masked columns; not differential privacy",
+    method="mdav",
+    epsilon=None,
+    columns=(*columns_of("centroid", epsilon=None, noise=None), ColumnView("age", "quasi", "generalise", "string", "needed")),
+)
+NEAR = ClaimView("", SHARE, LOW, 0.1, (0.25, 0.2, 0.3))
+EMPTY = internal_view(
+    attacks=(), classes=None, linkage=None, in_class_linkage=None, sample=None, subgroups=(), columns=(), gates=(), decide=(),
+    nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
+)  # fmt: skip
+FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
+VIEWS = {
+    "idp": of(IDP),
+    "dp, nothing stated": of(DP, assessment=AssessmentView(), internal=internal_view(gates=FAILED)),
+    "rho, one reviewer": of(
+        dataclasses.replace(RHO, about=dataclasses.replace(ABOUT, places=(), sampling=None)),
+        internal=EMPTY,
+        checked=dataclasses.replace(CHECKED, needed=1, holding=("ben",)),
+    ),
+    "rho, little said": of(RHO),
+    "no noise, a candidate": of(
+        MDAV,
+        state="candidate",
+        published=None,
+        checked=dataclasses.replace(CHECKED, holding=("ben",), decisions=CHECKED.decisions[:1], published=None),
+    ),
+    "little is known": of(
+        dataclasses.replace(DP, epsilon=None, columns=columns_of("noise", noise=None)),
+        state="candidate",
+        published=None,
+        internal=EMPTY,
+        checked=CheckedView(2),
+    ),
+    "public": of(IDP, edition="public", assessment=None, internal=None, checked=None),
+}
