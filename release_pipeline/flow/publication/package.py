@@ -31,8 +31,8 @@ def build_package(
     folder: Path, *, candidate: Path, view: PublicView, papers: Mapping[str, str], trust: Trust, attest: Attest, sign: Sign
 ) -> tuple[str, dict[str, Any]]:
     """Build the package in `folder`, which is not its place yet, in place of what an attempt that was stopped has left there;
-    gives its hash and the signed statement about it. The data are the candidate's, byte for byte; `papers`: those that are public,
-    by their names."""
+    gives its hash and the signed statement about it. The data are the candidate's, byte for byte; `papers`: the public ones by
+    their names."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     of_rows = [name for form in view.formats for name in view.name_data(form)]
