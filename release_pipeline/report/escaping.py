@@ -28,6 +28,7 @@ from release_pipeline.sentences import ENGLISH, EXPLORE, PAPERS, PUBLIC, REVIEWE
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
+_BEFORE_PERCENT = re.compile("(?<=\\d)\u00a0(?=%)")
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _MARKDOWN = str.maketrans(
     {char: f"&#{ord(char)};" for char in "|`\\$"}
@@ -62,14 +63,15 @@ def format_text(text: str) -> str:
 
 
 def format_name(text: str) -> str:
-    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too.
+    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too, but for the one that
+    keeps a number and its percent sign together.
 
-    >>> format_name("two\\nlines ")
-    'two[U+000A]lines '
+    >>> format_name("two\\nlines "), format_name("4,1\\u00a0%") == "4,1\\u00a0%", format_name("a\\u00a0b")
+    ('two[U+000A]lines ', True, 'a[U+00A0]b')
     """
     if text.isprintable():
         return text
-    return "".join(f"[U+{ord(char):04X}]" if char.isspace() and char != " " else _name_unseen(char) for char in text)
+    return "\u00a0".join("".join(map(_name_odd, part)) for part in _BEFORE_PERCENT.split(text))
 
 
 def end_sentence(text: str) -> str:
@@ -192,6 +194,10 @@ def _fill_html(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
 
 def _fill_markdown(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
     return Ready(catalogue(key, **{name: _escape_markdown(value) for name, value in values.items()}))
+
+
+def _name_odd(char: str) -> str:
+    return f"[U+{ord(char):04X}]" if char.isspace() and char != " " else _name_unseen(char)
 
 
 def _name_unseen(char: str) -> str:

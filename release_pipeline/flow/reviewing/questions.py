@@ -94,9 +94,7 @@ def _ask_about_distributions(view: InternalView) -> Iterator[str]:
     """Of each column with declared atoms: what readers will count. Of the others, which lie far from the original."""
     for column in view.columns:
         if column.atoms:
-            yield REVIEWERS(
-                "question.atoms", column=column.name, atoms=describe_atoms(column).capitalize(), ks=describe_ks(column)
-            )
+            yield REVIEWERS("question.atoms", column=column.name, atoms=_begin(describe_atoms(column)), ks=describe_ks(column))
     far = [column for column in view.columns if not column.atoms and column.ks > FAR]
     if far:
         columns = "; ".join(f"{column.name} {describe_ks(column)}" for column in far[:MOST_ATOMS])
@@ -143,3 +141,8 @@ def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> It
             share=format_percent(open_to.risk.high),
             tried=format_count(open_to.attack.tried),
         )
+
+
+def _begin(words: str) -> str:
+    """Words at the beginning of a sentence; all other letters stay as they are."""
+    return words[:1].upper() + words[1:]
