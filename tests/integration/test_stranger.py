@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import frictionless
 import pytest
 
 from tests.integration.people import Demo
 from tests.integration.sites import ROOT
+from tests.unit.report.validators import find_catalogue_faults, find_codebook_faults, find_entry_faults, read_croissant
 
 pytestmark = pytest.mark.slow
 _QUESTION = re.compile(r"^\| (?P<question>[^|]+\?) \| `(?P<file>[^`|]+)` \| (?P<where>[^|]+) \|$", re.MULTILINE)
@@ -117,3 +119,13 @@ def test_the_package_answers_them_all(finished_demo: Demo) -> None:
         json.loads((package / "datapackage.json").read_text()), "resources[data-csv].schema.fields[female].description"
     )
     assert why.startswith("declared so because: needed for every table")
+
+
+def test_its_files_are_valid_for_those_who_judge_them(finished_demo: Demo) -> None:
+    """The demo's own, each by the standard's validator or schema."""
+    package = finished_demo.home / "releases" / "rand-hie" / "1" / "r1"
+    assert frictionless.validate(str(package / "datapackage.json")).valid
+    assert find_codebook_faults(package / "ddi-codebook.xml") == []
+    assert list(find_catalogue_faults(package / "dcat.jsonld")) == []
+    assert read_croissant(package / "croissant.json")
+    assert list(find_entry_faults((package / "dp_deployment.yaml").read_text(encoding="utf-8"))) == []

@@ -31,6 +31,11 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
         "roc-validator 0.13.0",
     ),
     "CITATION.cff": ("Citation File Format 1.2.0", "its schema by {jsonschema}", "cffconvert 2.0.0"),
+    "dp_deployment.yaml": (
+        "OpenDP Differential Privacy Deployments Registry, schema of 15 July 2026",
+        "its schema by {jsonschema}, and its own function for addresses",
+        "",
+    ),
     "data.csv": ("CSV, described by `datapackage.json`", "{frictionless}, {pandas}, {pyarrow}, {duckdb}", ""),
     "data.parquet": ("Parquet", "{pyarrow}, {pandas}, {duckdb}", ""),
     "data.dta": ("Stata 118", "{pyreadstat}, {pandas}: labels, values and letters as they came in", ""),
