@@ -35,6 +35,7 @@ EXECUTED = {  # pages whose sh and python blocks a test executes, and the test
     "dagster.md": "tests/integration/test_examples.py",
     "five-people.md": "tests/integration/test_five_people.py",
     "operating.md": "tests/integration/test_examples.py",
+    "papers.md": "tests/integration/test_examples.py",
     "publishing.md": "tests/integration/test_walk_through.py",
     "restoring.md": "tests/integration/test_restoring.py",
     "reviewing.md": "tests/integration/test_examples.py",
