@@ -1399,6 +1399,21 @@ ATTESTATION_SSH, ATTESTATION_MINISIGN = f"{ATTESTATION}.sig", f"{ATTESTATION}.mi
 ATTESTATIONS = (ATTESTATION, ENVELOPE, ATTESTATION_SSH, ATTESTATION_MINISIGN)  # what the statement cannot be about
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "urn:release-pipeline:package:1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+ATTESTED = (  # what the statement repeats of the card, word for word, as far as the card has it
+    *(
+        "release",
+        "published",
+        "supersedes",
+        "tool",
+        "policy",
+        "population",
+        "claim",
+        "method",
+        "looks",
+        "hashes",
+        "registry_head",
+    ),
+)
 PACKAGE_NAMESPACE = "package@release-pipeline"  # of SSH signatures of such a statement, and of nothing else
 _UNTRUSTED, _TRUSTED = "untrusted comment: ", "trusted comment: "
 
@@ -1442,6 +1457,8 @@ def _check_attestation(report: _Report, tree: Tree, keys: Mapping[str, Key], pac
             raise Fault(f"it does not have just the keys that may sign packages by {KEYS}")
         report("ok", f"{at}{ALLOWED}: the keys that may sign packages by {KEYS}, which vouches for them; alone it proves nothing")
     with report.about(at + ATTESTATION):
+        if lacking := [name for name in ATTESTATIONS if name not in package.sums]:
+            raise Fault(f"{SUMS} does not list {', '.join(lacking)}")
         count = _compare_statement(tree.json(ATTESTATION), tree.json(CARD), package)
         words = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
         report("ok", f"{at}{ATTESTATION}: {words}")
@@ -1468,12 +1485,17 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
     """How many files the statement is about; `Fault` unless these are all of the package, and it agrees with the card."""
     if (get(said, "_type", str), get(said, "predicateType", str)) != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise Fault(f"it is not a statement of {STATEMENT_TYPE} that says {PREDICATE_TYPE}")
+    if set(said) != {"_type", "subject", "predicateType", "predicate"}:
+        raise Fault("it says more than such a statement does")
     told = dict[str, str]()
     for subject in get(said, "subject", list):
         name = get(subject, "name", str)
         if name in told:
             raise Fault("it names a file twice")
-        told[name] = get(get(subject, "digest", dict), "sha256", _HEX)
+        digest = get(subject, "digest", dict)
+        if set(subject) != {"name", "digest"} or set(digest) != {"sha256"}:
+            raise Fault(f"of {name[:200]} it says more than a SHA-256")
+        told[name] = get(digest, "sha256", _HEX)
     wanted = {name: digest for name, digest in package.sums.items() if name not in ATTESTATIONS}
     for name in sorted({*told, *wanted}):
         if told.get(name) != wanted.get(name):
@@ -1481,9 +1503,9 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
     predicate = get(said, "predicate", dict)
     if get(predicate, "release", RELEASE) != package.release:
         raise Fault("it is about another release than the card")
-    for name, value in predicate.items():
-        if canonical_json(_find(card, name)) != canonical_json(value):  # what the card has not, it says nothing of
-            raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")
+    for name in sorted({*predicate, *(name for name in ATTESTED if isinstance(card, dict) and name in card)}):
+        if name not in predicate or canonical_json(_find(card, name)) != canonical_json(predicate[name]):
+            raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")  # what the card has not, it says nothing of
     return len(told)
 
 

@@ -94,7 +94,8 @@ def _refusal_file(site: Site, release: ReleaseId) -> Path:
 def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> tuple[Figures, list[Entry]]:
     """What error to expect of every noise column, and what attacks are to be expected to find where that has a limit, and the
     gates on both judged: before anything is charged, so that a policy that cannot pass costs nothing. The same data and method
-    give the same figures, so that nobody tries until they pass."""
+    give the same figures. Attacks draw by data and name of the method alone: else a change of epsilon by a billionth would draw
+    anew, until a limit is met by luck."""
     policy, method = flow.policy, flow.policy.protect.model_dump_json()
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
     strategy = flow.strategy_in(workspace)
@@ -103,7 +104,8 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     foreseen: list[Entry] = []
     if policy.gates.of_criteria:
         simulated = flow.strategy_in(workspace, series=Series(secret, 0)) if policy.publishes_parts else strategy
-        foreseen = expect_criteria(policy, simulated, workspace.read, secret=secret, progress=flow.progress)
+        lot = bytes.fromhex(flow.site.keyed_hash(json.dumps(["criteria", content, policy.protect.method]).encode()))
+        foreseen = expect_criteria(policy, simulated, workspace.read, secret=lot, progress=flow.progress)
         judged += judge_criteria(policy, foreseen)
     words = tuple(gate.words for gate in judged if not gate.passed)
     if words:

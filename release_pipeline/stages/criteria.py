@@ -35,6 +35,7 @@ from release_pipeline.privacy.attacks import (
     single_out_beside,
 )
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.privacy.shares import Share
 from release_pipeline.stages.audit import LEAST_ATTACKED, attack_table, draw_attacked
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.compared import Compared, Read
@@ -53,8 +54,9 @@ Entry = dict[str, Any]  # one attack, as evidence keeps it
 
 def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress) -> list[Entry]:
     """What attacks on a release of these records are to be expected to find, an entry for each attack; nothing where no limit is
-    set, or where there are too few records. The same records and method give the same figures. `secret` is none of a release's;
-    `strategy` makes a release, one part where the policy publishes parts."""
+    set, or where there are too few records. Of rounds that leave too few rows to attack nothing may be left out: an attack that
+    was not in each of them is not told, as if it had been foreseen of the others alone. The same records and method give the same
+    figures. `secret` is none of a release's; `strategy` makes a release, one part where the policy publishes parts."""
     is_halved = policy.protect.makes_clusters
     least = count_halved(policy.protect.k, policy.parts) if is_halved else LEAST_ATTACKED
     if not policy.gates.of_criteria or read("records", [RECORD]).num_rows < least:
@@ -65,7 +67,7 @@ def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: b
         progress(f"attacking simulated releases, {number + 1} of {ROUNDS}")
         for one in attacks:
             found.setdefault(one.name, []).append(one)
-    return [_note(policy, pool_attacks(rounds)) for rounds in found.values()]
+    return [_note(policy, pool_attacks(rounds)) for rounds in found.values() if len(rounds) == ROUNDS]
 
 
 def _attack_beside(policy: Policy, strategy: Strategy, read: Read, secret: bytes) -> Iterator[list[Attack]]:
@@ -209,16 +211,20 @@ def find_limit(gates: Gates, criterion: str, column: str) -> float | None:
 
 def judge_criteria(policy: Policy, foreseen: Sequence[Mapping[str, Any]]) -> list[Gate]:
     """A gate for each attack that the policy limits, on the most that it gains beyond its control group as far as was tried: the
-    upper end of its interval, so that nothing passes because little was tried. Where nothing was foreseen it fails."""
+    upper end of its interval, so that nothing passes because little was tried. Where nothing was foreseen it fails. An attack
+    for which no attempt could be made has no gate, for that shows nothing, as long as another one shows the criterion."""
     known = {entry["attack"]: entry["most"] for entry in foreseen}
     found: list[Gate] = []
     for criterion in policy.gates.of_criteria:
-        for name in name_attacks(criterion, policy.released_columns):
+        names = name_attacks(criterion, policy.released_columns)
+        shown = [name for name in names if known.get(name) is not None]
+        for name in names:
             column = find_criterion(name)[1]
             limit, most = find_limit(policy.gates, criterion, column), known.get(name)
-            if limit is not None:
-                value = np.nan if most is None else float(most)
-                found.append(Gate(f"gain of {name} beyond its control group", value, limit, basis=ATTACKED, column=column))
+            if limit is None or (CRITERIA[criterion].attacks and shown and name in known and most is None):
+                continue
+            value = np.nan if most is None else float(most)
+            found.append(Gate(f"gain of {name} beyond its control group", value, limit, basis=ATTACKED, column=column))
     return found
 
 
@@ -233,9 +239,14 @@ def list_criteria(policy: Policy, audit: Mapping[str, Any], foreseen: Sequence[M
             if (attack := found.get(name)) is not None:
                 entry = {"criterion": criterion, "attack": name, "column": find_criterion(name)[1], "guess": attack["guess"]}
                 entry |= {"rate": attack["attack"], "control": attack["control"], "beyond": attack["risk"]}
-                if (known := expected.get(name)) is not None:
-                    entry |= {"foreseen": known["beyond"], "most": known["most"], "limit": known["limit"]}
-                entries.append(entry)
+            elif name in expected:  # so few rows are left that none could be attacked; its limit was judged all the same
+                entry = {"criterion": criterion, "attack": name, "column": find_criterion(name)[1], "guess": 0.0}
+                entry |= dict.fromkeys(("rate", "control", "beyond"), asdict(Share(0.0, 0.0, 1.0, 0, None)))
+            else:
+                continue
+            if (known := expected.get(name)) is not None:
+                entry |= {"foreseen": known["beyond"], "most": known["most"], "limit": known["limit"]}
+            entries.append(entry)
         entries += [{"criterion": criterion, "column": "", **linked} for linked in _list_linkage(audit) if own.linkage]
     return entries
 

@@ -53,6 +53,7 @@ NOT_EXECUTED = {  # pages with blocks that nothing executes, how many these are,
         "they need root and systemd, an engine for containers, an index of packages, or two versions of the program",
     ),
     "docs/multivariate.md": (1, "it takes minutes; tests/statistical/test_multivariate.py makes parts of it"),
+    "docs/publishing.md": (2, "they need programs of others"),
     "docs/reproduction.md": (1, "it takes minutes; tests/integration/test_reproduce.py makes parts of it"),
 }
 MADE = ("deploy/.env",)  # by the blocks themselves

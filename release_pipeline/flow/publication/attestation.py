@@ -21,6 +21,7 @@ from release_pipeline.verify import (
     ATTESTATION,
     ATTESTATION_MINISIGN,
     ATTESTATION_SSH,
+    ATTESTED,
     ENVELOPE,
     PACKAGE_NAMESPACE,
     PAYLOAD_TYPE,
@@ -30,20 +31,6 @@ from release_pipeline.verify import (
     read_keys,
     write_allowed_signers,
     write_minisign,
-)
-
-_TOLD = (  # of the card, word for word: nothing that is not public there
-    "release",
-    "published",
-    "supersedes",
-    "tool",
-    "policy",
-    "population",
-    "claim",
-    "method",
-    "looks",
-    "hashes",
-    "registry_head",
 )
 
 
@@ -80,7 +67,7 @@ def make_statement(card: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
         "_type": STATEMENT_TYPE,
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(hashes.items())],
         "predicateType": PREDICATE_TYPE,
-        "predicate": {name: card[name] for name in _TOLD if name in card},
+        "predicate": {name: card[name] for name in ATTESTED if name in card},
     }
     return json.dumps(statement, indent=2, ensure_ascii=True) + "\n"
 

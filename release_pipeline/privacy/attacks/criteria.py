@@ -78,8 +78,10 @@ def _pool(shares: Sequence[Share]) -> Share:
     return Share(value, *wilson_interval(min(value, 1.0), tried), tried, None)
 
 
-def bound_gain(attack: Attack) -> float:
+def bound_gain(attack: Attack) -> float | None:
     """The most that an attack gains beyond its control group, as far as was tried: the upper end of the 95% interval of the
-    risk. 0 where there is nothing to gain: no predicate could be made, so that nobody was singled out, or all records have the
-    same value, which anybody who knows the column can name."""
-    return 0.0 if not attack.attack.tried or attack.guess >= 1 else attack.risk.high
+    risk. 0 where all records have the same value, which anybody who knows the column can name, so that there is nothing to gain;
+    None where no attempt could be made, which shows nothing."""
+    if not attack.attack.tried:
+        return None
+    return 0.0 if attack.guess >= 1 else attack.risk.high

@@ -128,12 +128,14 @@ def test_a_table_released_as_it_is_is_found_by_every_attack(policy: Policy) -> N
 @pytest.mark.parametrize("values", ["fresh", "constant"])
 @pytest.mark.parametrize("policy", [make(), make_classes()], ids=["halves", "rows"])
 def test_what_tells_nothing_of_anybody_passes(policy: Policy, values: str) -> None:
-    """Fresh draws of the same law, or the row of one person, for everybody."""
+    """Fresh draws of the same law, or the row of one person, for everybody. Where no row is alone nobody can be singled out by
+    one, so that nothing can be tried: that shows nothing, and its limit is not met."""
     found = foresee(policy, values)
-    assert failed(policy, found) == set()
+    untried = {f"gain of singling out by {how} beyond its control group" for how in ("one column", "several columns")}
+    assert failed(policy, found) == (untried if values == "constant" else set())
     if values == "constant":
         assert found["singling out by several columns"]["rate"]["tried"] == 0
-        assert found["singling out by several columns"]["most"] == 0
+        assert found["singling out by several columns"]["most"] is None
         assert found["singling out by several columns"]["beyond"]["high"] == 1
 
 
@@ -203,7 +205,7 @@ def test_rounds_are_one_trial_with_all_their_tries() -> None:
     assert pooled.guess == pytest.approx(0.3)
     assert bound_gain(pooled) == pooled.risk.high
     nothing = Share(0.0, 0.0, 1.0, 0, None)
-    assert bound_gain(pool_attacks([attack_of(nothing, nothing)] * 2)) == 0
+    assert bound_gain(pool_attacks([attack_of(nothing, nothing)] * 2)) is None
     known = measure_share([1] * 50, among=None)
     assert bound_gain(attack_of(known, known, guess=1.0)) == 0
     assert bound_gain(attack_of(known, known, guess=0.99)) == 1
@@ -242,3 +244,25 @@ def test_what_was_measured_is_listed_by_criterion() -> None:
     assert (entries[0]["foreseen"], entries[0]["most"], entries[0]["limit"]) == (share, 0.3, 0.5)
     assert "beyond" not in entries[1]
     assert list_criteria(make(), {}, []) == []
+
+
+def test_an_attack_that_could_not_be_made_has_no_gate_beside_one_that_could() -> None:
+    """And with none that could the limit is not met, for nothing shows it."""
+    policy = make()
+    found = foresee(policy, "fresh")
+    one, several = "singling out by one column", "singling out by several columns"
+    without = {**found, one: {**found[one], "most": None}}
+    names = {gate.name for gate in judge_criteria(policy, list(without.values()))}
+    assert f"gain of {one} beyond its control group" not in names
+    assert f"gain of {several} beyond its control group" in names
+    neither = {**without, several: {**found[several], "most": None}}
+    assert failed(policy, neither) == {f"gain of {name} beyond its control group" for name in (one, several)}
+
+
+def test_what_was_foreseen_stays_where_the_release_has_too_few_rows_to_be_attacked() -> None:
+    """Publishing judges it: how many rows the drawn noise left decides nothing."""
+    policy = make()
+    found = list(foresee(policy, "fresh").values())
+    entries = list_criteria(policy, {}, found)
+    assert {entry["attack"]: entry["most"] for entry in entries} == {entry["attack"]: entry["most"] for entry in found}
+    assert all(gate.passed for gate in judge_criteria(policy, entries))
