@@ -89,6 +89,7 @@ LOOSE = (
     "ledger.json",
     "lineage.svg",
     *(f"papers/{name}.{ending}" for name in PAPERS for ending in ("html", "md")),
+    "papers/dp_deployment.yaml",
     "policies/diffs.txt",
     "requirements.lock",
     "verify.py",

@@ -7,13 +7,15 @@ import re
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from release_pipeline import sentences
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import parse_policy
+from release_pipeline.policy.hierarchies.dates import PERIODS
+from release_pipeline.policy.periods import Every
 from release_pipeline.policy.statements import state_claim, state_formally
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.catalogue import METHODS, ClaimSpec, MethodSpec
@@ -33,7 +35,7 @@ from release_pipeline.privacy.figures import (
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.public import render_card_html, render_note
 from release_pipeline.report.standards import dcat
-from release_pipeline.sentences import LANGUAGES, PUBLIC, STATUS, speaking, spoken
+from release_pipeline.sentences import LANGUAGES, POLICY, PUBLIC, STATUS, speaking, spoken
 from tests.integration.sites import policy_text
 from tests.pseudo import BEGIN, PSEUDO, list_unspoken, speaking_pseudo
 from tests.unit.report import internal_views
@@ -183,3 +185,10 @@ def test_neither_does_the_report(view: Any) -> None:
 def test_catalogues_of_data_are_told_of_every_language() -> None:
     """By the code of the European Union's list."""
     assert dcat._CODES.keys() == LANGUAGES.keys() - {"en"}  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_period_of_dates_has_a_word(language: str) -> None:
+    """Those of hierarchies and those of derived columns."""
+    with speaking(language):
+        assert {*PERIODS, *get_args(Every)} <= POLICY.read_section("every").keys()
