@@ -114,6 +114,7 @@ RHO = views.sample_view(
     definition="zcdp",
     definition_words="zCDP",
     method="dp-table",
+    counts=("data.counts.csv", "data.pairs.csv"),
     delta="0.000001",
     rho="0.18506984",
     epsilon="3",
@@ -138,6 +139,8 @@ EMPTY = internal_view(
     nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
+WITHDRAWN = signed(20, "olga", "a table was wrong")
+VECTORS = dataclasses.replace(IDP, method="dp-mdav", consistency="none", looks=None)
 VIEWS = {
     "idp": of(IDP),
     "dp, nothing stated": of(DP, assessment=AssessmentView(), internal=internal_view(gates=FAILED)),
@@ -160,5 +163,7 @@ VIEWS = {
         internal=EMPTY,
         checked=CheckedView(2),
     ),
+    "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN, language="de"),
+    "superseded": of(DP, state="superseded", withdrawn=dataclasses.replace(WITHDRAWN, why="rand-hie/1/r2: a table was wrong")),
     "public": of(IDP, edition="public", assessment=None, internal=None, checked=None),
 }
