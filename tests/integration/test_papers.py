@@ -153,7 +153,7 @@ def test_papers_of_every_family_are_true_of_it(method: str, keys: Keys, tmp_path
 
 def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp_path: Path) -> None:
     """At the top of each, with the reason that the officer signed; questions are quoted in the language of the page."""
-    tiny = make_trusted_site(tmp_path / "site", keys, language="de", **PARTS)
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(), language="de", **PARTS)
     publish_release(tiny, keys)
     retract(tiny.site, RELEASE, key=keys["olga"], why="a wrong table")
     files = {file.name: file.read_text() for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}

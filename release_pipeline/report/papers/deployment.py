@@ -54,7 +54,8 @@ def write_deployment(view: PaperView) -> Paper:
     fields = Fields(view)
     sections = _list_sections(fields) if has_entry(view) else (_explain_absence(fields),)
     titles = PAPERS("deployment.title"), PAPERS("deployment.standard"), PAPERS("deployment.limits")
-    return make_paper(view, NAME, sections, *titles, edition="public", notice=PAPERS("paper.handed_in"))
+    notice = PAPERS("paper.handed_in") if has_entry(view) else PAPERS("paper.no_entry")
+    return make_paper(view, NAME, sections, *titles, edition="public", notice=notice)
 
 
 def write_entry(view: PaperView) -> str:

@@ -128,7 +128,8 @@ def state_withdrawal(fields: Fields) -> Statement | None:
     found = fields("withdrawn")
     if found.value is None:
         return None
-    state, name, why = fields("state"), fields("withdrawn.name"), fields("withdrawn.why")
+    state, name = fields("state"), fields("withdrawn.name")
+    why = fields("withdrawn.why", str(found.value.why or "").rstrip("."))
     moment = fields("withdrawn.moment", format_moment(found.value.moment))
     if state.value == RETRACTED:
         return state_fact("state.retracted", state, moment=moment, name=name, why=why)
