@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from hashlib import sha256
 from pathlib import Path
@@ -14,14 +15,19 @@ from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import view_papers, write_papers
-from release_pipeline.report.papers import ENTRY, PUBLIC_PAPERS
+from release_pipeline.flow.publication.withdrawal import retract
+from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.report.papers import ENTRY, PAPERS_OF_A_SITE, PUBLIC_PAPERS
+from release_pipeline.report.papers.sources import name_place, read_field
 from release_pipeline.report.standards import CRATE
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
 from tests.integration.sites import Row, TinySite, make_rows
+from tests.integration.test_contract import RECORDS, ROWS, parts_of
 from tests.leaks import find_canaries
+from tests.unit.report.places import MISSING, find_place
 from tests.unit.report.validators import find_entry_faults
 
 RELEASE = ReleaseId("people", "1")
@@ -89,6 +95,75 @@ def test_figures_are_those_that_were_signed(told: TinySite) -> None:
         assert f"{gate['name']} is" in text
     for name in evidence["audit"]["inference"]:
         assert f"inferring {name}" in text.replace("\\_", "_")
+
+
+def find_lost_places(tiny: TinySite) -> set[str]:
+    """The places that a paper names in the card and in evidence.json, where nothing is, though something was read."""
+    view = view_papers(tiny.site, RELEASE)
+    documents = {
+        "evidence.json": json.loads((tiny.site.candidate(str(RELEASE)) / "evidence.json").read_text()),
+        "privacy-card.json": json.loads((tiny.site.package(str(RELEASE)) / "privacy-card.json").read_text()),
+    }
+    paths = {path for paper in PAPERS_OF_A_SITE for _, statement in paper(view).list_statements() for path in statement.paths}
+    lost: set[str] = set()
+    for path in paths:
+        document, _, places = name_place(view, path).partition(": ")
+        if document not in documents or not read_field(view, path):
+            continue
+        lost |= {f"{path}: {place}" for place in places.split(", ") if find_place(documents[document], place) is MISSING}
+    assert len(paths) > 100
+    return lost
+
+
+def test_every_place_that_is_named_is_in_the_real_file(told: TinySite) -> None:
+    """Of the card in the package, and of the evidence: limits and attacks one by one, with the figure that the paper has."""
+    assert find_lost_places(told) == set()
+    view = view_papers(told.site, RELEASE)
+    evidence = json.loads((told.site.candidate(str(RELEASE)) / "evidence.json").read_text())
+    internal = view.internal
+    assert internal is not None
+    for kind in ("attacks", "gates"):
+        assert len(getattr(internal, kind)) == len([path for path in view.places if path.startswith(f"internal.{kind}.")])
+    for number, attack in enumerate(internal.attacks):
+        found = find_place(evidence, view.places[f"internal.attacks.{number}"])
+        assert (found["name"], found["guess"]) == (attack.kind, attack.guess)
+    for number, gate in enumerate(internal.gates):
+        found = find_place(evidence, view.places[f"internal.gates.{number}"])
+        assert (found["value"] if isinstance(found, dict) else found) == gate.value
+    for number, column in enumerate(internal.columns):
+        place = name_place(view, f"internal.columns.{number}.actual_error").removeprefix("evidence.json: ")
+        assert find_place(evidence, place) == column.actual_error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["dp-cdf", "dp-table", "dp-mdav", "mdav", "k-epsilon"])
+def test_papers_of_every_family_are_true_of_it(method: str, keys: Keys, tmp_path: Path) -> None:
+    """Their places are in the real files, and none says of counts or synthetic rows what noise does to values."""
+    spec = METHODS[method]
+    rows = make_rows(RECORDS.get(spec.family, ROWS))
+    parts = parts_of(spec, spec.claims[-1])
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=rows, cap="releases: 2", **parts)
+    publish_release(tiny, keys)
+    assert find_lost_places(tiny) == set()
+    write_papers(tiny.site, RELEASE, tmp_path / "papers")
+    text = (tmp_path / "papers" / "nist-sp-800-226.md").read_text() + (tmp_path / "papers" / "deployment.md").read_text()
+    assert ("that the noise " in text) == (method == "dp-mdav")
+    assert "Restoring the order" not in text
+
+
+def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp_path: Path) -> None:
+    """At the top of each, with the reason that the officer signed; questions are quoted in the language of the page."""
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(), language="de", **PARTS)
+    publish_release(tiny, keys)
+    retract(tiny.site, RELEASE, key=keys["olga"], why="a wrong table")
+    files = {file.name: file.read_text() for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}
+    assert ENTRY not in files
+    assert all("Retracted on" in text and "by olga: a wrong table." in text for text in files.values())
+    assert "no place for it" in files["deployment.md"]
+    page = (tiny.site.candidate(str(RELEASE)) / "report.html").read_text()
+    asked = re.findall(r'<span lang="de">(.*?)</span>', files["output-check.html"])
+    assert asked
+    assert all(words in page for words in asked)
 
 
 def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(told: TinySite) -> None:
@@ -163,7 +238,7 @@ def test_a_release_without_a_candidate_has_no_papers(told: TinySite, tmp_path: P
 
 def test_a_package_of_a_policy_that_says_nothing_has_no_papers(keys: Keys, tmp_path: Path) -> None:
     """It is what it was; papers for the people of the site there are all the same."""
-    tiny = make_trusted_site(tmp_path / "site", keys, suppress=PARTS["suppress"])
+    tiny = make_trusted_site(tmp_path / "site", keys, suppress=PARTS["suppress"], about="")
     package = publish_release(tiny, keys)
     assert not {file.name for file in package.iterdir()} & set(PUBLIC_PAPERS)
     names = {file.name for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}

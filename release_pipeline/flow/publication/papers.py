@@ -20,6 +20,8 @@ from release_pipeline.flow.states import (
     PUBLISHED,
     PUBLISHING,
     REJECTED,
+    RETRACTED,
+    SUPERSEDED,
     ReleaseStatus,
     read_statuses,
 )
@@ -27,7 +29,9 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import find_last_approval, valid_approvers
 from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.policy import Policy
+from release_pipeline.report.internal_view import InternalView
 from release_pipeline.report.papers import render_papers
+from release_pipeline.report.papers.sources import write_key
 from release_pipeline.report.papers.view import AssessmentView, CheckedView, DecisionView, PaperView, SignedView
 from release_pipeline.sentences import ENGLISH
 from release_pipeline.store.folders import make_private_folder
@@ -49,7 +53,8 @@ def write_papers(site: Site, release: ReleaseId, folder: Path) -> list[Path]:
 
 
 def view_papers(site: Site, release: ReleaseId) -> PaperView:
-    """All that the papers may say of a release, as the registry has it now: in English, as the standards are."""
+    """All that the papers may say of a release, as the registry has it now: in English, as the standards are, but for the
+    questions of the reviewers' page, which are quoted as reviewers read them."""
     with site.open_registry(read_only=True) as registry:
         trust, status = read_trust(site, registry), read_statuses(registry.events).get(release, ReleaseStatus(release))
         if status.candidate_hash is None:
@@ -69,8 +74,11 @@ def view_papers(site: Site, release: ReleaseId) -> PaperView:
             state=status.state,
             published=events[-1].noted if status.package_hash is not None else None,
             assessment=_state_assessment(policy),
-            internal=build_internal_view(policy, evidence, language=ENGLISH),
+            internal=_view_internal(policy, evidence),
             checked=_check(registry, trust, status, policy, evidence),
+            withdrawn=_find_withdrawal(registry.events, status),
+            language=policy.language,
+            places=dict(_list_places(policy, evidence)),
         )
 
 
@@ -99,6 +107,35 @@ def _state_assessment(policy: Policy) -> AssessmentView:
     if stated is None:
         return AssessmentView()
     return AssessmentView(**{part.name: getattr(stated, part.name) for part in dataclasses.fields(AssessmentView)})
+
+
+def _view_internal(policy: Policy, evidence: Evidence) -> InternalView:
+    view = build_internal_view(policy, evidence, language=ENGLISH)
+    if policy.language == ENGLISH:
+        return view
+    return dataclasses.replace(view, decide=build_internal_view(policy, evidence).decide)
+
+
+def _list_places(policy: Policy, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Where in evidence.json each attack and each limit stands that the view has, in the order in which it has them."""
+    audit = evidence.audit
+    attacks = [f"audit.attacks[{place}]" for place, one in enumerate(audit.get("attacks", ())) if one["name"] != "inferring"]
+    inferring = [name for name in policy.released_columns if name in audit.get("inference", {})]
+    attacks += [f"audit.inference{write_key(name)}" for name in inferring]
+    gates = ["facts.rows_in"] if policy.gates.min_rows is not None and evidence.facts else []
+    gates += [f"clamping{write_key(name)}.share" for name in policy.clamped_at_most if name in evidence.clamping]
+    gates += [f"expectations{write_key(name)}" for name in evidence.expectations]
+    gates += [f"gates[{place}]" for place in range(len(evidence.gates))]
+    for kind, places in (("attacks", attacks), ("gates", gates)):
+        yield from ((f"internal.{kind}.{number}", place) for number, place in enumerate(places))
+
+
+def _find_withdrawal(events: Sequence[Event], status: ReleaseStatus) -> SignedView | None:
+    """The event that retracted or superseded it, by the state that it is in."""
+    if status.state not in (RETRACTED, SUPERSEDED):
+        return None
+    event = next(event for event in reversed(events) if (event.kind, event.release) == (status.state, status.id))
+    return _view_signed(event, event.content["signed"])
 
 
 def _check(registry: Registry, trust: Trust | None, status: ReleaseStatus, policy: Policy, evidence: Evidence) -> CheckedView:

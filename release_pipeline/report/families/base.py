@@ -18,12 +18,14 @@ class FamilyTexts(ABC):
     """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown.
 
     `is_k_anonymity`: whether k is the k of k-anonymity. `restores_order`: whether the card says what became of the order.
-    `shares_values`: records share released values by clusters of k.
+    `shares_values`: records share released values by clusters of k. `has_noisy_values`: noise is on released values themselves,
+    and not on counts that they were made of.
     """
 
     is_k_anonymity = False
     restores_order = False
     shares_values = True
+    has_noisy_values = True
 
     def __init__(self, view: PublicView) -> None:
         self.view = view

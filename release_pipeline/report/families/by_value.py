@@ -10,6 +10,8 @@ from release_pipeline.sentences import PUBLIC
 class ByValueTexts(FamilyTexts):
     """Noise on counts of records, and values that explain them."""
 
+    has_noisy_values = False
+
     def describe_no_bound(self) -> str:
         """By the patterns of equal values."""
         return PUBLIC("no_bound.clusters")

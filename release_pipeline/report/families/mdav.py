@@ -11,6 +11,7 @@ class MdavTexts(FamilyTexts):
     """Exact centroids of clusters of all masked columns."""
 
     is_k_anonymity = True
+    has_noisy_values = False
 
     def describe_no_bound(self) -> None:
         """Nothing is said of any bound."""

@@ -12,6 +12,7 @@ class WholeTableTexts(FamilyTexts):
     """Noise on counts of all columns and pairs, and synthetic rows."""
 
     shares_values = False
+    has_noisy_values = False
 
     @property
     def no_epsilon(self) -> str:

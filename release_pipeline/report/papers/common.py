@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from release_pipeline.privacy.catalogue.definitions import IDP
 from release_pipeline.privacy.figures import count_of, format_apart, format_count, format_moment, format_share
+from release_pipeline.report.families import find_texts
 from release_pipeline.report.internal_view import AttackView
 from release_pipeline.report.papers.statements import Statement, state_fact
 from release_pipeline.report.papers.view import Bound, Fields
@@ -132,10 +133,52 @@ def state_gates(fields: Fields, among: tuple[str, ...] = ()) -> Iterator[Stateme
 
 def state_rows(fields: Fields) -> Statement:
     """How many records went in and how many rows came out."""
-    public = fields.view.public
+    public, method = fields.view.public, fields("public.method")
+    population = fields("public.population")
     rows_in = fields("public.rows_in", format_count(public.rows_in))
     rows_out = fields("public.rows_out", format_count(public.rows_out))
-    return state_fact("rows.count", population=fields("public.population"), rows_in=rows_in, rows_out=rows_out)
+    if find_texts(public).describe_kind_of_rows() is not None:
+        return state_fact("rows.synthetic", method, population=population, rows_in=rows_in, rows_out=rows_out)
+    return state_fact("rows.count", method, population=population, rows_in=rows_in, rows_out=rows_out)
+
+
+def state_noise(fields: Fields) -> Iterator[Statement]:
+    """How large the noise of each column is, from declared facts alone; of synthetic rows, which have none, where it is."""
+    method, texts = fields("public.method"), find_texts(fields.view.public)
+    said: list[Statement] = []
+    if texts.describe_kind_of_rows() is not None:
+        said.append(state_fact("said.as_is", method, words=fields("public.counts", texts.describe_noise_inside())))
+    for at, column in fields.each("public.columns"):
+        if column.noise is not None:
+            said.append(state_fact("nist.noise", column=fields(f"{at}.name"), noise=fields(f"{at}.noise")))
+    for at, _ in fields.each("public.tables"):
+        for level, _ in fields.each(f"{at}.levels"):
+            said.append(state_fact("nist.table_noise", table=fields(f"{at}.name"), noise=fields(f"{level}.words")))
+    yield from said or [state_fact("nist.noise_none", fields("public.columns"), fields("public.tables"))]
+
+
+def state_after(fields: Fields) -> Iterator[Statement]:
+    """What was done after the noise, as it is for the family of the method: it costs nothing, and readers must know it."""
+    method, texts = fields("public.method"), find_texts(fields.view.public)
+    if texts.describe_kind_of_rows() is not None:
+        yield state_fact("nist.synthetic", method)
+        return
+    if not texts.has_noisy_values:
+        yield state_fact("nist.counts", method)
+        return
+    values, grid, consistency = fields("public.values"), fields("public.grid"), fields("public.consistency")
+    if values.value == "anywhere":
+        yield state_fact("nist.values_anywhere", values)
+    else:
+        yield state_fact("nist.values_inside", values)
+    if grid.value == "on":
+        yield state_fact("nist.grid_on", grid)
+    else:
+        yield state_fact("nist.grid_off", grid)
+    if texts.restores_order:
+        yield state_fact("nist.order", method, consistency=consistency)
+    else:
+        yield state_fact("nist.no_order", method)
 
 
 def state_hashes(fields: Fields) -> Iterator[Statement]:

@@ -2,7 +2,8 @@
 the registry takes, by its schema of July 2026 (commit 3e9c812). It says nothing but public facts.
 
 The registry has no name for individual differential privacy: an entry of such a release is `Custom`, and says what it is wherever
-a parameter stands. Releases without a claim of either kind have no entry, nor have those that are not published."""
+a parameter stands. Releases without a claim of either kind have no entry, nor have those that are not published, or were
+retracted."""
 
 from __future__ import annotations
 
@@ -16,12 +17,23 @@ from release_pipeline.privacy.catalogue.definitions import DP, IDP, ZCDP
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.report.papers.common import (
     SYNTHESISED,
+    state_after,
     state_each,
     state_looks,
+    state_noise,
     state_sums,
     state_wider,
 )
-from release_pipeline.report.papers.statements import Item, Paper, Section, Statement, make_item, make_paper, state_fact
+from release_pipeline.report.papers.statements import (
+    RETRACTED,
+    Item,
+    Paper,
+    Section,
+    Statement,
+    make_item,
+    make_paper,
+    state_fact,
+)
 from release_pipeline.report.papers.view import Bound, Fields, PaperView
 from release_pipeline.sentences import PAPERS
 
@@ -32,8 +44,9 @@ Tree: TypeAlias = dict[str, Any]
 
 
 def has_entry(view: PaperView) -> bool:
-    """Whether a release can have an entry: it is published, says what its data are, and claims DP or individual DP."""
-    return view.claims_dp and view.published is not None and view.public.about is not None
+    """Whether a release can have an entry: it is published and not retracted, says what its data are, and claims DP or individual
+    DP."""
+    return view.claims_dp and view.published is not None and view.public.about is not None and view.state != RETRACTED
 
 
 def write_deployment(view: PaperView) -> Paper:
@@ -41,13 +54,14 @@ def write_deployment(view: PaperView) -> Paper:
     fields = Fields(view)
     sections = _list_sections(fields) if has_entry(view) else (_explain_absence(fields),)
     titles = PAPERS("deployment.title"), PAPERS("deployment.standard"), PAPERS("deployment.limits")
-    return make_paper(view, NAME, sections, *titles)
+    notice = PAPERS("paper.handed_in") if has_entry(view) else PAPERS("paper.no_entry")
+    return make_paper(view, NAME, sections, *titles, edition="public", notice=notice)
 
 
 def write_entry(view: PaperView) -> str:
     """The entry as the registry takes it: its words are those of the paper, its numbers the claim's own."""
     public, about = view.public, view.public.about
-    if about is None or view.published is None:
+    if about is None or view.published is None or not has_entry(view):
         raise ValueError("there is no entry for such a release")
     tree: Tree = {}
     for section in write_deployment(view).sections:
@@ -138,6 +152,8 @@ def _explain_absence(fields: Fields) -> Section:
         said.append(state_fact("deployment.no_claim", definition, words=fields("public.definition_words")))
     if published.value is None:
         said.append(state_fact("deployment.no_date", published))
+    if fields.view.state == RETRACTED:
+        said.append(state_fact("deployment.retracted", state=fields("state")))
     if about.value is None:
         said.append(state_fact("about.none", about))
     return Section(PAPERS("deployment.absent"), (make_item("absent", titles, said),))
@@ -204,16 +220,14 @@ def _state_parameters(fields: Fields) -> Iterator[Statement]:
 
 
 def _state_after(fields: Fields) -> Iterator[Statement]:
-    yield state_fact("deployment.after", values=fields("public.values"), consistency=fields("public.consistency"))
+    yield from state_after(fields)
     yield state_fact("nist.suppression", words=fields("public.suppression"))
 
 
 def _state_mechanisms(fields: Fields) -> Iterator[Statement]:
     yield state_fact("nist.method", method=fields("public.method"), words=fields("public.method_words"))
     yield state_fact("nist.paper", paper=fields("public.paper"))
-    for at, column in fields.each("public.columns"):
-        if column.noise is not None:
-            yield state_fact("nist.noise", column=fields(f"{at}.name"), noise=fields(f"{at}.noise"))
+    yield from state_noise(fields)
     yield state_fact("nist.integers", tool=fields("public.tool"))
     yield state_fact("nist.timing", tool=fields("public.tool"))
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 from release_pipeline.privacy.catalogue.definitions import IDP, ZCDP
 from release_pipeline.privacy.figures import format_number, format_share
+from release_pipeline.report.families import find_texts
 from release_pipeline.report.papers.common import (
+    state_after,
     state_claim,
     state_each,
     state_hashes,
     state_looks,
+    state_noise,
     state_publication,
     state_rows,
     state_sums,
@@ -57,9 +60,9 @@ def _list_parts(fields: Fields, titles: dict[str, str]) -> tuple[Section, ...]:
     middle = (
         make_item("mechanisms", titles, _state_mechanisms(fields)),
         make_item("choice", titles, state_looks(fields)),
-        make_item("utility", titles, _state_noise(fields), _state_errors(fields)),
+        make_item("utility", titles, state_noise(fields), _state_errors(fields)),
         make_item("bias", titles, _state_bias(fields), quote(fields, "bias")),
-        make_item("after", titles, _state_after(fields)),
+        make_item("after", titles, state_after(fields)),
     )
     bottom = (
         make_item("queries", titles, state_fact("nist.static", tool=tool), state_rows(fields)),
@@ -124,19 +127,6 @@ def _state_mechanisms(fields: Fields) -> Iterator[Statement]:
         yield state_fact("nist.clusters", k=k, words=fields("public.k_words"))
 
 
-def _state_noise(fields: Fields) -> Iterator[Statement]:
-    """How large the noise of each column is, from declared facts alone."""
-    said = [
-        state_fact("nist.noise", column=fields(f"{at}.name"), noise=fields(f"{at}.noise"))
-        for at, column in fields.each("public.columns")
-        if column.noise is not None
-    ]
-    for at, _ in fields.each("public.tables"):
-        for level, _ in fields.each(f"{at}.levels"):
-            said.append(state_fact("nist.table_noise", table=fields(f"{at}.name"), noise=fields(f"{level}.words")))
-    yield from said or [state_fact("nist.noise_none", fields("public.columns"), fields("public.tables"))]
-
-
 def _state_errors(fields: Fields) -> Iterator[Statement]:
     """What was measured against the confidential records: for the internal edition alone."""
     if fields.view.edition == "public":
@@ -145,10 +135,15 @@ def _state_errors(fields: Fields) -> Iterator[Statement]:
     columns = fields("internal.columns")
     if not columns:
         yield state_fact("nist.errors_none", columns)
+    is_synthetic = find_texts(fields.view.public).describe_kind_of_rows() is not None
     for at, column in fields.each("internal.columns"):
         actual = fields(f"{at}.actual_error", format_number(column.actual_error))
         expected = fields(f"{at}.expected_error", format_number(column.expected_error))
-        yield state_fact("nist.error", column=fields(f"{at}.name"), actual=actual, expected=expected)
+        name, method = fields(f"{at}.name"), fields("public.method")
+        if is_synthetic:
+            yield state_fact("nist.error_by_rank", method, column=name, actual=actual, expected=expected)
+        else:
+            yield state_fact("nist.error", method, column=name, actual=actual, expected=expected)
 
 
 def _state_bias(fields: Fields) -> Iterator[Statement]:
@@ -166,17 +161,3 @@ def _state_bias(fields: Fields) -> Iterator[Statement]:
         yield state_fact("nist.groups_none", groups)
     for at, _ in fields.each("internal.subgroups"):
         yield state_fact("nist.groups", column=fields(f"{at}.by"))
-
-
-def _state_after(fields: Fields) -> Iterator[Statement]:
-    """What was done after the noise: it costs nothing, and readers must know it."""
-    values, grid, consistency = fields("public.values"), fields("public.grid"), fields("public.consistency")
-    if values.value == "anywhere":
-        yield state_fact("nist.values_anywhere", values)
-    else:
-        yield state_fact("nist.values_inside", values)
-    if grid.value == "on":
-        yield state_fact("nist.grid_on", grid)
-    else:
-        yield state_fact("nist.grid_off", grid)
-    yield state_fact("nist.order", consistency=consistency)

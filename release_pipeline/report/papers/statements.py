@@ -12,28 +12,39 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from release_pipeline.report.papers.sources import name_sources
+from release_pipeline.privacy.figures import format_moment
+from release_pipeline.report.papers.sources import group_places
 from release_pipeline.report.papers.view import Bound, Edition, Fields, PaperView
 from release_pipeline.sentences import PAPERS
 
 Basis: TypeAlias = Literal["definition", "evidence", "stated", "not stated"]
 ASSESSMENT = "assessment."
+RETRACTED = "retracted"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence, and what it stands on. `paths`: the fields, whose places in package, evidence, policy or events `sources`
-    names, and `shown` those of them that fill its places; a definition has none."""
+    """A sentence, and what it stands on. `paths`: the fields that it was read from, and `shown` those of them that fill its
+    places; a definition has none. `places`: where these stand in package, evidence, policy or events, which `sources` names.
+    `quoted`: the end of the words, where that is in another `language`."""
 
     words: str
     basis: Basis
     paths: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    quoted: str = ""
+    language: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Where a reader finds what it was read from."""
-        return tuple(name_sources(self.paths))
+        return tuple(group_places(self.places))
+
+    @property
+    def before(self) -> str:
+        """What stands before the part in another language."""
+        return self.words.removesuffix(self.quoted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,7 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class Paper:
     """One paper about one release. `standard`: which edition of what it follows; `limits`: what it is not; `is_draft`: the
-    release is not published."""
+    release is not published; `notice`: whom it is for; `withdrawn`: that the release was retracted or superseded."""
 
     name: str
     title: str
@@ -68,9 +79,13 @@ class Paper:
     release: str
     sections: tuple[Section, ...]
     is_draft: bool = False
+    notice: str = ""
+    withdrawn: Statement | None = None
 
     def list_statements(self) -> Iterator[tuple[str, Statement]]:
         """Every statement, with the key of its item."""
+        if self.withdrawn is not None:
+            yield "withdrawn", self.withdrawn
         for section in self.sections:
             for item in section.items:
                 yield item.key, item.asks
@@ -92,6 +107,7 @@ def state_fact(key: str, /, *because: Bound, **places: Bound) -> Statement:
         "evidence",
         tuple(dict.fromkeys(bound.path for bound in every)),
         tuple(dict.fromkeys(bound.path for bound in places.values())),
+        tuple(dict.fromkeys(bound.place for bound in every)),
     )
 
 
@@ -107,9 +123,35 @@ def quote(fields: Fields, name: str) -> Statement:
     return dataclasses.replace(fact, basis="stated")
 
 
-def make_paper(view: PaperView, name: str, sections: tuple[Section, ...], title: str, standard: str, limits: str) -> Paper:
-    """The paper of a release."""
-    return Paper(name, title, standard, limits, view.edition, view.public.release, sections, view.published is None)
+def state_withdrawal(fields: Fields) -> Statement | None:
+    """That a release was taken back or replaced: on which day, by whom, and why; nothing of one that stands."""
+    found = fields("withdrawn")
+    if found.value is None:
+        return None
+    state, name = fields("state"), fields("withdrawn.name")
+    why = fields("withdrawn.why", str(found.value.why or "").rstrip("."))
+    moment = fields("withdrawn.moment", format_moment(found.value.moment))
+    if state.value == RETRACTED:
+        return state_fact("state.retracted", state, moment=moment, name=name, why=why)
+    return state_fact("state.superseded", state, moment=moment, name=name, why=why)
+
+
+def make_paper(
+    view: PaperView,
+    name: str,
+    sections: tuple[Section, ...],
+    title: str,
+    standard: str,
+    limits: str,
+    *,
+    edition: Edition | None = None,
+    notice: str = "",
+) -> Paper:
+    """The paper of a release; `edition` and `notice` where they are others than the view's."""
+    edition = edition or view.edition
+    notice = notice or (PAPERS("paper.public") if edition == "public" else PAPERS("paper.internal"))
+    withdrawn, is_draft = state_withdrawal(Fields(view)), view.published is None
+    return Paper(name, title, standard, limits, edition, view.public.release, sections, is_draft, notice, withdrawn)
 
 
 def make_item(key: str, titles: dict[str, str], *statements: Statement | Iterable[Statement], field: str = "") -> Item:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.report.internal_view import InternalView
+from release_pipeline.report.papers.sources import name_place, read_field
 from release_pipeline.report.view import PublicView
+from release_pipeline.sentences import ENGLISH
 
 Edition: TypeAlias = Literal["public", "internal"]
 
@@ -70,7 +72,9 @@ class CheckedView:
 @dataclass(frozen=True, slots=True)
 class PaperView:
     """One release, for its papers. A public edition has the public facts alone: `assessment`, `internal` and `checked` are of the
-    internal one. `published`: when, None before; `state`: what the release is, by the events."""
+    internal one. `published`: when, None before; `state`: what the release is, by the events; `withdrawn`: who retracted or
+    superseded it, when, and why. `language`: that of the reviewers' page, in which `internal.decide` stands as they read it.
+    `places`: where in evidence.json an entry of `internal` stands, by its path, where the view alone does not tell."""
 
     public: PublicView
     edition: Edition
@@ -79,6 +83,9 @@ class PaperView:
     assessment: AssessmentView | None = None
     internal: InternalView | None = None
     checked: CheckedView | None = None
+    withdrawn: SignedView | None = None
+    language: str = ENGLISH
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def claims_dp(self) -> bool:
@@ -93,11 +100,12 @@ def view_public(view: PublicView) -> PaperView:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A value, the field that it was read from, and how it is written in a sentence."""
+    """A value, the field that it was read from, how it is written in a sentence, and where a reader finds it."""
 
     path: str
     value: Any
     words: str = ""
+    place: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -112,21 +120,11 @@ class Fields:
     def __call__(self, path: str, words: str | None = None) -> Bound:
         """A field, written as it is or in these words."""
         value = read_field(self.view, path)
-        return Bound(path, value, str(value) if words is None else words)
+        return Bound(path, value, str(value) if words is None else words, name_place(self.view, path))
 
     def each(self, path: str) -> Iterator[tuple[str, Any]]:
         """The path and the value of every entry of a field."""
         yield from ((f"{path}.{place}", entry) for place, entry in enumerate(read_field(self.view, path) or ()))
-
-
-def read_field(view: Any, path: str) -> Any:
-    """What stands at a path; None where something on the way is not there."""
-    found = view
-    for step in path.split("."):
-        if found is None:
-            return None
-        found = found[int(step)] if step.isdecimal() else getattr(found, step)
-    return found
 
 
 def replace_field(view: Any, path: str, value: Any) -> Any:

@@ -88,7 +88,10 @@ def internal_view(**changes: Any) -> Any:
         "sample": SampleView("weight", (), 100, 9, 3.5, 0.01, 0.2),
         "subgroups": (SubgroupsView("sex", (), (), (), 10),),
     }
-    return internal_views.sample_view(**many | changes)
+    view = internal_views.sample_view(**many | changes)
+    if not view.columns:
+        return view
+    return dataclasses.replace(view, columns=(dataclasses.replace(view.columns[0], clamped=0.031), *view.columns[1:]))
 
 
 def of(public: PublicView, **changes: Any) -> PaperView:
@@ -114,6 +117,7 @@ RHO = views.sample_view(
     definition="zcdp",
     definition_words="zCDP",
     method="dp-table",
+    counts=("data.counts.csv", "data.pairs.csv"),
     delta="0.000001",
     rho="0.18506984",
     epsilon="3",
@@ -138,6 +142,8 @@ EMPTY = internal_view(
     nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
+WITHDRAWN = signed(20, "olga", "a table was wrong")
+VECTORS = dataclasses.replace(IDP, method="dp-mdav", consistency="none", looks=None)
 VIEWS = {
     "idp": of(IDP),
     "dp, nothing stated": of(DP, assessment=AssessmentView(), internal=internal_view(gates=FAILED)),
@@ -160,5 +166,7 @@ VIEWS = {
         internal=EMPTY,
         checked=CheckedView(2),
     ),
+    "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN, language="de"),
+    "superseded": of(DP, state="superseded", withdrawn=dataclasses.replace(WITHDRAWN, why="rand-hie/1/r2: a table was wrong")),
     "public": of(IDP, edition="public", assessment=None, internal=None, checked=None),
 }

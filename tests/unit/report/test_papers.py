@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
@@ -25,18 +25,21 @@ from release_pipeline.report.papers import (
 )
 from release_pipeline.report.papers.deployment import has_entry, write_deployment, write_entry
 from release_pipeline.report.papers.nist import write_nist
-from release_pipeline.report.papers.sources import CARD
+from release_pipeline.report.papers.sources import name_place, read_field
 from release_pipeline.report.papers.statements import Paper, Statement, state_fact
-from release_pipeline.report.papers.view import PaperView, read_field, replace_field
-from release_pipeline.report.public import render_card_json
+from release_pipeline.report.papers.view import Fields, PaperView, replace_field
+from release_pipeline.report.public import CARD_SCHEMA, render_card_json
 from release_pipeline.sentences import PAPERS
-from tests.unit.report import paper_views
-from tests.unit.report.paper_views import CHECKED, DP, IDP, MDAV, RHO, VIEWS, of
+from tests.unit.report import paper_views, views
+from tests.unit.report.paper_views import CHECKED, DP, IDP, MDAV, RHO, VECTORS, VIEWS, WITHDRAWN, of
+from tests.unit.report.places import MISSING, find_place, find_place_in_schema
 from tests.unit.report.validators import find_entry_faults
 
 EXAMPLES: dict[str, tuple[Any, ...]] = {  # what could stand where there is nothing, or something of a few kinds
     "public.definition": tuple(DEFINITIONS),
     "public.household_size": (None,),
+    "public.method": ("dp-um", "dp-cdf", "dp-table", "dp-mdav"),
+    "public.counts": (("data.counts.csv", "data.blocks.csv", "data.pairs.csv"), ()),
     "public.values": ("inside", "anywhere"),
     "public.grid": ("on", "off"),
     "public.looks": (paper_views.IDP.looks,),
@@ -57,6 +60,9 @@ EXAMPLES: dict[str, tuple[Any, ...]] = {  # what could stand where there is noth
     "checked.caps": (CHECKED.caps,),
     "checked.published": (CHECKED.published,),
     "checked.needed": (1, 2, 3),
+    "withdrawn": (paper_views.WITHDRAWN,),
+    "state": ("retracted", "superseded"),
+    "language": ("en", "de"),
     "published": ("2020-01-02T03:04:05+00:00",),
     "edition": ("internal", "public"),
 }
@@ -93,6 +99,8 @@ def write(paper: Any, view: PaperView) -> dict[tuple[str, int], str]:
     """The words of a paper by their places."""
     found: Paper = paper(view)
     words: dict[tuple[str, int], str] = {}
+    if found.withdrawn is not None:
+        words["withdrawn", 0] = found.withdrawn.words
     for section in found.sections:
         for item in section.items:
             words |= {(item.key, place): statement.words for place, statement in enumerate(item.statements)}
@@ -121,6 +129,8 @@ CASES = [(name, paper) for name in VIEWS for paper in (PUBLIC if name == "public
 def test_every_sentence_changes_with_each_field_that_it_names(name: str, paper: Any) -> None:
     """Whatever is named as the source of a sentence is one: change it, and see the sentence change."""
     view, tried = VIEWS[name], 0
+    if (withdrawn := paper(view).withdrawn) is not None:
+        assert all(sees_change(paper, view, path, ("withdrawn", 0), withdrawn) for path in withdrawn.paths), withdrawn.words
     for section in paper(view).sections:
         for item in section.items:
             assert item.asks.basis == "definition", item.key
@@ -164,26 +174,132 @@ def test_every_sentence_of_the_catalogue_is_made(monkeypatch: pytest.MonkeyPatch
         for paper in PAPERS_OF_A_SITE:
             paper(view)
     about_releases = {"said", "claim", "columns", "sums", "looks", "about", "attack", "rows", "data", "groups", "linkage"}
-    wanted = {key for key in PAPERS.sentences if key.split(".")[0] in about_releases}
+    about_releases |= {"state", "nist", "deployment", "check"}
+    asked = {f"{part}.item" for part in ("nist", "deployment", "check")}
+    fixed = {"nist", "deployment", "check"}  # whose titles of sections have no places, and are of no release
+    wanted = {
+        key
+        for key, text in PAPERS.sentences.items()
+        if key.split(".")[0] in about_releases and not any(key.startswith(part) for part in asked)
+        if key.split(".")[0] not in fixed or "{" in text
+    }
     assert wanted - made == set()
 
 
-def test_public_sources_are_where_the_card_has_them() -> None:
-    """Every field that a paper names as the card's stands there, with that value."""
+@pytest.mark.parametrize("name", [*VIEWS, "as it is without extras"])
+def test_every_place_in_the_card_is_there(name: str) -> None:
+    """With the value that was read, where the card has it as it is; what this card does not have has its place in the schema."""
+    view, tried = VIEWS.get(name) or of(views.sample_view()), 0
+    card = json.loads(render_card_json(view.public))
+    for paper in PAPERS_OF_A_SITE:
+        for _, statement in paper(view).list_statements():
+            for path in statement.paths:
+                document, _, place = name_place(view, path).partition(": ")
+                if document != "privacy-card.json":
+                    continue
+                found, value = find_place(card, place.removesuffix(" (not in this card)")), read_field(view, path)
+                tried += 1
+                if place.endswith("(not in this card)"):
+                    assert found is MISSING, place
+                    assert value is None, place
+                    assert find_place_in_schema(CARD_SCHEMA, place.removesuffix(" (not in this card)")), place
+                elif isinstance(value, str | int) or value is None:
+                    assert found == value, place
+                else:
+                    assert found is not MISSING, place
+    assert tried
+
+
+def test_places_beneath_the_facts_about_the_data_are_those_of_the_card() -> None:
+    """Known answers: what the view has by numbers the card has by names."""
+    view = of(IDP)
+    known = {
+        "public.about.licence.1": "about.licence.title",
+        "public.about.licence.2": "about.licence.url",
+        "public.about.places.0": "about.coverage.places[0]",
+        "public.about.first": "about.coverage.first",
+        "public.wider.0.0": "claim.wider[0].scope",
+        "public.wider.0.1": "claim.wider[0].bound",
+        "public.columns.2.domain.1": "columns[2].domain[1]",
+        "public.looks.count": "looks.count",
+    }
+    assert {path: name_place(view, path) for path in known} == {
+        path: f"privacy-card.json: {place}" for path, place in known.items()
+    }
+    assert name_place(of(DP), "public.looks") == "privacy-card.json: looks (not in this card)"
+
+
+def test_a_finder_of_places_finds_none_that_is_not_there() -> None:
+    """Else the tests above could not fail."""
+    assert find_place({"about": {"licence": {"title": 1}}}, "about.licence.1") is MISSING
+    assert find_place({"a": [{"b c": 2}]}, 'a[0]["b c"]') == 2
+    assert find_place({"a": [0]}, "a[1]") is MISSING
+    assert not find_place_in_schema(CARD_SCHEMA, "about.places")
+
+
+@pytest.mark.parametrize("public", [DP, RHO, VECTORS, IDP], ids=["by value", "whole table", "vectors", "columns"])
+def test_what_was_done_after_the_noise_is_that_of_the_family(public: Any) -> None:
+    """Values without noise of their own were not carried out of their domain by it; an order is restored where there is one."""
+    for papers in (write_nist, write_deployment):
+        text = words_of(papers(of(dataclasses.replace(public, values="inside"))))
+        assert ("noise carried out" in text) == (public in (IDP, VECTORS))
+        assert ("Restoring the order" in text) == (public is IDP)
+        assert ("list of values was made of its noisy counts" in text) == (public is DP)
+        assert ("Rows are synthetic, made of the noisy counts" in text) == (public is RHO)
+        assert "values on their grid and the noise" not in text
+
+
+def test_synthetic_rows_are_told_as_such() -> None:
+    """They are of no record, have no original, and the noise of their counts is public."""
+    view = of(dataclasses.replace(RHO, tables=()))
+    for paper in PAPERS_OF_A_SITE:
+        assert "records about rand-hie-participants the release has" not in words_of(paper(view))
+    text = words_of(write_nist(view))
+    assert "synthetic rows, which are nobody's" in text
+    assert "values of equal ranks compared" in text
+    assert "No column and no table has a bound of its noise" not in text
+    assert "law of the noise of each, are in data.counts.csv" in text
+
+
+def test_a_paper_of_a_release_that_was_taken_back_begins_with_that() -> None:
+    """With day, person and reason; a retracted one has no entry, and the page says why."""
+    for name, words in (
+        ("vectors, retracted", "Retracted on "),
+        ("superseded", "Superseded on "),
+    ):
+        files = render_papers(VIEWS[name])
+        for file, text in files.items():
+            if not file.endswith(".yaml"):
+                assert words in text.split("<h2" if file.endswith("html") else "\n## ")[0], file
+                assert "olga" in text.split("<h2" if file.endswith("html") else "\n## ")[0], file
+        assert (ENTRY in files) == (name == "superseded")
+    text = words_of(write_deployment(of(IDP, state="retracted", withdrawn=WITHDRAWN)))
+    assert "There is no entry: the release is retracted" in text
+    assert "a table was wrong" in text
+    assert "etracted" not in "".join(render_papers(of(IDP)).values())
+
+
+def test_the_page_of_the_entry_is_not_called_internal() -> None:
+    """It has public facts alone, and is made to be handed in."""
+    files = render_papers(of(IDP))
+    for ending in ("html", "md"):
+        assert "Internal." not in files[f"deployment.{ending}"]
+        assert "made to be handed in" in files[f"deployment.{ending}"]
+        assert "Internal." in files[f"nist-sp-800-226.{ending}"]
     for view in VIEWS.values():
-        card = json.loads(render_card_json(view.public))
-        paths = {path for paper in PAPERS_OF_A_SITE for _, statement in paper(view).list_statements() for path in statement.paths}
-        for path in paths:
-            root, _, rest = path.partition(".")
-            first = rest.partition(".")[0]
-            if root != "public" or isinstance(read_field(view, f"public.{first}"), tuple):
-                continue
-            found: Any = card
-            for step in CARD[first].split("."):
-                found = found.get(step) if isinstance(found, Mapping) else None
-            value = read_field(view, f"public.{first}")
-            if not dataclasses.is_dataclass(value):
-                assert found == value, path
+        paths = [path for _, statement in write_deployment(view).list_statements() for path in statement.paths]
+        assert not any(path.startswith(("internal", "assessment", "checked")) for path in paths)
+
+
+def test_questions_are_quoted_in_the_language_of_the_page() -> None:
+    """And marked, so that they are read aloud rightly."""
+    asked = dataclasses.replace(paper_views.internal_view(), decide=("Ist das genug?",))
+    files = render_papers(of(IDP, internal=asked, language="de"))
+    assert '<span lang="de">Ist das genug?</span>' in files["output-check.html"]
+    assert '<span lang="de">Ist das genug?</span>' in files["output-check.md"]
+    assert "<span lang" not in render_papers(of(IDP, internal=asked))["output-check.html"]
+    assert "wrote the policy" not in files["output-check.md"]
+    assert "policy: review.reviewers (2 where the policy file leaves it out)" in files["output-check.md"]
 
 
 def test_what_nobody_stated_says_so() -> None:
@@ -339,8 +455,11 @@ def test_texts_stay_texts() -> None:
 
 def test_a_statement_tells_each_source_once() -> None:
     """Document by document."""
-    found = Statement("x", "evidence", ("public.epsilon", "public.delta", "internal.attacks.0.risk", "internal.attacks.0.guess"))
-    assert found.sources == (
-        "privacy-card.json: claim.epsilon.total, claim.epsilon.delta",
-        "evidence.json: audit.attacks, audit.inference",
+    view = of(IDP, places={"internal.attacks.0": "audit.attacks[3]"})
+    fields = [
+        Fields(view)(path) for path in ("public.epsilon", "public.delta", "internal.attacks.0.risk", "internal.attacks.0.guess")
+    ]
+    assert state_fact("said.as_is", *fields[1:], words=fields[0]).sources == (
+        "privacy-card.json: claim.epsilon.delta, claim.epsilon.total",
+        "evidence.json: audit.attacks[3]",
     )
