@@ -96,6 +96,9 @@ def state_attacks(fields: Fields, kinds: tuple[str, ...]) -> Iterator[Statement]
         yield state_fact("attack.none", fields("internal.attacks"))
     for at, attack in found:
         yield state_attack(fields, at, attack)
+    internal, clusters = fields.view.internal, fields("internal.clusters")
+    if found and clusters.value and internal is not None and not internal.generalises and not internal.is_synthetic:
+        yield state_fact("attack.clusters", clusters)
 
 
 def state_attack(fields: Fields, at: str, attack: AttackView) -> Statement:

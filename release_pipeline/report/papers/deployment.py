@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 
 from release_pipeline.privacy.catalogue.definitions import DP, IDP, ZCDP
 from release_pipeline.privacy.figures import count_of
+from release_pipeline.report.escaping import escape_markdown
 from release_pipeline.report.papers.common import (
     SYNTHESISED,
     state_after,
@@ -39,7 +40,10 @@ from release_pipeline.sentences import PAPERS
 
 NAME = "deployment"
 FILE = "dp_deployment.yaml"  # the registry takes lowercase letters, numbers and underscores alone
-VARIANTS = {DP.key: "Pure DP", ZCDP.key: "Zero-concentrated DP", IDP.key: "Custom"}
+CUSTOM = "Custom"
+VARIANTS = {DP.key: "Pure DP", ZCDP.key: "Zero-concentrated DP", IDP.key: CUSTOM}
+TABLE, CENTROID = "table", "centroid"
+_AS_THEY_ARE = ("basic.name",)  # which the address of an entry is made of
 Tree: TypeAlias = dict[str, Any]
 
 
@@ -66,13 +70,15 @@ def write_entry(view: PaperView) -> str:
     tree: Tree = {}
     for section in write_deployment(view).sections:
         for item in section.items:
-            _put(tree, item.field, _join(item))
+            _put(tree, item.field, _join(item, as_it_is=item.field in _AS_THEY_ARE))
     parameters = {"epsilon": public.epsilon, "delta": public.delta, "rho": public.rho}
     basic, day = tree["basic"], view.published[:10]
     basic |= {"data_curators": [about.publisher[0]], "publication_date": day, "data_product_type": _find_type(view)}
-    tree["dp_variant"]["variant_name"] = VARIANTS[public.definition]
+    tree["dp_variant"]["variant_name"] = VARIANTS[public.definition] if public.scope == TABLE else CUSTOM
     tree["privacy_loss"]["privacy_parameters"] = {
-        name: Decimal(value) for name, value in parameters.items() if value is not None and _is_number(value)
+        name: Decimal(value)
+        for name, value in parameters.items()
+        if value is not None and _is_number(value) and public.scope != CENTROID  # of one mean alone: no loss of a release
     }
     tree["deployment_model"] |= {"model_name": "Central", "access_type": "Non-interactive"}
     tree["administrative"]["registry_authors"] = [about.publisher[0]]
@@ -186,11 +192,19 @@ def _state_variant(fields: Fields) -> Iterator[Statement]:
     definition = fields("public.definition")
     if definition.value == IDP.key:
         yield state_fact("deployment.custom", definition, scope=fields("public.scope"))
-    elif definition.value == ZCDP.key:
-        yield state_fact("deployment.zcdp", definition)
     else:
-        yield state_fact("deployment.pure", definition)
+        yield _state_scope(definition, fields("public.scope"))
     yield state_fact("said.as_is", words=fields("public.definition_words"))
+
+
+def _state_scope(definition: Bound, scope: Bound) -> Statement:
+    if definition.value == ZCDP.key:
+        if scope.value == TABLE:
+            return state_fact("deployment.zcdp", definition, scope)
+        return state_fact("deployment.zcdp_in_scope", definition, scope=scope)
+    if scope.value == TABLE:
+        return state_fact("deployment.pure", definition, scope)
+    return state_fact("deployment.pure_in_scope", definition, scope=scope)
 
 
 def _state_domain(fields: Fields) -> Iterator[Statement]:
@@ -246,9 +260,9 @@ def _state_notes(fields: Fields) -> Iterator[Statement]:
         yield state_fact("deployment.custom", definition, scope=fields("public.scope"))
 
 
-def _join(item: Item) -> str:
-    """The words of a field: as they are, or a list in Markdown, as the registry shows it."""
-    words = [statement.words for statement in item.statements]
+def _join(item: Item, *, as_it_is: bool) -> str:
+    """The words of a field, or a list of them, in Markdown, as the registry shows it: what is said stays a text."""
+    words = [statement.words if as_it_is else escape_markdown(statement.words) for statement in item.statements]
     return words[0] if len(words) == 1 else "\n".join(f"- {sentence}" for sentence in words)
 
 

@@ -43,7 +43,7 @@ def state_applies(fields: Fields) -> Statement:
     if definition.value == IDP.key:
         return state_fact("nist.individual", definition, scope=fields("public.scope"))
     if fields.view.claims_dp:
-        return state_fact("nist.dp", definition, words=fields("public.definition_words"))
+        return state_fact("nist.dp", definition, words=fields("public.definition_words"), scope=fields("public.scope"))
     return state_fact("nist.no_dp", definition, words=fields("public.definition_words"))
 
 

@@ -114,6 +114,8 @@ def name_place(view: Any, path: str) -> str:
     match root:
         case "public":
             return f"privacy-card.json: {_name_in_card(view, first, more)}"
+        case "internal" if first == "clusters":
+            return "policy: protect.k"
         case "internal":
             return "report.html: decide" if first == "decide" else f"evidence.json: {_name_in_evidence(view, path)}"
         case "assessment":
