@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.files import PUBLIC, clear_partials, write_text
+from release_pipeline.flow.files import PUBLIC as FOR_ALL
+from release_pipeline.flow.files import clear_partials, write_text
 from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.site import Site
@@ -22,8 +23,7 @@ from release_pipeline.flow.trust.members import TRUSTED, Trust, need_trust
 from release_pipeline.flow.trust.office import OFFICERS, write_officers
 from release_pipeline.privacy.figures import format_moment
 from release_pipeline.report.escaping import escape_markdown, format_text
-from release_pipeline.sentences import ENGLISH, LANGUAGES, speaking, spoken
-from release_pipeline.sentences import PUBLIC as SAID
+from release_pipeline.sentences import ENGLISH, LANGUAGES, PUBLIC, speaking, spoken
 from release_pipeline.store.folders import sync
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -118,22 +118,22 @@ def _tell(state: str, payload: Mapping[str, str], *, file: str) -> str:
     at = payload["at"] if spoken() == ENGLISH else format_moment(payload["at"])
     said, name = payload["subject"], payload["name"]
     if state == RETRACTED:
-        return SAID("note.tombstone.retracted", release=said, at=at, name=name, why=why, file=file)
+        return PUBLIC("note.tombstone.retracted", release=said, at=at, name=name, why=why, file=file)
     later = f"../{payload['why'].partition(':')[0].rpartition('/')[2]}/"
-    return SAID("note.tombstone.superseded", release=said, at=at, name=name, why=why, later=later, file=file)
+    return PUBLIC("note.tombstone.superseded", release=said, at=at, name=name, why=why, later=later, file=file)
 
 
 def _bury(folder: Path, state: str, signed: Any, officers: str, probe: Probe) -> None:
     """The tombstone for machines, for people, and then the data away if it is a retraction."""
     name, payload = TOMBSTONES[state], signed["statement"]
     clear_partials(folder)
-    write_text(folder / f"{name}.json", write_statement(signed), mode=PUBLIC)
+    write_text(folder / f"{name}.json", write_statement(signed), mode=FOR_ALL)
     if officers:
-        write_text(folder / f"{name}.{OFFICERS}", officers, mode=PUBLIC)
+        write_text(folder / f"{name}.{OFFICERS}", officers, mode=FOR_ALL)
     probe.reached("the tombstone is signed")
     with speaking(_find_language(folder)):
         text = _tell(state, payload, file=f"{name}.json")
-    write_text(folder / f"{name}.md", text, mode=PUBLIC)
+    write_text(folder / f"{name}.md", text, mode=FOR_ALL)
     probe.reached("the tombstone is written")
     if state == RETRACTED:
         for file in folder.glob("data.*"):
