@@ -109,7 +109,7 @@ def _find_language(folder: Path) -> str:
         language = json.loads((folder / "privacy-card.json").read_text(encoding="utf-8")).get("language", ENGLISH)
     except (OSError, ValueError, AttributeError):
         return ENGLISH
-    return language if language in LANGUAGES else ENGLISH
+    return language if isinstance(language, str) and language in LANGUAGES else ENGLISH
 
 
 def _tell(state: str, payload: Mapping[str, str], *, file: str) -> str:
