@@ -55,7 +55,24 @@ def name_some(names: Iterable[str]) -> str:
 
 def say_unit(unit: str) -> str:
     """What is counted, and of which definition and scope where a cap names them, as people read it."""
-    return join_names(POLICY.read_section("spent").get(part, part) for part in unit.split(", "))
+    return join_names(POLICY.read_section("spent").get(part, say_scope(part)) for part in unit.split(", "))
+
+
+def say_reason(reason: str) -> str:
+    """The records without a value for a reason, on pages; in files of counts: `cell_of_reason`."""
+    known = {"blank": POLICY("reason.blank"), "empty": POLICY("reason.empty")}
+    return POLICY("reason.cell", reason=known.get(reason, reason))
+
+
+def name_reasons(reasons: Iterable[str]) -> str:
+    """The reasons as they stand in the data, and what those of our own mean."""
+    known = POLICY.read_section("reason_in_data")
+    return join_names(known.get(reason, reason) for reason in reasons)
+
+
+def say_scope(scope: str) -> str:
+    """What a claim is about, in a word or two; the name of a definition, or any other, as it is."""
+    return POLICY.read_section("scope").get(scope, scope)
 
 
 def say_nano(nano: int) -> str:

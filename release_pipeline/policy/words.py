@@ -10,7 +10,7 @@ from release_pipeline.policy.formats import say_nano
 from release_pipeline.policy.loss import share_of_parts
 from release_pipeline.policy.model import Policy
 from release_pipeline.privacy.amplification import amplified, prs20_bound
-from release_pipeline.privacy.figures import format_decimal, show_figure
+from release_pipeline.privacy.figures import format_date, format_decimal, show_figure
 from release_pipeline.sentences import POLICY
 
 
@@ -99,7 +99,7 @@ def describe_target(policy: Policy, name: str) -> str:
     target = policy.audit.predict[name]
     column = policy.noise_columns.get(name)
     if target.above is not None and column is not None and column.clock is not None:
-        return POLICY("target.after", column=name, moment=column.say(target.above))
+        return POLICY("target.after", column=name, moment=format_date(column.say(target.above)))
     if target.above is None:
         return POLICY("target.equal", column=name, entry=target.equals)
     return POLICY("target.above", column=name, number=format_decimal(f"{target.above:f}"))

@@ -15,6 +15,10 @@ DIGITS = 3
 LEAST_SHARE = 0.0001  # that is told as a number
 _MOST_DIGITS = 17  # 17 digits tell any two floats apart
 _DECIMAL = re.compile(r"[-+]?\d+(\.\d+)?")
+_TYPESET = frozenset({"de"})  # languages with a real minus, raised powers, and thousands apart in declared numbers too
+_LONG = 5  # digits before the point from which declared numbers have their thousands apart: years have four
+_MINUS = "\u2212"
+_RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
@@ -59,12 +63,17 @@ def format_count(number: int) -> str:
 
 
 def format_decimal(text: str) -> str:
-    """A declared number, which is an exact decimal: its point alone is written as the language does. Any other text as it is.
+    """A declared number, which is an exact decimal: all of its digits, with the marks of the language. Any other text as it is.
 
     >>> format_decimal("0.5"), format_decimal("50000"), format_decimal("2020-01-01")
     ('0.5', '50000', '2020-01-01')
     """
-    return text if spoken() == ENGLISH or _DECIMAL.fullmatch(text) is None else write_number(text)
+    if spoken() == ENGLISH or _DECIMAL.fullmatch(text) is None:
+        return text
+    whole, point, rest = text.partition(".")
+    if spoken() in _TYPESET and len(whole.lstrip("+-")) >= _LONG:
+        whole = f"{int(whole):,}"
+    return write_number(f"{whole}{point}{rest}")
 
 
 def count_of(number: int, what: str) -> str:
@@ -146,6 +155,18 @@ def format_day(text: str) -> str:
     return text if found is None else FIGURES("moment.day", year=found[1], month=found[2], day=found[3])
 
 
+def format_date(text: str) -> str:
+    """A date, or a date with a time and no zone, as a policy writes it; any other text as it is.
+
+    >>> format_date("2026-11-20"), format_date("2026-11-20T09:30:00")
+    ('2026-11-20', '2026-11-20T09:30:00')
+    """
+    day, _, time = text.partition("T")
+    if spoken() not in _TYPESET or format_day(day) == day:
+        return text
+    return join_names([format_day(day), *([time] if time else [])])
+
+
 def format_number(value: float | None, digits: int = DIGITS) -> str:
     """A measured figure with so many significant digits; of one that has more before its point, all of these.
 
@@ -162,7 +183,7 @@ def format_number(value: float | None, digits: int = DIGITS) -> str:
     if digits <= int(power) < 12:
         return write_number(f"{value:,.0f}")
     if not -4 <= int(power) < 12:
-        return FIGURES("figure.power", mantissa=write_number(_strip(mantissa)), power=int(power))
+        return FIGURES("figure.power", mantissa=write_number(_strip(mantissa)), power=_write_power(int(power)))
     return write_number(_strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}"))
 
 
@@ -211,7 +232,13 @@ def write_number(text: str) -> str:
     """
     if spoken() == ENGLISH:
         return text
-    return text.translate({ord("."): FIGURES("mark.decimal"), ord(","): FIGURES("mark.thousands")})
+    marks = {ord("."): FIGURES("mark.decimal"), ord(","): FIGURES("mark.thousands")}
+    return text.translate(marks | {ord("-"): _MINUS} if spoken() in _TYPESET else marks)
+
+
+def _write_power(power: int) -> str:
+    """A power of ten, raised where the language has no sign before it."""
+    return str(power).translate(_RAISED) if spoken() in _TYPESET else str(power)
 
 
 def _in_percent(text: str) -> str:

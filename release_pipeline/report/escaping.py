@@ -13,17 +13,19 @@ from typing import Literal, TypeAlias
 import jinja2
 from jinja2.filters import FILTERS
 
-from release_pipeline.policy.formats import say_unit
+from release_pipeline.policy.formats import say_scope, say_unit
 from release_pipeline.privacy.dates import read_span
 from release_pipeline.privacy.figures import (
     count_things,
     format_count,
+    format_date,
     format_decimal,
     format_moment,
     join_names,
     say_span,
     write_number,
 )
+from release_pipeline.report.view import ColumnView
 from release_pipeline.sentences import ENGLISH, EXPLORE, PAPERS, PUBLIC, REVIEWERS, STATUS, Catalogue, spoken
 
 Format: TypeAlias = Literal["html", "markdown"]
@@ -53,12 +55,17 @@ class _Name(str):
 
 
 def format_text(text: str) -> str:
-    """A text on one line, as people may see it: runs of spaces as one, characters that are not seen named by their number.
+    """A text on one line, as people may see it: runs of spaces as one, but for the one that keeps a number and its percent sign
+    together; characters that are not seen named by their number.
 
-    >>> format_text("two\\n lines \\u202eback")
-    'two lines [U+202E]back'
+    >>> format_text("two\\n lines \\u202eback"), format_text("a\\u00a0b, 4,1\\u00a0%") == "a b, 4,1\\u00a0%"
+    ('two lines [U+202E]back', True)
     """
-    line = " ".join(text.split())
+    line = (
+        "\u00a0".join(" ".join(part.split()) for part in _BEFORE_PERCENT.split(text))
+        if "\u00a0%" in text
+        else " ".join(text.split())
+    )
     return line if line.isprintable() else "".join(map(_name_unseen, line))  # printable: nothing of C, nor of Z but spaces
 
 
@@ -89,9 +96,11 @@ def describe_word(word: str) -> str:
     return PUBLIC.read_section("word").get(word, word)
 
 
-def describe_type(name: str) -> str:
-    """The type of a column."""
-    return PUBLIC.read_section("type").get(name, name)
+def describe_type(column: ColumnView) -> str:
+    """The type of a column; weights that are released as they are stand as texts."""
+    if column.role == "weight" and column.type == "string":
+        return PUBLIC("both.weight_as_text")
+    return PUBLIC.read_section("type").get(column.type, column.type)
 
 
 def describe_derivation(name: str) -> str:
@@ -103,8 +112,12 @@ def say_amount(text: str) -> str:
     """A declared number, or an amount that has no end, as people write it; any other text as it is."""
     if text == "infinity":
         return PUBLIC("total.infinite")
-    span = None if spoken() == ENGLISH else read_span(text)
-    return format_decimal(text) if span is None else say_span(*map(str, span))
+    if spoken() == ENGLISH:
+        return text
+    span = read_span(text)
+    if span is not None:
+        return say_span(*map(str, span))
+    return format_date(format_decimal(text))
 
 
 def describe_order(consistency: str) -> str:
@@ -178,6 +191,7 @@ def load_templates(format: Format) -> jinja2.Environment:
         "decimal": say_amount,
         "typed": describe_type,
         "unit": say_unit,
+        "scope": say_scope,
         "restored": describe_order,
         "hidden": describe_size,
         "english": mark_english,

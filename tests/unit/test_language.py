@@ -108,7 +108,7 @@ def test_a_sentence_that_a_language_lacks_is_refused(monkeypatch: pytest.MonkeyP
 def test_figures_in_german() -> None:
     """Known answers: marks, no-break space before the sign of percent, days, one and many."""
     with speaking("de"):
-        assert [show_figure(number) for number in (0.12345, 999.4, -28699.2)] == ["0,123", "999", "-28.699"]
+        assert [show_figure(number) for number in (0.12345, 999.4, -28699.2)] == ["0,123", "999", "\u221228.699"]
         assert [show_share(share) for share in (0.00004, 0.745, 0.99999, 0.0)] == [
             "weniger als 0,01\u00a0%",
             "74,5\u00a0%",
@@ -123,15 +123,17 @@ def test_figures_in_german() -> None:
         )
         assert [format_number(value) for value in (12345.6, -2e-7, None, float("inf"))] == [
             "12.346",
-            "-2 × 10^-7",
+            "\u22122 × 10\u207b\u2077",
             "nicht verfügbar",
             "unendlich",
         ]
         assert format_range(0.1, 0.25) == "0,1 bis 0,25"
         assert (format_day("2026-11-25"), format_moment("2026-11-25T14:30:00+00:00")) == ("25.11.2026", "25.11.2026, 14:30 UTC")
-        assert [format_decimal(text) for text in ("0.5", "50000", "2020-01-01", "1.2.3")] == [
+        assert [format_decimal(text) for text in ("0.5", "50000", "-200000.50", "1990", "2020-01-01", "1.2.3")] == [
             "0,5",
-            "50000",
+            "50.000",
+            "\u2212200.000,50",
+            "1990",
             "2020-01-01",
             "1.2.3",
         ]

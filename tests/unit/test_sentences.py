@@ -39,7 +39,6 @@ FORMAL = "formal"  # the audience of a translation alone: its English stands in 
 ANY: frozenset[str] = frozenset("*")  # places of sentences that are filled later
 SAME_IN_GERMAN: dict[str, dict[str, str]] = {  # sentences that are right as they are in English, by file
     "figures": {
-        "figure.power": "a formula",
         "list.comma": "places alone",
         "list.semicolon": "places alone",
     },

@@ -65,7 +65,7 @@ from release_pipeline.policy.words import (
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.catalogue.readings import read_name
+from release_pipeline.privacy.catalogue.readings import read_name, read_paper
 from release_pipeline.privacy.figures import format_day, join_names
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
@@ -102,7 +102,7 @@ def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, poli
         tool=f"release-pipeline {__version__}",
         method=protect.method,
         method_words=describe_method(policy),
-        paper=policy.method.paper,
+        paper=read_paper(policy.method),
         definition=policy.definition,
         definition_words=read_name(policy.claim.definition),
         neighbours=wording.describe_neighbours(policy),
@@ -132,7 +132,7 @@ def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, poli
         cells_blanked=facts.cells_blanked,
         suppression=wording.describe_suppression(policy),
         not_protected=(*not_covered_words(policy), *_tell_gap(find_gap_before(events, status.id))),
-        how_to_use=tuple(wording.list_uses(policy, together=facts.together > 0)),
+        how_to_use=tuple(wording.list_uses(policy, together=facts.together > 0, blanked=facts.cells_blanked > 0)),
         columns=tuple(_list_columns(policy, plan, facts)),
         formats=tuple(policy.publish.formats),
         policy_hash=status.policy_hash,

@@ -9,7 +9,7 @@ from release_pipeline.flow.facts import PublicFacts
 from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
-from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.formats import name_reasons, name_some
 from release_pipeline.policy.formulas import find_formulas
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
@@ -20,7 +20,7 @@ from release_pipeline.policy.words import charge_words
 from release_pipeline.policy.words import describe_suppression as describe_limits
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
-from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.privacy.figures import format_date, format_decimal, join_names
 from release_pipeline.report.tables import file_of
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.strategies.parts import UNITED
@@ -144,7 +144,7 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
         return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
     found: list[str] = []
     if column.reasons:
-        reasons = join_names(column.reasons)
+        reasons = name_reasons(column.reasons)
         beside = reason_column(name)
         if policy.protect.is_synthetic:
             found.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
@@ -163,7 +163,7 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
 
 
 def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
-    return format_decimal(format(fill, "f")) if column.clock is None else column.say(fill)
+    return format_decimal(format(fill, "f")) if column.clock is None else format_date(column.say(fill))
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
@@ -183,8 +183,9 @@ def _say_level(noted: str) -> str:
     return PUBLIC("hierarchy.level", level=level, last=last) if of else noted
 
 
-def list_uses(policy: Policy, *, together: bool = False) -> Iterator[str]:
-    """What an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together."""
+def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -> Iterator[str]:
+    """What an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together and
+    cells blanked."""
     yield from _use_whole_table(policy, together=True) if together else _USES[policy.method.family](policy)
     if policy.recomputed_columns:
         yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
@@ -195,7 +196,7 @@ def list_uses(policy: Policy, *, together: bool = False) -> Iterator[str]:
     if isinstance(policy.suppress, SuppressClasses):
         yield PUBLIC("use.missing")
     elif policy.suppress is not None:
-        yield PUBLIC("use.blank")
+        yield PUBLIC("use.blank") if blanked else PUBLIC("use.no_blank")
     if policy.publish.formulas is not None:
         yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns, policy.derive)))
     if policy.releases != "once":

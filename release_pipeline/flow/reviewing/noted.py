@@ -22,6 +22,10 @@ _GATES: dict[str, Callable[[str], str]] = {
 _OF_TABLE: dict[str, Callable[[], str]] = {
     "smallest group of released quasi-identifiers": lambda: REVIEWERS("gate.smallest"),
     "marketer risk": lambda: REVIEWERS("gate.marketer"),
+    "suppression of small groups": lambda: REVIEWERS("gate.suppression"),
+    "number of records that suppression leaves": lambda: REVIEWERS("gate.left"),
+    "suppression to expect in all": lambda: REVIEWERS("gate.suppression_in_all"),
+    "suppression to expect after the noise": lambda: REVIEWERS("gate.suppression_after_noise"),
 }
 _BASES: dict[str, Callable[[], str]] = {
     "expected from the data and the noise scales, before any noise": lambda: REVIEWERS("basis.expected"),
@@ -40,6 +44,8 @@ _GAIN = re.compile("gain of (.+) beyond its control group")
 _MODELS: dict[str, Callable[[], str]] = {
     "logistic regression": lambda: REVIEWERS("model.regression"),
     "classification tree": lambda: REVIEWERS("model.tree"),
+    "random forest": lambda: REVIEWERS("model.forest"),
+    "gradient boosting": lambda: REVIEWERS("model.boosting"),
 }
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.formats import name_some, say_scope
 from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
-from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, show_figure
+from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, join_names, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
@@ -68,7 +68,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
     if not is_dp:
         yield REVIEWERS("question.no_dp", definition=view.definition)
     elif open_scopes:
-        yield REVIEWERS("question.wider", scopes=name_some(open_scopes))
+        yield REVIEWERS("question.wider", scopes=name_some(map(say_scope, open_scopes)))
     if view.suppression is not None and view.suppression.rows_out < view.suppression.rows_in:
         gone = view.suppression.rows_in - view.suppression.rows_out
         yield REVIEWERS("question.gone", records=format_count(gone))
@@ -97,7 +97,8 @@ def _ask_about_distributions(view: InternalView) -> Iterator[str]:
             yield REVIEWERS("question.atoms", column=column.name, atoms=_begin(describe_atoms(column)), ks=describe_ks(column))
     far = [column for column in view.columns if not column.atoms and column.ks > FAR]
     if far:
-        columns = "; ".join(f"{column.name} {describe_ks(column)}" for column in far[:MOST_ATOMS])
+        shown = [REVIEWERS("question.column", column=column.name, ks=describe_ks(column)) for column in far[:MOST_ATOMS]]
+        columns = join_names(shown, "semicolon")
         more = len(far) - MOST_ATOMS
         columns = REVIEWERS("question.more_columns", columns=columns, more=more) if more > 0 else columns
         yield REVIEWERS("question.distribution", limit=format_number(FAR), columns=columns)

@@ -15,6 +15,7 @@ from release_pipeline.privacy.catalogue.tables import TABLE_CLAIMS, TableClaim
 from release_pipeline.sentences import read_stated
 
 _SCALES = "scales_fixed"
+_OWN = "this project's own"  # how the paper of a method begins that has none
 
 
 def read_statement(claim: ClaimSpec | TableClaim) -> str:
@@ -35,6 +36,11 @@ def read_short(definition: Definition) -> str:
 def read_summary(method: MethodSpec) -> str:
     """What a method does, in a line."""
     return read_stated(f"method.{method.name}.summary", method.summary)
+
+
+def read_paper(method: MethodSpec) -> str:
+    """Where a method is from: a paper by its title, which has no language but its own, or words of this project."""
+    return read_stated(f"method.{method.name}.paper", method.paper) if method.paper.startswith(_OWN) else method.paper
 
 
 def read_means(method: MethodSpec) -> str:
@@ -64,6 +70,8 @@ def list_stated() -> Iterator[tuple[str, str]]:
         found |= {f"definition.{definition.key}.name": definition.name, f"definition.{definition.key}.short": definition.short}
     for method in METHODS.values():
         found[f"method.{method.name}.summary"] = method.summary
+        if method.paper.startswith(_OWN):
+            found[f"method.{method.name}.paper"] = method.paper
         found |= {f"method.{method.name}.{name}": why for name in ("means", "slopes") if (why := getattr(method.kit, name))}
         for claim in method.claims:
             found |= {_key_of_statement(claim): claim.statement, f"lists.{claim.lists.words}": claim.lists.words}

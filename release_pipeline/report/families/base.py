@@ -35,6 +35,11 @@ class FamilyTexts(ABC):
         self.k = "" if view.k is None else format_count(view.k)
 
     @property
+    def is_paper_english(self) -> bool:
+        """Whether where the method is from is told in English, as titles of papers are in every language."""
+        return self.view.paper == self.method.paper
+
+    @property
     def no_epsilon(self) -> str:
         """What stands for a column that has no epsilon of its own."""
         return PUBLIC("both.none")

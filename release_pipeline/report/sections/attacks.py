@@ -183,7 +183,11 @@ def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sent
 
 def _judge_attack(attack: AttackView, *, alone: bool) -> Sentence:
     """How one attack went; that of many of its kind in short, with how many were tried in the table alone."""
-    worst: tuple[str, ...] = (" ", *review("attacks.worst", column=Name(attack.worst))) if attack.worst else ()
+    worst: tuple[str, ...] = ()
+    if attack.worst:
+        column = Name(attack.worst)
+        said = review("attacks.worst_alone", column=column) if alone else review("attacks.worst", column=column)
+        worst = (" ", *said)
     risk = attack.risk
     if alone:
         words = review(
