@@ -31,9 +31,9 @@ def describe_criteria(view: InternalView) -> Section:
     return Section(
         "criteria",
         REVIEWERS("criteria.title"),
-        shows=REVIEWERS("criteria.shows_foreseen" if view.before_charge else "criteria.shows"),
-        read=REVIEWERS("criteria.read_foreseen" if view.before_charge else "criteria.read"),
-        sign=REVIEWERS("criteria.sign_foreseen" if view.before_charge else "criteria.sign"),
+        shows=REVIEWERS("criteria.shows_foreseen") if view.before_charge else REVIEWERS("criteria.shows"),
+        read=REVIEWERS("criteria.read_foreseen") if view.before_charge else REVIEWERS("criteria.read"),
+        sign=REVIEWERS("criteria.sign_foreseen") if view.before_charge else REVIEWERS("criteria.sign"),
         says=tuple(said),
         figures=tuple(_draw(part, number, len(parts), view.criteria) for number, part in enumerate(parts)),
     )
