@@ -90,6 +90,7 @@ def _init(options: argparse.Namespace) -> int:
         codebook=options.codebook,
         columns=None if options.columns is None else [name.strip() for name in options.columns.split(",") if name.strip()],
         place=options.output,
+        warn=lambda words: print(f"warning: {words}", file=sys.stderr),
     )
     if options.output is None:
         print(text, end="")

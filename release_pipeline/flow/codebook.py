@@ -1,6 +1,6 @@
 """What a codebook says of the columns of a source: their labels, units and questions, and what their codes mean; and of the data
 as a whole, where it does. It is documentation and no data, yet whoever sends it may be careless or hostile: it is read within
-bounds, and no message quotes it.
+bounds, and no message quotes more of it than names of columns.
 
 Three kinds, a reader each in `codebooks`: CSV, DDI-Codebook as archives of surveys give it out, and the JSON of a data package or
 of a table schema.

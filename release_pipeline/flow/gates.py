@@ -15,7 +15,7 @@ from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.stages.criteria import Entry, expect_criteria, judge_criteria
-from release_pipeline.stages.gates import judge_gates
+from release_pipeline.stages.gates import ATTACKED, judge_gates
 from release_pipeline.stages.strategies import Figures, Series
 from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
@@ -23,6 +23,10 @@ from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseWorkspace
 
 Standings: TypeAlias = Mapping[ReleaseId, ReleaseStatus]
+_OF_ATTACKS = (  # what a steward can do, whichever attacks gained too much
+    "Limits on attacks are on the upper end of a 95% interval: with few records little can be shown, however little is gained. "
+    "More records, a larger k, other or fewer columns, or another limit would do (docs/policy.md, Limits on what attacks gain)."
+)
 
 
 def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
@@ -111,10 +115,13 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     if words:
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": foreseen}
         keep_refusal(flow, figures)
-        evidence = read_evidence({"release": str(flow.id), **figures}, where=str(flow.id))
+        tried = [{**entry, "foreseen": entry["beyond"]} for entry in foreseen]  # there is no released table to try them on
+        evidence = read_evidence({"release": str(flow.id), **figures, "criteria": tried}, where=str(flow.id))
         shown = show_refusal(flow, render_report(flow.policy, evidence, stopped_at=BEFORE_CHARGE))
         file = _refusal_file(flow.site, flow.id).relative_to(flow.site.home)
-        remedy = f"No noise was drawn, and nothing is charged. The figures: {file}. {shown}"
+        free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
+        how = f"{_OF_ATTACKS} " if any(gate.basis == ATTACKED and not gate.passed for gate in judged) else ""
+        remedy = f"{how}{free} The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
     forget_refusal(flow.site, flow.id)
     return expected, foreseen

@@ -29,8 +29,9 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*( [A-Za-z0-9_]+)*")
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")  # of YAML
 
 
-def propose(column: SurveyColumn) -> Iterator[str]:
-    """The lines of comment, each without its #."""
+def propose(column: SurveyColumn, *, has_others: bool = False) -> Iterator[str]:
+    """The lines of comment, each without its #. `has_others`: the file has numbers in the column that have no label, so that
+    those with one are not all of its values."""
     if column.label.strip():
         yield f"label: {_scalar(column.label)}"
     for name, words, longest in (
@@ -42,6 +43,9 @@ def propose(column: SurveyColumn) -> Iterator[str]:
             yield f"{name}: {_scalar(words, longest)}"
     values = [(code, label) for code, label in column.labels if not _is_missing(code, column)]
     codes = [(code, label) for code, label in column.labels if _is_missing(code, column)]
+    if values and has_others and len(column.labels) <= MOST_CODES:
+        values, codes = [], list(column.labels)
+        yield "there are numbers without a label too; if those with one stand for no answer, and are no ends of a scale:"
     if values and len(values) <= _MOST_LISTED:
         yield f"values: [{', '.join(_scalar(code) for code, _ in values)}]"
         if labels := [(code, label) for code, label in values if label.strip()]:

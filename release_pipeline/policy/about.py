@@ -16,12 +16,15 @@ from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds.base import ColumnKind
 from release_pipeline.policy.kinds.labels import Label, LabelledColumn, LabelledEntries, Words
-from release_pipeline.policy.periods import PATTERN, Every, begin_of, end_of
+from release_pipeline.policy.periods import EXAMPLE, PATTERN, Every, begin_of, end_of
 from release_pipeline.policy.scalars import unique
 from release_pipeline.privacy.figures import count_of
 
 _CODE = re.compile(r"-?[0-9]+")
 _PERIODS: tuple[Every, ...] = get_args(Every)
+_SAY_PERIOD = "must be a year, a quarter, a month, a week or a day, like " + ", ".join(
+    EXAMPLE[each] for each in ("year", "quarter", "month", "week", "day")
+)
 LICENCES = {  # by their SPDX identifiers: what each is called, and where it stands
     "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
     "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
@@ -80,11 +83,11 @@ def _check_digit(digits: str) -> str:
 def _period(value: Any) -> str:
     text = str(value) if isinstance(value, int | date) and not isinstance(value, bool) else value
     if not isinstance(text, str):
-        raise ValueError("must be a year, a month or a day, like 2024, 2024-03 or 2024-03-31")
+        raise ValueError(_SAY_PERIOD)
     try:
         _span(text)
     except InvalidArgument:
-        raise ValueError("must be a year, a month or a day, like 2024, 2024-03 or 2024-03-31") from None
+        raise ValueError(_SAY_PERIOD) from None
     return text
 
 
@@ -163,7 +166,7 @@ class Contact(Frozen):
 class Coverage(Frozen):
     """Which places and which time the records are about. Times are years, quarters, months, weeks or days, the last included."""
 
-    places: Annotated[tuple[Label, ...], AfterValidator(unique)] = ()
+    places: Annotated[tuple[Label, ...], AfterValidator(unique), Option(hint="List them, like [Alder, Birch].")] = ()
     first: Period | None = None
     last: Period | None = None
 
@@ -199,12 +202,18 @@ class About(Frozen):
         BeforeValidator(_licence),
         Option(hint="Name the licence, like CC-BY-4.0, or {name: OUR TERMS, url: https://...}."),
     ]
-    publisher: Annotated[Party, Option(hint="Say who publishes: {name: ...}.")]
-    contact: Annotated[Contact, Option(hint="Say who answers questions: {email: ...} or {url: ...}.")]
-    contributors: tuple[Contributor, ...] = ()
-    coverage: Coverage | None = None
+    publisher: Annotated[Party, Option(hint="Say who publishes, like {name: Office of Statistics}.")]
+    contact: Annotated[
+        Contact, Option(hint="Say who answers questions, like {email: data@example.org} or {url: https://example.org/help}.")
+    ]
+    contributors: Annotated[
+        tuple[Contributor, ...], Option(hint="List who had a part in the data, like [{name: Ana Silva, role: collector}].")
+    ] = ()
+    coverage: Annotated[
+        Coverage | None, Option(hint="Say which places and time, like {places: [Alder, Birch], first: 2024, last: 2024}.")
+    ] = None
     sampling: Words | None = None
-    keywords: Annotated[tuple[Label, ...], AfterValidator(unique)] = ()
+    keywords: Annotated[tuple[Label, ...], AfterValidator(unique), Option(hint="List them, like [income, housing].")] = ()
     citation: Words | None = None
     intended_use: Words | None = None
     recipients: Words | None = None

@@ -22,6 +22,12 @@ def describe_criteria(policy: Policy) -> Iterator[str]:
         yield POLICY("limit.inference", limit=percent(gates.inference))
 
 
+def explain_criteria(policy: Policy) -> Iterator[str]:
+    """What figure the limits are on; nothing without one."""
+    if policy.gates.of_criteria:
+        yield POLICY("limit.upper_end")
+
+
 def tell_criteria(policy: Policy) -> Iterator[str]:
     """That its appearing is an answer about the data, and that no claim follows from it; nothing without such a limit."""
     limits = list(describe_criteria(policy))

@@ -16,7 +16,7 @@ from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.hierarchies import Read, expand
 from release_pipeline.policy.impossible import PARTLY
 from release_pipeline.policy.kinds import Column
-from release_pipeline.policy.messages import explain_value, raise_problems, suggest
+from release_pipeline.policy.messages import explain_value, find_empty, raise_problems, suggest
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, ProtectSection, options_of
 from release_pipeline.policy.parts import Parts
@@ -159,6 +159,7 @@ def _read_document(document: Document, raw: Any, name: str, read: Read) -> Polic
         raw = expand_dates(raw, problems)
         raw = _expand_groupings(raw, read, problems)
         parts = _validate_parts(raw, problems)
+        problems += find_empty(raw, problems)
         problems += find_contradictions(parts)
         if not problems:
             policy = Policy.model_validate(raw)

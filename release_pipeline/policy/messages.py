@@ -79,6 +79,34 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
             yield where, what, remedy
 
 
+def find_empty(raw: dict[str, Any], told: Iterable[Problem]) -> list[Problem]:
+    """Every key that stands there without a value, where nothing else is told of it: what may be left out is left out with its
+    key, for whoever wrote the key alone meant to say something. Of what a key that is not known holds nothing more is told."""
+    known = {path for path, _, _ in told}
+    return [
+        (where, *_say_empty(str(where[-1]), option_of(_model_at(where[:-1], raw), str(where[-1]))))
+        for where in _list_empty(raw, ())
+        if not any(where[:length] in known for length in range(1, len(where) + 1))
+    ]
+
+
+def _list_empty(value: Any, here: Path) -> Iterator[Path]:
+    """The keys of mappings that have no value."""
+    if isinstance(value, dict):
+        for key, part in cast(dict[str, Any], value).items():
+            if part is None:
+                yield (*here, key)
+            else:
+                yield from _list_empty(part, (*here, key))
+    elif isinstance(value, list):
+        for place, part in enumerate(cast(list[Any], value)):
+            yield from _list_empty(part, (*here, place))
+
+
+def _say_empty(name: str, option: Option) -> tuple[str, str]:
+    return f"{name} is empty.", option.hint or "Fill it in."
+
+
 def _find_misplaced(where: Path, raw: Any) -> str:
     """Why an option of `protect` is not one of its method; empty where nobody can tell."""
     if where[:1] != ("protect",):
@@ -122,7 +150,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
     context = error.get("ctx", {})
     got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
     if error["input"] is None and error["type"] not in ("missing", "extra_forbidden", "model_attributes_type", "model_type"):
-        return f"{name} is empty.", option.hint or "Fill it in."
+        return _say_empty(name, option)
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":
             return "the domain must be [lower, upper].", ""
@@ -161,13 +189,13 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
         case "less_than_equal":
             return f"{got} is too large.", f"The most allowed is {context.get('le')}."
         case "tuple_type" | "too_long":
-            return f"{name} must be a list" + (" of two." if error["type"] == "too_long" else "."), ""
+            return f"{name} must be a list" + (" of two." if error["type"] == "too_long" else "."), option.hint
         case "too_short" | "string_too_short":
             return f"{name} is empty.", ""
         case "model_type" | "model_attributes_type" if error["input"] is None and option.hint:
             return f"{name} is empty.", option.hint
         case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{name} must be a mapping.", ""
+            return f"{name} must be a mapping.", option.hint
         case "value_error":
             said = f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
             return said if isinstance(error["input"], dict | list) else f"{got}: {said}", ""

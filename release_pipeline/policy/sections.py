@@ -42,6 +42,11 @@ _OF_SHAPE = Option(
     instead="Remove it, or use expected_error or relative_error.",
 )
 
+_OF_RECORDS = Option(
+    hint="Say how many records a release must have at least, like min_rows: 1000; with fewer nothing is released. Without "
+    "the key it is 2 k."
+)
+
 _OF_ATTACKS = Option(
     added_later=True,
     not_for=dict.fromkeys(
@@ -180,7 +185,7 @@ class Gates(Frozen):
     is set on a figure that compares released values with the original: it would tell of the noise that was drawn (methods.md
     section 2)."""
 
-    min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
+    min_rows: Annotated[Annotated[StrictInt, Field(ge=1)] | None, _OF_RECORDS] = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
     expected_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
     relative_error: Annotated[

@@ -412,7 +412,8 @@ class InternalView:
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `language`: that of all
     texts but `statement`, which is in English, and `warnings`, which are told as they were noted; `translation`: what the
     statement says in that language, where it is another one. `criteria`: attacks by
-    the criterion that they are tried for, none in evidence of earlier versions."""
+    the criterion that they are tried for, none in evidence of earlier versions; `before_charge`: these are of simulated
+    releases, for it was stopped before there was a table."""
 
     release: str
     policy: str
@@ -467,5 +468,6 @@ class InternalView:
     language: str = ENGLISH
     translation: str | None = None
     about: AboutView | None = None
+    before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from release_pipeline.policy.families import find_family
 from release_pipeline.policy.formats import find_near
 from release_pipeline.policy.kinds.missing import number_of_code
 from release_pipeline.policy.model import Policy
@@ -139,7 +140,7 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
             continue
         match column.reading:
             case NumberReading() as numbers:
-                checks += _check_numbers(name, facts, numbers, limit=limits.get(name))
+                checks += _check_numbers(name, facts, numbers, limit=limits.get(name), coded=_advise_codes(name, policy))
             case RuleReading() as entries:
                 checks += _check_entries(name, entries, facts)
             case ListReading() as categories:
@@ -219,8 +220,18 @@ def _enough_records(records: int, policy: Policy) -> Check:
 _WRITTEN_SO = {"number": "", "date": " (like 2020-01-31 or 2020-01-31T09:30, in UTC or without a zone)"}
 
 
-def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decimal | None) -> Iterator[Check]:
-    """`limit`: the share of records that may be clamped; None where outside is fail."""
+def _advise_codes(name: str, policy: Policy) -> str:
+    """What to do with numbers outside the domain that are none, as the last of a list of remedies; nothing where a column can
+    have no codes. Methods that give every record a number have no place for them."""
+    if not hasattr(policy.columns[name], "codes"):
+        return ""
+    if name in policy.noise_columns and not find_family(policy.protect).publishes_counts:
+        return "; if these are codes for no answer, use dp-cdf and declare them: codes: {CODE: reason}"
+    return "; if these are codes for no answer, declare them: codes: {CODE: reason}"
+
+
+def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decimal | None, coded: str) -> Iterator[Check]:
+    """`limit`: the share of records that may be clamped; None where outside is fail. `coded`: what to do if they are codes."""
     kind = facts.kinds[name]
     what = "number" if how.clock is None else "date"
     if not how.can_read(kind):
@@ -250,7 +261,8 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
         name,
         "outside",
         beyond if limit is None else 0,
-        f"column {name}: {_records(beyond)} {where}, and outside is fail.",
+        f"column {name}: {_records(beyond)} {where}, and outside is fail. Correct the source, or widen the domain by what "
+        f"is known of the variable{coded}.",
     )
     if limit is not None:
         yield Check(
@@ -259,7 +271,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
             "clamped_too_many",
             max(beyond - int(limit * facts.records), 0),
             f"column {name}: {beyond:,} of {_records(facts.records)} {where}, and at most {percent(limit)} may be clamped. Widen "
-            "the domain by what is known of the variable, or name the share that you accept: gates, clamped_at_most.",
+            f"the domain by what is known of the variable, or name the share that you accept: gates, clamped_at_most{coded}.",
         )
     others = counts.get("coded", 0) + (counts["missing"] if how.blank is not None else 0)  # no value, and kept as such
     constant = counts["different"] == 1 and not counts["not_a_number"] and not others

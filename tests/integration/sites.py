@@ -185,7 +185,9 @@ def _with(**cells: str) -> Callable[[list[Row]], tuple[Sequence[Row], Sequence[s
 SPOILED: dict[str, Spoiled] = {
     "out of domain": Spoiled(
         _with(income="5000"),
-        "column income: 1 record outside the declared domain (0 below, 1 above), and outside is fail.",
+        "column income: 1 record outside the declared domain (0 below, 1 above), and outside is fail. Correct the source, "
+        "or widen the domain by what is known of the variable; if these are codes for no answer, use dp-cdf and declare them: "
+        "codes: {CODE: reason}.",
         "domains",
     ),
     "missing column": Spoiled(

@@ -13,6 +13,9 @@ import pytest
 from release_pipeline.errors import GateFailed
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.publication.publish import _judge_candidate  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.privacy.figures import format_share
+from release_pipeline.report.internal_view import ShareView
+from release_pipeline.report.prose import format_tried
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 from tests.integration.test_k_epsilon import SUPPRESS
 from tests.integration.test_k_epsilon import site_of as make_classes_site
@@ -63,6 +66,22 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
     assert tiny.charges() == []
     told = " ".join([refused.in_full, *refused.findings, tiny.status().reason, str(tiny.events())])
     assert "the gain of linking beyond its control group is over the limit 1e-06 (the figure is in the vault)." in told
+    assert refused.remedy is not None
+    assert refused.remedy.startswith("Limits on attacks are on the upper end of a 95% interval: with few records little can be")
+    assert "a larger k" in refused.remedy
+    assert "Nothing is charged." in refused.remedy
+    assert "No noise was drawn" not in refused.remedy, "mdav has none"
+    [page] = (tiny.site.vault / "refused").glob("*.html")
+    shown = page.read_text()
+    section = shown[shown.index('id="criteria"') : shown.index('id="attacks"')]
+    assert "on simulated releases, which nobody gets" in section
+    assert "A figure of this table far above" not in section
+    assert "The policy lets <bdi>linking</bdi> gain" in section
+    for entry in foreseen.values():
+        assert format_share(entry["rate"]["value"]) in section
+        assert format_share(entry["control"]["value"]) in section
+        assert format_share(entry["most"]) in section
+        assert format_tried(ShareView(**entry["rate"])) in section
     assert str(CANARY) not in told
     for entry in foreseen.values():
         assert all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from release_pipeline.errors import SourceError
 from release_pipeline.flow.codebooks.common import MOST_TEXT, Codebook, Study
@@ -24,8 +24,8 @@ def read_rows(content: bytes, where: str) -> Codebook:
         raise SourceError("the codebook is not UTF-8 text.", where=where, remedy="Convert it to UTF-8.") from None
     for delimiter in (",", ";", "\t"):
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        header = _read_header(rows)
         try:
-            header = [name.strip().lower() for name in next(rows, list[str]())]
             if {*COLUMNS} <= {*header} <= {*COLUMNS, *_WORDS} and len({*header}) == len(header):
                 return Codebook(_collect(((rows.line_num, row) for row in rows), header, where), Study())
         except csv.Error:
@@ -33,6 +33,14 @@ def read_rows(content: bytes, where: str) -> Codebook:
             raise SourceError(what, where=where, remedy="Repair it.") from None
     wanted = ", ".join(COLUMNS)
     raise SourceError(f"the codebook has not the columns {wanted}.", where=where, remedy="Name these in its first line.")
+
+
+def _read_header(rows: Iterator[list[str]]) -> list[str]:
+    """The names in the first line; none where another delimiter is the right one, as between names in quotes."""
+    try:
+        return [name.strip().lower() for name in next(rows, list[str]())]
+    except csv.Error:
+        return []
 
 
 def _collect(rows: Iterable[tuple[int, list[str]]], header: list[str], where: str) -> dict[str, SurveyColumn]:

@@ -84,6 +84,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         wider=tuple(describe_scopes(make_plan(policy, rows=facts.get("rows_in")))),
         method_words=describe_method(policy),
         candidate_hash_words="" if stopped_at else REVIEWERS("page.part_of_candidate"),
+        before_charge=stopped_at == BEFORE_CHARGE,
         stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
         gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
         decide=(),

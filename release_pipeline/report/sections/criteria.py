@@ -24,16 +24,16 @@ def describe_criteria(view: InternalView) -> Section:
     if not any(one.limit is not None for one in view.criteria):
         said.append(REVIEWERS("criteria.no_limit"))
     if view.clusters and not view.generalises and not view.is_synthetic:
-        said.append(REVIEWERS("criteria.clusters"))
+        said += [] if view.before_charge else [REVIEWERS("criteria.clusters")]
         said += [REVIEWERS("criteria.halves")] if any(one.foreseen is not None for one in view.criteria) else []
     drawn = [one for one in view.criteria if one.beyond is not None and one.rate.tried]
     parts = split(drawn, _MANY) if drawn else []
     return Section(
         "criteria",
         REVIEWERS("criteria.title"),
-        shows=REVIEWERS("criteria.shows"),
-        read=REVIEWERS("criteria.read"),
-        sign=REVIEWERS("criteria.sign"),
+        shows=REVIEWERS("criteria.shows_foreseen") if view.before_charge else REVIEWERS("criteria.shows"),
+        read=REVIEWERS("criteria.read_foreseen") if view.before_charge else REVIEWERS("criteria.read"),
+        sign=REVIEWERS("criteria.sign_foreseen") if view.before_charge else REVIEWERS("criteria.sign"),
         says=tuple(said),
         figures=tuple(_draw(part, number, len(parts), view.criteria) for number, part in enumerate(parts)),
     )

@@ -20,7 +20,7 @@ from release_pipeline.flow.codebooks.common import Study
 from release_pipeline.flow.init import draft_policy
 from release_pipeline.flow.proposals import propose, propose_about
 from release_pipeline.policy.about import About
-from release_pipeline.policy.kinds import KeepColumn
+from release_pipeline.policy.kinds import KeepColumn, NoiseColumn
 from release_pipeline.policy.skeleton import draft_about
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.survey_files import SurveyColumn
@@ -265,11 +265,48 @@ def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.Cap
     taken, left = ([line for line in text.splitlines() if not line.startswith("  # ")] for text in (drafted, plain))
     assert taken == left
     assert main(["init", "people", "--from", str(file), "--codebook", str(write(tmp_path, "codes.csv", CSV))]) == 0
-    told = capsys.readouterr().out
+    told, said = capsys.readouterr()
+    assert said == "warning: the codebook describes 2 columns that the file does not have (gone, town).\n"
     assert "# The codebook describes 2 columns that the file does not have.\ncolumns:\n  # label: Sex of the person\n" in told
     assert "gone" not in told
     assert main(["init", "people", "--from", str(file), "--codebook", str(tmp_path / "none.csv")]) == 1
     assert "the codebook cannot be read" in capsys.readouterr().err
+
+
+def test_codes_are_not_proposed_as_the_values_of_a_column_of_numbers(tmp_path: Path) -> None:
+    """Where the file has other numbers than those with a label, these are codes, perhaps; where it has none they are values."""
+    codes = "column,label,value,value_label\nincome,Income,-8,verweigert\nincome,,-9,not asked\nsex,,1,male\nsex,,2,female\n"
+    codebook = write(tmp_path, "codes.csv", codes)
+    drafted = draft_policy("people", write(tmp_path, "people.csv", "sex,income\n1,731\n2,-8.0\n"), codebook=codebook)
+    [hint, codes] = [line for line in drafted.splitlines() if line.startswith("  # ") and ("codes" in line or "a scale" in line)]
+    assert hint == "  # there are numbers without a label too; if those with one stand for no answer, and are no ends of a scale:"
+    assert codes == "  # codes: {-8: verweigert, -9: not asked}"
+    assert "# values: [-8" not in drafted
+    assert "  # values: [1, 2]\n  # labels: {1: male, 2: female}\n" in drafted
+    assert "731" not in drafted
+    text = f"{{role: confidential, do: noise, domain: [0, 999], grid: 1, outside: fail, why: a, {codes.removeprefix('  # ')}}}"
+    assert NoiseColumn.model_validate(read_yaml(text).value).codes == {"-8": "verweigert", "-9": "not asked"}
+    plain = draft_policy("people", write(tmp_path, "people.csv", "sex;income\n1;-8\n2;-9\n"), codebook=codebook)
+    assert "  # values: [-8]\n  # labels: {-8: verweigert}\n  # codes: {-9: not asked}\n" in plain
+
+
+def test_a_codebook_with_semicolons_may_have_quotes(tmp_path: Path) -> None:
+    """As spreadsheets of some countries write it."""
+    quoted = '"column";"label";"value";"value_label"\n"sex";"Sex, of the person";"1";"male"\n'
+    found = read_codebook(write(tmp_path, "codes.csv", quoted)).columns
+    assert found["sex"] == SurveyColumn("sex", "Sex, of the person", (("1", "male"),))
+
+
+def test_a_codebook_of_another_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stops nothing; what is data by its shape is not named."""
+    file = write(tmp_path, "people.csv", "age,rent\n1,10\n2,20\n")
+    other = write(tmp_path, "codes.csv", CSV + "1980-01-31,,,\n")
+    assert main(["init", "people", "--from", str(file), "--codebook", str(other)]) == 0
+    said = capsys.readouterr().err
+    assert said == (
+        "warning: none of the columns that the codebook describes (gone, income, sex, town) is in the file. "
+        "Is it the codebook of another file?\n"
+    )
 
 
 def test_init_and_mask_refuse_a_workbook_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

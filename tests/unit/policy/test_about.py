@@ -91,7 +91,21 @@ def test_lines_of_the_file_are_one_paragraph() -> None:
         (LEAST.replace("title: People", 'title: "Peo\\u202Eple"'), "no characters that are not seen"),
         (f"{LEAST}, coverage: {{first: 2020}}", "needs both first and last, or neither"),
         (f"{LEAST}, coverage: {{first: 2021, last: 2020}}", "ends before it begins"),
-        (f"{LEAST}, coverage: {{first: soon, last: 2020}}", "must be a year, a month or a day"),
+        (
+            f"{LEAST}, coverage: {{first: soon, last: 2020}}",
+            "must be a year, a quarter, a month, a week or a day, like 2026, 2026-Q1,",
+        ),
+        (
+            LEAST.replace("{email: a@b.org}", "a@b.org"),
+            "contact must be a mapping. Say who answers questions, like {email: data@",
+        ),
+        (
+            LEAST.replace("{name: Town}", "Town"),
+            "publisher must be a mapping. Say who publishes, like {name: Office of Statistics}.",
+        ),
+        (f"{LEAST}, coverage: {{places: Alder}}", "places must be a list. List them, like [Alder, Birch]."),
+        (f"{LEAST}, coverage: Alder", "coverage must be a mapping. Say which places and time, like {places: [Alder, Birch],"),
+        (f"{LEAST}, sampling: ", "sampling is empty. Fill it in."),
         (f"{LEAST}, coverage: {{}}", "needs places, or first and last"),
         (f"{LEAST}, contributors: [{{name: Ana, role: boss}}]", "'boss' is not allowed for role"),
         (f"{LEAST}, contributors: [{{name: Ana, orcid: 0000-0002-1825-0098}}]", "an ORCID iD with its check digit"),
