@@ -283,7 +283,9 @@ def _make_slug(*parts: str) -> str:
 def _write_yaml(tree: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """As YAML: texts as JSON has them, so that none is anything else."""
     for name, value in tree.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and not value:
+            yield f"{indent}{name}: {{}}"
+        elif isinstance(value, Mapping):
             yield f"{indent}{name}:"
             yield from _write_yaml(cast(Tree, value), f"{indent}  ")
         elif isinstance(value, list):

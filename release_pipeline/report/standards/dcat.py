@@ -29,7 +29,7 @@ _CONTEXT = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 _LANGUAGES = "http://publications.europa.eu/resource/authority/language/"  # which DCAT-AP names languages by
-_CODES = {"de": "DEU"}
+CODES = {"de": "DEU"}
 _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 
@@ -51,7 +51,7 @@ def render_dcat(view: PublicView, files: Files) -> str:
         "dct:title": about.title,
         "dct:description": about.description,
         "dct:identifier": view.release,
-        "dct:language": None if (said := find_language(view)) is None else {"@id": _LANGUAGES + _CODES[said]},
+        "dct:language": None if (code := CODES.get(find_language(view) or "")) is None else {"@id": _LANGUAGES + code},
         "dct:issued": _date(view.published[:10]),
         "dcat:version": view.release.rpartition("/")[2],
         "dct:publisher": _make_agent(*about.publisher),

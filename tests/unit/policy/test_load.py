@@ -44,7 +44,7 @@ SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: 
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
     "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, tables, suppress, "
-    "gates, audit, review, publish, retain, about, language, shape."
+    "gates, audit, review, publish, retain, about, language, assessment, shape."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
 TWO = '["1", "2"]'
@@ -248,8 +248,22 @@ IN_WORDS = [
         "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise, generalise, recompute, calibrate, synthesise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
-    case("too-many-ends", "[0, 100]", "[0, 1, 100]", "domain: [0, 1,", "columns.score.domain: domain must be a list of two."),
-    case("domain-no-list", "[0, 100]", "100", "domain: 100", "columns.score.domain: domain must be a list."),
+    case(
+        "too-many-ends",
+        "[0, 100]",
+        "[0, 1, 100]",
+        "domain: [0, 1,",
+        "columns.score.domain: domain must be a list of two."
+        " Declare [lower, upper] from what is known of the variable, not from the data.",
+    ),
+    case(
+        "domain-no-list",
+        "[0, 100]",
+        "100",
+        "domain: 100",
+        "columns.score.domain: domain must be a list."
+        " Declare [lower, upper] from what is known of the variable, not from the data.",
+    ),
     case("domain-of-texts", "[0, 100]", "[0, many]", "many", "columns.score.domain.1: 'many': must be a number."),
     case(
         "method",

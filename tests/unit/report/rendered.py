@@ -9,10 +9,11 @@ from functools import cache
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.report.exploring.page import render_exploration
 from release_pipeline.report.internal import render_internal
+from release_pipeline.report.papers import render_papers
 from release_pipeline.report.public import render_card_html
 from release_pipeline.report.status import ReleaseView, render_status
 from release_pipeline.report.view import LevelView, LooksView, PublicView, TableView
-from tests.unit.report import explorations, internal_views, test_standards, test_status, test_synthetic, views
+from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_status, test_synthetic, views
 
 NANO = 10**9
 EXPLORED = ("usual", "refused", "own refused", "solved")  # of the documents of `explorations`
@@ -74,6 +75,14 @@ def list_reports() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "report of 40 columns", lambda: render_internal(internal_views.many_columns(40))
 
 
+def list_papers() -> Iterator[tuple[str, Callable[[], str]]]:
+    """What an officer files."""
+    view = paper_views.of(paper_views.IDP)
+    for name in render_papers(view):
+        if name.endswith(".html"):
+            yield f"paper {name.partition('.')[0]}", lambda name=name: render_papers(view)[name]
+
+
 def list_others() -> Iterator[tuple[str, Callable[[], str]]]:
     """A site's state, and settings side by side."""
     yield "status", lambda: render_status(make_site())
@@ -90,7 +99,7 @@ def make_site() -> test_status.StatusView:
     return test_status.site(*releases, broken=("policies/broken.yaml",), populations=(folk,))
 
 
-PAGES: dict[str, Callable[[], str]] = dict([*list_cards(), *list_reports(), *list_others()])
+PAGES: dict[str, Callable[[], str]] = dict([*list_cards(), *list_reports(), *list_papers(), *list_others()])
 
 
 @cache

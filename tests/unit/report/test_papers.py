@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
+from release_pipeline.report.escaping import escape_markdown
 from release_pipeline.report.internal_view import ShareView
 from release_pipeline.report.papers import (
     ENTRY,
@@ -330,9 +331,20 @@ def test_individual_differential_privacy_is_never_told_as_differential_privacy()
     assert {item.key for section in without.sections for item in section.items} == {"applies", "provenance"}
 
 
-@pytest.mark.parametrize(("public", "variant"), [(IDP, "Custom"), (DP, "Pure DP"), (RHO, "Zero-concentrated DP")])
+@pytest.mark.parametrize(
+    ("public", "variant"),
+    [
+        (IDP, "Custom"),
+        (DP, "Custom"),
+        (RHO, "Custom"),
+        (dataclasses.replace(DP, scope="table"), "Pure DP"),
+        (dataclasses.replace(RHO, scope="table"), "Zero-concentrated DP"),
+    ],
+    ids=["idp", "dp of columns", "rho of columns", "dp of the table", "rho of the table"],
+)
 def test_an_entry_is_valid_by_the_schema_of_the_registry(public: Any, variant: str) -> None:
-    """Of every kind of claim, with names and texts that YAML would take for something else."""
+    """Of every kind of claim, with names and texts that YAML would take for something else. The names of the registry are for
+    claims of whole tables: of columns alone it says which scope."""
     for view in (public, dataclasses.replace(public, policy="yes", steward="no", rows_in=0)):
         text = write_entry(of(view))
         assert list(find_entry_faults(text)) == []
@@ -342,6 +354,22 @@ def test_an_entry_is_valid_by_the_schema_of_the_registry(public: Any, variant: s
         assert parameters["epsilon"] == float(str(view.epsilon))
         assert parameters.get("delta") == (None if view.delta is None else float(view.delta))
     assert re.fullmatch(r"[a-z0-9_]+\.yaml", ENTRY)
+
+
+def test_an_epsilon_of_one_mean_is_no_parameter_of_a_release() -> None:
+    """At scope centroid the words tell it, and no number that a program would take for the loss of what was released."""
+    entry = yaml.safe_load(write_entry(of(dataclasses.replace(IDP, scope="centroid"))))
+    assert entry["deployment"]["privacy_loss"]["privacy_parameters"] in ({}, None)
+    assert list(find_entry_faults(write_entry(of(dataclasses.replace(IDP, scope="centroid"))))) == []
+
+
+def test_what_policies_say_stays_a_text_in_the_markdown_of_an_entry() -> None:
+    """No markup, link or picture of a column's name or a description."""
+    assert IDP.about is not None
+    hostile = "[x](javascript:alert(1)) <b> ![i](http://e/x.png)"
+    about = dataclasses.replace(IDP.about, description=hostile, places=(hostile,))
+    text = write_entry(of(dataclasses.replace(IDP, about=about)))
+    assert [part for part in ("[x](", "<b>", "![i](") if part in text] == []
 
 
 def test_the_judge_of_entries_finds_faults() -> None:
@@ -368,7 +396,9 @@ def test_an_entry_says_what_its_paper_says() -> None:
         for item in section.items:
             group, _, name = item.field.partition(".")
             if name not in ("data_curators", "publication_date", "data_product_type", "variant_name"):
-                assert all(statement.words in entry[group][name] for statement in item.statements), item.field
+                said = [statement.words for statement in item.statements]
+                shown = said if item.field == "basic.name" else map(escape_markdown, said)
+                assert all(words in entry[group][name] for words in shown), item.field
             paths = [path for statement in item.statements for path in statement.paths]
             assert not any(path.startswith(("internal", "assessment", "checked")) for path in paths)
 
