@@ -274,7 +274,7 @@ def test_broken_off_at_every_request_it_is_finished_once(
         except NotDelivered:
             continue
         break
-    assert attempt > len(delivering.package) / 2
+    assert attempt > 5  # each got a request further than the one before it, and kept what was there
     delivering.check_whole()
 
 

@@ -33,6 +33,19 @@ DATA = {  # what a stranger sees of the policy and of the data: names, values, a
     *("people", "r1", "ana", "release-pipeline", "income", "rent", "town", "sex", "north", "south", "east", "known", "needed"),
     *("asked", "for", "blank", "suppressed", "yes", "no", "not", "NA", "say", "thanks", "crowns", "How", "much"),
     *("People", "of", "three", "towns", "Made", "up.", "Town", "desk", "town.example", "Ana", "North", "remark"),
+    *(
+        "Creative",
+        "Commons",
+        "Zero",
+        "Universal",
+        "https",
+        "creativecommons.org",
+        "publicdomain",
+        "zero",
+        "example.org",
+        "towns.",
+    ),
+    "People.",
 }
 TERMS = {  # of policies, as a reader finds them there: methods, definitions, scopes, orders; and the papers of the methods
     *("folk", "corner", "hilbert", "Laplace", "check", "rows", "people.", "hierarchy-town.csv", "epsilon"),

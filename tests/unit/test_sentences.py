@@ -72,7 +72,6 @@ SAME_IN_GERMAN: dict[str, dict[str, str]] = {  # sentences that are right as the
         "subgroups.in_column": "places alone",
         "levels.is": "places alone",
         "page.definition": "the same word",
-        "criteria.bar": "places alone",
         "told.entry": "places alone",
     },
 }

@@ -109,7 +109,7 @@ def _draw(part: Sequence[CriterionView], number: int, parts: int, every: Sequenc
             continue
         low, high = (100 * beyond.low, 100 * beyond.high) if beyond.low < beyond.high else (None, None)
         bar = Bar("", 100 * beyond.value, "full", format_share(beyond.value), low, high)
-        groups.append(Group(REVIEWERS("criteria.bar", criterion=_name(one.criterion), attack=one.attack), (bar,)))
+        groups.append(Group(one.attack, (bar,)))  # whose name says the criterion
     linked = [one for one in every if one.beyond is None or not one.rate.tried] if number == parts - 1 else []
     rows = tuple(_list_row(one) for one in (*part, *linked))
     table = Table(REVIEWERS("criteria.table"), list_heads("criteria.head"), rows)
