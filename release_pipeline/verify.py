@@ -1503,7 +1503,7 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
     predicate = get(said, "predicate", dict)
     if get(predicate, "release", RELEASE) != package.release:
         raise Fault("it is about another release than the card")
-    for name in sorted({*predicate, *(name for name in ATTESTED if isinstance(card, dict) and name in card)}):
+    for name in sorted({*predicate, *(name for name in ATTESTED if _find(card, name) is not None)}):
         if name not in predicate or canonical_json(_find(card, name)) != canonical_json(predicate[name]):
             raise Fault(f"of '{name[:200]}' it says otherwise than {CARD}")  # what the card has not, it says nothing of
     return len(told)
