@@ -291,7 +291,7 @@ def _describe_law(facts: Facts, column: ColumnFacts, scale: int, sizes: tuple[in
 
 
 def _show_amount(column: ColumnFacts, amount: float) -> str:
-    return show_figure(amount) if column.clock is None else column.clock.say_span(show_figure(amount))
+    return show_figure(amount) if column.clock is None else column.clock.name_span(show_figure(amount))
 
 
 def _describe_bound(facts: Facts, column: ColumnFacts, reach: Reach, step: float) -> str:

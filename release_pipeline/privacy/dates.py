@@ -92,7 +92,7 @@ class Clock:
         """How many units a moment comes after the first, whole or not."""
         return (moment - self.first) / timedelta(seconds=_SECONDS[self.unit])
 
-    def say_span(self, words: str) -> str:
+    def name_span(self, words: str) -> str:
         """An amount of time, its number in words already."""
         return say_span(words, self.unit)
 

@@ -20,7 +20,7 @@ def format_value(value: float | None, clock: Clock | None) -> str:
 
 def format_difference(value: float | None, clock: Clock | None) -> str:
     """A difference of two values."""
-    return format_number(value) if clock is None or not is_number(value) else clock.say_span(format_number(value))
+    return format_number(value) if clock is None or not is_number(value) else clock.name_span(format_number(value))
 
 
 def list_moments(low: float, high: float, clock: Clock) -> Iterator[tuple[float, str]]:

@@ -116,7 +116,8 @@ BACKUP = Format("a backup")
 SECRET = Format("the secret of a release or a series")
 OUTBOX = Format("alerts and lineage events that are not sent yet, and what was told")
 SETTINGS = Format("site.yaml and populations.yaml")
+ATTESTATION = Format("the statement about a package, and its signatures")
 FORMATS = (
     *(SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, OFFICERS, REVOKED, PROPOSAL, CAPS, CARD, DOSSIER),
-    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, SETTINGS),
+    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, SETTINGS, ATTESTATION),
 )

@@ -221,7 +221,7 @@ def test_the_datapackage_has_them_and_is_valid(package: Path) -> None:
     assert validate(str(package / "datapackage.json")).flatten(["type"]) == []
     resources = json.loads((package / "datapackage.json").read_text())["resources"]
     fields = {
-        resource["format"]: {field["name"]: field for field in resource["schema"]["fields"]}
+        resource["path"].rpartition(".")[2]: {field["name"]: field for field in resource["schema"]["fields"]}
         for resource in resources
         if resource["name"].startswith("data-") and "schema" in resource
     }

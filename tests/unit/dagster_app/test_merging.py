@@ -113,7 +113,7 @@ def test_a_site_and_a_second_one_merge_into_a_team_s_definitions(home: Path) -> 
     dg.Definitions.validate_loadable(merged)
     repository = merged.get_repository_def()
     ours = [job for job in repository.get_all_jobs() if not job.name.startswith(("__", "everything"))]
-    assert len(ours) == 3 * 8
+    assert len(ours) == 3 * 9
     assert {job.executor_def.name for job in ours} == {"in_process"}
     assert repository.get_job("everything").executor_def.name == "multiprocess"
     assert merged.executor is team.executor

@@ -366,7 +366,7 @@ def test_an_epsilon_of_one_mean_is_no_parameter_of_a_release() -> None:
 def test_what_policies_say_stays_a_text_in_the_markdown_of_an_entry() -> None:
     """No markup, link or picture of a column's name or a description."""
     assert IDP.about is not None
-    hostile = "[x](javascript:alert(1)) <b> ![i](http://e/x.png)"
+    hostile = "[x](javascript:alert(1)) <b> ![i](http://example.org/x.png)"
     about = dataclasses.replace(IDP.about, description=hostile, places=(hostile,))
     text = write_entry(of(dataclasses.replace(IDP, about=about)))
     assert [part for part in ("[x](", "<b>", "![i](") if part in text] == []
