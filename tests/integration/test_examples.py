@@ -196,12 +196,20 @@ def packages(tmp_path_factory: pytest.TempPathFactory, keys: Keys, finished_demo
     folder = tmp_path_factory.mktemp("packages")
     kinds = {
         "people": {"protect": "{method: laplace, epsilon: 60, clamp: no}", "columns": AGED, "tables": TABLES},
-        "counted": {"protect": "{method: dp-cdf, epsilon: 4, k: 5}", "columns": COUNTED},
-        "synthetic": {"protect": "{method: dp-table, epsilon: 10}", "columns": SYNTHETIC},
+        "counted": {
+            "protect": "{method: dp-cdf, epsilon: 4, k: 5}",
+            "columns": COUNTED,
+            "drop": "[name, remark, town, sex, rent, age, state]",
+        },
+        "synthetic": {
+            "protect": "{method: dp-table, epsilon: 10}",
+            "columns": SYNTHETIC,
+            "drop": "[name, remark, age, state]",
+        },
     }
     for name, parts in kinds.items():
         cap = DP.replace("column", "table") if name == "synthetic" else DP
-        tiny = make_site(folder / "sites" / name, cap=cap, drop="[name, remark]", releases='["1"]', **parts)
+        tiny = make_site(folder / "sites" / name, cap=cap, releases='["1"]', **{"drop": "[name, remark]", **parts})
         tiny.write_rows(make_state_rows(), header=(*HEADER, "age", "state"))
         appoint(tiny, dict(keys))
         shutil.copytree(publish_release(tiny, keys), folder / name / "1" / "r1")

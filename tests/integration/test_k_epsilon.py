@@ -40,7 +40,7 @@ from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.strategies import find_strategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import SUPPRESSION
-from tests.integration.people import PEOPLE, RELEASE, appoint
+from tests.integration.people import PEOPLE, RELEASE, approve_as_before, trust_people
 from tests.integration.sites import ROOT, TinySite, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES
 
@@ -539,7 +539,9 @@ def test_a_hierarchy_in_a_file_is_part_of_the_policy(tmp_path: Path, keys: Mappi
     file.write_text(good)
     inline = site_of(tmp_path / "inline")
     assert tiny.site.policy("people").canonical_hash() == inline.site.policy("people").canonical_hash()
-    appoint(tiny, dict(keys))
+    trust_people(tiny, keys)
+    approve_as_before(tiny, keys)
+    approve_populations(tiny.site, key=keys["olga"])
     file.write_text(good.replace("south,coast", "south,inland"))
     with pytest.raises(ReleasePipelineError, match="approv"):
         run(tiny)
@@ -559,7 +561,9 @@ def test_a_hierarchy_in_a_file_is_part_of_the_policy(tmp_path: Path, keys: Mappi
 def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateKey]) -> tuple[TinySite, Path]:
     """A site whose k-epsilon release is published."""
     tiny = mondrian_site(tmp_path_factory.mktemp("published") / "site")
-    appoint(tiny, keys)
+    trust_people(tiny, keys)
+    approve_as_before(tiny, keys)
+    approve_populations(tiny.site, key=keys["olga"])
     run(tiny)
     for name in ("ben", "cleo"):
         approve_candidate(tiny.site, RELEASE, key=keys[name])
@@ -631,7 +635,9 @@ def test_published_data_are_looked_at_once_more(
         protect="{method: k-epsilon, grouping: ola, k: 4, epsilon: 12}",
         suppress="{grouping_at_most: 20%, confidence: 90%, at_most: 100%}",
     )
-    appoint(tiny, keys)
+    trust_people(tiny, keys)
+    approve_as_before(tiny, keys)
+    approve_populations(tiny.site, key=keys["olga"])
     with monkeypatch.context() as patch:
         patch.setattr(classes, "find_small_classes", lambda group, kept, **_: np.zeros_like(kept))
         run(tiny)

@@ -121,6 +121,7 @@ def test_the_package_answers_them_all(finished_demo: Demo) -> None:
     assert why.startswith("declared so because: needed for every table")
 
 
+@pytest.mark.filterwarnings("ignore")  # other people's programs
 def test_its_files_are_valid_for_those_who_judge_them(finished_demo: Demo) -> None:
     """The demo's own, each by the standard's validator or schema."""
     package = finished_demo.home / "releases" / "rand-hie" / "1" / "r1"
