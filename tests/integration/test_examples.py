@@ -179,9 +179,9 @@ def test_a_site_among_a_teams_definitions(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def make_state_rows() -> list[Row]:
-    """People with an age that goes with their income, and a state."""
+    """People with an age and a state."""
     rows = make_rows(600, releases=["1"])
-    ages = [str(18 + int(row["income"]) // 15) for row in rows]
+    ages = [str(int(row["person"][1:]) * 37 % 101) for row in rows]
     states = ["CA" if int(row["person"][1:]) % 5 < 2 else "NY" for row in rows]
     return [
         {**row, "age": age, "state": state, "sex": "fm"[int(row["sex"])]}
@@ -205,6 +205,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory, keys: Keys, finished_demo
             "protect": "{method: dp-table, epsilon: 10}",
             "columns": SYNTHETIC,
             "drop": "[name, remark, age, state]",
+            "gates": "{min_rows: 500}",
         },
     }
     for name, parts in kinds.items():
