@@ -100,15 +100,15 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     gates on both judged: before anything is charged, so that a policy that cannot pass costs nothing. The same data and method
     give the same figures. Attacks draw by data and name of the method alone: else a change of epsilon by a billionth would draw
     anew, until a limit is met by luck."""
-    policy, method = flow.policy, flow.policy.protect.model_dump_json()
-    secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
+    policy = flow.policy
+    secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
     strategy = flow.strategy_in(workspace)
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
     foreseen: list[Entry] = []
     if policy.gates.of_criteria:
-        simulated = flow.strategy_in(workspace, series=Series(secret, 0)) if policy.publishes_parts else strategy
-        lot = bytes.fromhex(flow.site.keyed_hash(json.dumps(["criteria", content, policy.protect.method]).encode()))
+        lot = _draw_lot(flow, "criteria", content, policy.protect.method)
+        simulated = flow.strategy_in(workspace, series=Series(lot, 0)) if policy.publishes_parts else strategy
         foreseen = expect_criteria(policy, simulated, workspace.read, secret=lot, progress=flow.progress)
         judged += judge_criteria(policy, foreseen)
     words = tuple(gate.words for gate in judged if not gate.passed)
@@ -125,3 +125,8 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
     forget_refusal(flow.site, flow.id)
     return expected, foreseen
+
+
+def _draw_lot(flow: ReleaseCheckpoints, purpose: str, content: str, method: str) -> bytes:
+    """The secret of what is simulated for a purpose, which is none of a release's: the same for the same data and method."""
+    return bytes.fromhex(flow.site.keyed_hash(json.dumps([purpose, content, method]).encode()))
