@@ -1,8 +1,8 @@
 """A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then.
 
 What is taken for a header goes into the policy, which is no secret. A file that has none would put its first person there. So a
-CSV must show that its first line is one, or a person who has looked says so. What a Stata, SPSS or SAS
-file, or a codebook, says of columns and data are comments beside them (`proposals`).
+CSV must show that its first line is one, or a person who has looked says so. What a Stata, SPSS or SAS file, or a codebook, says
+of columns and data are comments beside them (`proposals`).
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ def propose(column: SurveyColumn, *, has_others: bool = False) -> Iterator[str]:
         ("description", column.description, LONGEST_WORDS),
         ("question", column.question, LONGEST_WORDS),
     ):
-        if words.strip():
-            yield f"{name}: {_scalar(words, longest)}"
+        yield from _pair(name, words, longest)
     values = [(code, label) for code, label in column.labels if not _is_missing(code, column)]
     codes = [(code, label) for code, label in column.labels if _is_missing(code, column)]
     if values and has_others and len(column.labels) <= MOST_CODES:

@@ -237,9 +237,14 @@ def find_unsaid(about: About | None, columns: Mapping[str, ColumnKind]) -> Itera
             "about is missing: say what the data are (title, description), on which terms (licence), who publishes them "
             "(publisher) and who answers for them (contact)."
         )
-    if unlabelled := [name for name, column in columns.items() if isinstance(column, LabelledColumn) and column.label is None]:
+    if unlabelled := list_unlabelled(columns):
         count = count_of(len(unlabelled), "released column")
         yield f"{count} without a label ({name_some(unlabelled)}): say in a few words what each has, like label: Family income."
+
+
+def list_unlabelled(columns: Mapping[str, ColumnKind]) -> list[str]:
+    """The released columns of which nothing says what they have."""
+    return [name for name, column in columns.items() if isinstance(column, LabelledColumn) and column.label is None]
 
 
 def warn_of_unsaid(about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:

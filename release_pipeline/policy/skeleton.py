@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from release_pipeline.policy.about import LICENCES, About, find_unsaid
-from release_pipeline.policy.kinds.labels import LabelledColumn
+from release_pipeline.policy.about import LICENCES, About, find_unsaid, list_unlabelled
 from release_pipeline.policy.model import Policy
 
 # Each key as it is left for a person, and what it is for.
@@ -50,8 +49,7 @@ def draft_unsaid(policy: Policy) -> Iterator[str]:
     yield f"# What {policy.policy} does not say of its data: paste it into the policy, and fill in every value."
     if policy.about is None:
         yield from draft_about()
-    unlabelled = [name for name, column in policy.columns.items() if isinstance(column, LabelledColumn) and column.label is None]
-    if unlabelled:
+    if unlabelled := list_unlabelled(policy.columns):
         yield "# Each of these columns needs a label between its braces; it may have a unit, a description and a question:"
         yield "# columns:"
         yield from (f"#   {name}: {{..., label: }}" for name in unlabelled)

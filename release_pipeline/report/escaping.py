@@ -61,11 +61,7 @@ def format_text(text: str) -> str:
     >>> format_text("two\\n lines \\u202eback"), format_text("a\\u00a0b, 4,1\\u00a0%") == "a b, 4,1\\u00a0%"
     ('two lines [U+202E]back', True)
     """
-    line = (
-        "\u00a0".join(" ".join(part.split()) for part in _BEFORE_PERCENT.split(text))
-        if "\u00a0%" in text
-        else " ".join(text.split())
-    )
+    line = _around_percent(text, lambda part: " ".join(part.split()))
     return line if line.isprintable() else "".join(map(_name_unseen, line))  # printable: nothing of C, nor of Z but spaces
 
 
@@ -78,7 +74,7 @@ def format_name(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "\u00a0".join("".join(map(_name_odd, part)) for part in _BEFORE_PERCENT.split(text))
+    return _around_percent(text, lambda part: "".join(map(_name_odd, part)))
 
 
 def end_sentence(text: str) -> str:
@@ -208,6 +204,11 @@ def _fill_html(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
 
 def _fill_markdown(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
     return Ready(catalogue(key, **{name: _escape_markdown(value) for name, value in values.items()}))
+
+
+def _around_percent(text: str, write: Callable[[str], str]) -> str:
+    """A text whose parts are written so, but for each no-break space between a number and its percent sign."""
+    return "\u00a0".join(map(write, _BEFORE_PERCENT.split(text)))
 
 
 def _name_odd(char: str) -> str:

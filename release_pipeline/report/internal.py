@@ -117,9 +117,8 @@ def describe_verdict(view: InternalView) -> str:
 
 def list_sections(view: InternalView) -> list[Section]:
     """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
-    have none where the policy has none, nor have looks where nobody looked, nor
-    criteria where an earlier version measured: the page of a candidate that an earlier version made
-    stays what it was, byte by byte."""
+    have none where the policy has none, nor have looks where nobody looked, nor criteria where an earlier version measured: the
+    page of a candidate that an earlier version made stays what it was, byte by byte."""
     unasked = [] if view.subgroups else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [] if view.has_weights else [describe_sample]

@@ -50,6 +50,8 @@ OVERALL = "inferring"  # the mean over the columns, which would hide the worst: 
 PURPOSE = "criteria"  # of all streams here
 
 Entry = dict[str, Any]  # one attack, as evidence keeps it
+_NONE = asdict(Share(0.0, 0.0, 1.0, 0, None))
+_UNTRIED = {"attack": _NONE, "control": _NONE, "risk": _NONE, "guess": 0.0}  # of a release that left too few rows to attack
 
 
 def expect_criteria(policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress) -> list[Entry]:
@@ -236,15 +238,13 @@ def list_criteria(policy: Policy, audit: Mapping[str, Any], foreseen: Sequence[M
     entries: list[Entry] = []
     for criterion, own in CRITERIA.items():
         for name in name_attacks(criterion, policy.released_columns):
-            if (attack := found.get(name)) is not None:
-                entry = {"criterion": criterion, "attack": name, "column": find_criterion(name)[1], "guess": attack["guess"]}
-                entry |= {"rate": attack["attack"], "control": attack["control"], "beyond": attack["risk"]}
-            elif name in expected:  # so few rows are left that none could be attacked; its limit was judged all the same
-                entry = {"criterion": criterion, "attack": name, "column": find_criterion(name)[1], "guess": 0.0}
-                entry |= dict.fromkeys(("rate", "control", "beyond"), asdict(Share(0.0, 0.0, 1.0, 0, None)))
-            else:
+            known = expected.get(name)
+            attack = found.get(name, _UNTRIED if known else None)
+            if attack is None:
                 continue
-            if (known := expected.get(name)) is not None:
+            entry = {"criterion": criterion, "attack": name, "column": find_criterion(name)[1], "guess": attack["guess"]}
+            entry |= {"rate": attack["attack"], "control": attack["control"], "beyond": attack["risk"]}
+            if known is not None:
                 entry |= {"foreseen": known["beyond"], "most": known["most"], "limit": known["limit"]}
             entries.append(entry)
         entries += [{"criterion": criterion, "column": "", **linked} for linked in _list_linkage(audit) if own.linkage]

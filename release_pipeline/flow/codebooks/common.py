@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from release_pipeline.errors import SourceError
 from release_pipeline.policy.kinds.labels import LONGEST_WORDS
 from release_pipeline.store.survey_files import SurveyColumn
 
@@ -38,6 +39,14 @@ class Codebook:
 
     columns: Mapping[str, SurveyColumn]
     study: Study
+
+
+def decode_text(content: bytes, where: str) -> str:
+    """The text of a codebook that is one."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SourceError("the codebook is not UTF-8 text.", where=where, remedy="Convert it to UTF-8.") from None
 
 
 def add_listed(listed: list[str], text: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from release_pipeline.errors import SourceError
-from release_pipeline.flow.codebooks.common import AGAIN, MOST_LISTED, MOST_TEXT, Codebook, Study, add_listed
+from release_pipeline.flow.codebooks.common import AGAIN, MOST_LISTED, MOST_TEXT, Codebook, Study, add_listed, decode_text
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.store.survey_files import SurveyColumn
 
@@ -18,16 +18,15 @@ _LETTERS = 100  # of a number that is a code
 
 def read_package(content: bytes, where: str) -> Codebook:
     """What it describes."""
+    text = decode_text(content, where)
     try:
-        read: Any = json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise SourceError("the codebook is not UTF-8 text.", where=where, remedy="Convert it to UTF-8.") from None
+        read: Any = json.loads(text)
     except (ValueError, RecursionError):
         raise SourceError("the codebook is no readable JSON.", where=where, remedy=AGAIN) from None
     found: dict[str, SurveyColumn] = {}
     for schema in _list_schemas(read):
         for field in _list(schema.get("fields")):
-            column = _read_field(field, _list_missing(field if "missingValues" in field else schema))
+            column = _read_field(field, _entries((field if "missingValues" in field else schema).get("missingValues")))
             if column is not None:
                 found.setdefault(column.name, column)  # the same columns in another format say no more
     if not found:
@@ -45,6 +44,7 @@ def _list_schemas(read: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_field(field: dict[str, Any], missing: list[tuple[str, str]]) -> SurveyColumn | None:
+    """The column that a field describes; `missing`: the entries that stand for no answer, with what they mean."""
     if not (name := _text(field.get("name"))):
         return None
     kind, limits = field.get("type"), field.get("constraints")
@@ -63,11 +63,6 @@ def _read_field(field: dict[str, Any], missing: list[tuple[str, str]]) -> Survey
         description=_text(field.get("description")),
         question=_text(field.get("question")),
     )
-
-
-def _list_missing(part: dict[str, Any]) -> list[tuple[str, str]]:
-    """The entries that stand for no answer, with what they mean."""
-    return _entries(part.get("missingValues"))
 
 
 def _entries(listed: Any) -> list[tuple[str, str]]:
@@ -90,20 +85,20 @@ def _code(value: Any) -> str | None:
 
 def _read_study(read: Any) -> Study:
     package = cast(dict[str, Any], read) if isinstance(read, dict) else {}
-    study = Study(title=_text(package.get("title")), description=_text(package.get("description")))
-    if "fields" in package:  # a table schema: these are the table's
+    if "fields" in package:  # a table schema: what it says is of the table
         return Study()
+    study = Study(title=_text(package.get("title")), description=_text(package.get("description")))
     for licence in _list(package.get("licenses"))[:1]:
         study.licence = (_text(licence.get("name")) or _text(licence.get("title")), _text(licence.get("path")))
     for one in _list(package.get("contributors")):
-        self_named = _text(one.get("title"))
+        name = _text(one.get("title"))
         for role in [_text(role) for role in _strings(one.get("roles"))] or [_text(one.get("role"))]:
-            if role == "publisher" and self_named:
-                study.publisher = (self_named, _text(one.get("path")))
+            if role == "publisher" and name:
+                study.publisher = (name, _text(one.get("path")))
             elif role == "contact":
-                study.contact = (self_named, _text(one.get("email")), _text(one.get("path")))
-            elif self_named and len(study.contributors) < MOST_LISTED:
-                study.contributors.append((self_named, _ROLES.get(role, "contributor")))
+                study.contact = (name, _text(one.get("email")), _text(one.get("path")))
+            elif name and len(study.contributors) < MOST_LISTED:
+                study.contributors.append((name, _ROLES.get(role, "contributor")))
     for word in _strings(package.get("keywords")):
         add_listed(study.keywords, _text(word))
     coverage = package.get("coverage")

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable, Iterator
 
 from release_pipeline.errors import SourceError
-from release_pipeline.flow.codebooks.common import MOST_TEXT, Codebook, Study
+from release_pipeline.flow.codebooks.common import MOST_TEXT, Codebook, Study, decode_text
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.store.survey_files import SurveyColumn
 
@@ -18,10 +18,7 @@ _WORDS = ("label", "unit", "description", "question")  # of a column, on any lin
 
 def read_rows(content: bytes, where: str) -> Codebook:
     """What it describes; of the data as a whole it says nothing."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SourceError("the codebook is not UTF-8 text.", where=where, remedy="Convert it to UTF-8.") from None
+    text = decode_text(content, where)
     for delimiter in (",", ";", "\t"):
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         header = _read_header(rows)

@@ -17,7 +17,6 @@ from typing import Any
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.trust.members import Trust
 from release_pipeline.verify import (
-    ALLOWED,
     ATTESTATION,
     ATTESTATION_MINISIGN,
     ATTESTATION_SSH,
@@ -70,6 +69,3 @@ def make_statement(card: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
         "predicate": {name: card[name] for name in ATTESTED if name in card},
     }
     return json.dumps(statement, indent=2, ensure_ascii=True) + "\n"
-
-
-__all__ = ["ALLOWED", "list_signers", "make_statement", "write_attestations"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.publication.attestation import ALLOWED, list_signers
+from release_pipeline.flow.publication.attestation import list_signers
 from release_pipeline.flow.publication.published import SIGNATURE
 from release_pipeline.flow.sums import hash_of_file, read_sums, write_sums
 from release_pipeline.flow.trust.keys import write_statement
@@ -21,6 +21,7 @@ from release_pipeline.report.public import render_card_html, render_card_json, r
 from release_pipeline.report.standards import STANDARDS, name_standards
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import make_folder, sync
+from release_pipeline.verify import ALLOWED
 
 CARD = "privacy-card.json"
 Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package

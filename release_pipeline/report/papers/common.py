@@ -75,18 +75,14 @@ def state_recipients(fields: Fields) -> Iterator[Statement]:
         yield state_fact("about.none", about)
         return
     yield state_fact("about.licence", title=fields("public.about.licence.1"), address=fields("public.about.licence.2"))
-    yield from state_about(fields, "recipients", fields("public.about.recipients"))
-    yield from state_about(fields, "intended_use", fields("public.about.intended_use"))
+    recipients, use = fields("public.about.recipients"), fields("public.about.intended_use")
+    yield state_fact("about.recipients", words=recipients) if recipients else state_unstated(recipients)
+    yield state_fact("about.intended_use", words=use) if use else state_unstated(use)
 
 
-def state_about(fields: Fields, name: str, said: Bound) -> Iterator[Statement]:
-    """One fact of `about`, or that it is not stated."""
-    if said.value is None:
-        yield state_fact("said.not_in_about", said)
-    elif name == "recipients":
-        yield state_fact("about.recipients", words=said)
-    else:
-        yield state_fact("about.intended_use", words=said)
+def state_unstated(said: Bound) -> Statement:
+    """That the policy says nothing of something under `about`."""
+    return state_fact("said.not_in_about", said)
 
 
 def state_attacks(fields: Fields, kinds: tuple[str, ...]) -> Iterator[Statement]:

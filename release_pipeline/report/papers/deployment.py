@@ -23,6 +23,7 @@ from release_pipeline.report.papers.common import (
     state_looks,
     state_noise,
     state_sums,
+    state_unstated,
     state_wider,
 )
 from release_pipeline.report.papers.statements import (
@@ -166,13 +167,13 @@ def _explain_absence(fields: Fields) -> Section:
 
 
 def _state_or_not(said: Bound) -> Statement:
-    return state_fact("said.not_in_about", said) if said.value is None else state_fact("said.as_is", words=said)
+    return state_fact("said.as_is", words=said) if said else state_unstated(said)
 
 
 def _state_region(fields: Fields) -> Iterator[Statement]:
     places = fields("public.about.places")
     if not places:
-        yield state_fact("said.not_in_about", places)
+        yield state_unstated(places)
     yield from state_each(fields, "public.about.places")
 
 

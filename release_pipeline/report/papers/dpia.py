@@ -116,7 +116,7 @@ def state_groups(fields: Fields) -> Iterator[Statement]:
             prosecutor=fields("internal.classes.prosecutor", format_share(classes.prosecutor)),
             marketer=fields("internal.classes.marketer", format_share(classes.marketer)),
         )
-    sample = fields.view.internal.sample if fields.view.internal is not None else None
+    sample = fields("internal.sample").value
     if sample is not None and sample.sample_uniques is not None:
         yield state_fact(
             "groups.uniques",
@@ -155,7 +155,7 @@ def state_diversity(fields: Fields) -> Iterator[Statement]:
 
 def state_nearest(fields: Fields) -> Iterator[Statement]:
     """Of synthetic rows: what the row nearest to a person tells of them, beside what it tells of strangers."""
-    near = fields.view.internal.nearest if fields.view.internal is not None else None
+    near = fields("internal.nearest").value
     if near is None or near.overall is None:
         return
     at = "internal.nearest.overall"
