@@ -209,7 +209,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch, *, retries: int = 5) -> None:
 
 def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: Callable[..., Operated]) -> None:
     """A cron makes a schedule that runs by itself and an arrival sensor that does; without one the sensor waits to be switched
-    on. Watch and prune run at every site."""
+    on. Watch, prune and delivery run at every site."""
     operated = operate(releases=MINUTELY)
     operated.tiny.write_policy(policy="by-hand")
     operated.tiny.write_policy(policy="by-year", releases='{every: year, cron: "0 6 2 1 *"}')
@@ -221,6 +221,7 @@ def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: C
         "timetable_people": "RUNNING",
         "timetable_by_year": "RUNNING",
         "prune_daily": "RUNNING",
+        "delivery": "RUNNING",
         **{f"publication_{name}": "STOPPED" for name in ("people", "by_year", "by_hand", "once")},
     }
     assert {one.name: one.default_status.value for one in repository.sensor_defs} == {
@@ -349,7 +350,8 @@ def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> Non
     defs = build_defs(scheduled.tiny.home)
     dg.Definitions.validate_loadable(defs)
     names = {one.name for one in [*defs.get_repository_def().schedule_defs, *defs.get_repository_def().sensor_defs]}
-    assert names == {"timetable_people", "arrival_people", "publication_people", "prune_daily", "tell", "watch"}
+    of_all = {"prune_daily", "delivery", "tell", "watch"}
+    assert names == {"timetable_people", "arrival_people", "publication_people", *of_all}
     assert requested(scheduled.tick()) == ["1"]
     assert scheduled.look().skip_message == "All is well."
 
