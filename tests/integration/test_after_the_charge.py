@@ -158,8 +158,7 @@ def test_numbers_that_cannot_be_read_stop_a_table_of_categories(tmp_path: Path) 
 
 def figures(tiny: TinySite) -> dict[str, Any]:
     """What the audit found: with a key and a secret that are always the same, so that attacks are."""
-    tiny.site.keyed_hash(b"")
-    (tiny.site.vault / "key").write_bytes(SECRET)
+    tiny.fix_key(SECRET)
     open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run()
     return json.loads((tiny.folder() / "evidence.json").read_text())["audit"]
 

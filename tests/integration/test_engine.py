@@ -58,8 +58,7 @@ def run_with(home: Path, engine: str, rows: list[Row] | None = None, **parts: st
     """The files of the candidate, and every table that the stages left."""
     tiny = make_site(home, rows=rows, cap="releases: 10", **parts)
     (tiny.home / "site.yaml").write_text(f"engine: {engine}\n")
-    tiny.site.keyed_hash(b"made")
-    (tiny.site.vault / "key").write_bytes(KEY)
+    tiny.fix_key(KEY)
     with small_pieces():
         assert tiny.flow().run().stage == "candidate"
         assert tiny.flow().microaggregate().facts["arrays"] == {"memory": "in memory", "duckdb": "on disk"}[engine]
