@@ -16,8 +16,8 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from release_pipeline.dagster_app.door.addresses import Headers, read_one
 from release_pipeline.dagster_app.door.sessions import LASTS_SECONDS, Sessions, Visitor
+from release_pipeline.door.addresses import Headers, read_one
 
 LOGIN, LOGOUT = "/login", "/logout"
 LONGEST_FORM = 4096

@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from release_pipeline.dagster_app.door.addresses import Addresses, Headers, read_one
 from release_pipeline.dagster_app.door.entrance import LOGIN, LOGOUT, LONGEST_FORM, Entrance
 from release_pipeline.dagster_app.door.forwarded import TrustedProxy
 from release_pipeline.dagster_app.door.judge import LONGEST, judge_request
 from release_pipeline.dagster_app.door.machines import PATHS, Machines
 from release_pipeline.dagster_app.door.patience import Patience
-from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Visitor
 from release_pipeline.dagster_app.door.sockets import Sockets
+from release_pipeline.door.addresses import Addresses, Headers, read_one
+from release_pipeline.door.refusal import Refused
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

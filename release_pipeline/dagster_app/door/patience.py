@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any
 
-from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
+from release_pipeline.door.refusal import Refused
 
 SECONDS = 30.0
 _AT_ONCE = {Role.VIEW: 8, Role.OPERATE: 24}  # of the forty threads that there are

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from release_pipeline.dagster_app.door.judge import judge_message, name_of
-from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Visitor
+from release_pipeline.door.refusal import Refused
 
 Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[Message]]

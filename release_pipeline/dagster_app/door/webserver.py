@@ -32,7 +32,6 @@ from dagster._utils.log import configure_loggers
 from dagster_shared.ipc import get_ipc_shutdown_pipe, open_ipc_subprocess, send_ipc_shutdown_message
 from dagster_webserver.webserver import DagsterWebserver
 
-from release_pipeline.dagster_app.door.addresses import local_addresses
 from release_pipeline.dagster_app.door.entrance import LOGIN, Entrance
 from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Application, Door
@@ -43,6 +42,7 @@ from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Sessions
 from release_pipeline.dagster_app.heartbeat import last_heartbeat
 from release_pipeline.dagster_app.reloading import Stamps, reload_when_changed, stamp_files
+from release_pipeline.door.addresses import local_addresses
 from release_pipeline.flow.site import HOME, find_site
 
 _WORKSPACE = "workspace.yaml"

@@ -13,8 +13,8 @@ from dagster_graphql.schema import create_schema
 from graphql import GraphQLInterfaceType, GraphQLObjectType, get_named_type
 
 from release_pipeline.dagster_app.door.judge import judge_message, judge_post
-from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import COUNTS, MUTATIONS, NOBODY, PLACES, QUERIES, SPAN, SUBSCRIPTIONS, Role
+from release_pipeline.door.refusal import Refused
 
 CANARY = "kanarie"
 SELECTOR = '{repositoryLocationName: "a", repositoryName: "b", jobName: "c"}'

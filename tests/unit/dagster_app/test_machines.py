@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from release_pipeline.dagster_app.door import machines as module
-from release_pipeline.dagster_app.door.addresses import local_addresses
 from release_pipeline.dagster_app.door.entrance import Entrance
 from release_pipeline.dagster_app.door.guard import Door
 from release_pipeline.dagster_app.door.machines import REMEMBERED_SECONDS, Machines, read_token
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Sessions
+from release_pipeline.door.addresses import local_addresses
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
 from tests.integration.sites import TinySite, make_site

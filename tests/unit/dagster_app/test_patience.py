@@ -12,8 +12,8 @@ from graphql import build_schema, graphql_sync
 from starlette.concurrency import run_in_threadpool
 
 from release_pipeline.dagster_app.door.patience import Patience, stop_late
-from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
+from release_pipeline.door.refusal import Refused
 
 SCHEMA = build_schema("type Query {again: [Query!]!}")
 DEEP = "{" + "again {" * 11 + "__typename" + "}" * 12
