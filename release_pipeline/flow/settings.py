@@ -1,5 +1,5 @@
-"""site.yaml: which keys it has, and how each is said. What stands under `alerts`, `lineage` and `targets` is read where it is
-used, with faults of its own."""
+"""site.yaml: which keys it has, and how each is said. What stands under `alerts`, `lineage`, `targets` and `desk` is read
+where it is used, with faults of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from release_pipeline.store.memory import LEAST, format_size, read_size
 
 FILE = "site.yaml"
 ENGINES = ("auto", "memory", "duckdb")
-LATER = ("upstream", "alerts", "lineage", "targets")  # sections, which may be empty
+LATER = ("upstream", "alerts", "lineage", "targets", "desk")  # sections, which may be empty
 LOOKS = ("allowed", "forbidden")  # at confidential records, for parameters
 
 
@@ -42,6 +42,7 @@ _KNOWN = {
     "alerts": _Setting(list, "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}"),
     "lineage": _Setting(dict, "lineage: {openlineage: URL or FOLDER}"),
     "targets": _Setting(dict, "targets: {NAME: {to: FOLDER or ADDRESS}}"),
+    "desk": _Setting(dict, "desk: {people: {NAME: [auditor]}}"),
 }
 
 

@@ -95,6 +95,15 @@ class Site:
         """Where the package of a release is, or would be (release: policy/partition/rN)."""
         return self.releases / release
 
+    @property
+    def desk(self) -> Path:
+        """What the desk keeps that is no part of the protocol: tokens, and what people have not signed yet."""
+        return self.home / "desk"
+
+    def changing_desk(self) -> AbstractContextManager[None]:
+        """Nobody else changes a file of the desk meanwhile; its folder is there."""
+        return locked(self.desk)
+
     def publishing_alone(self) -> AbstractContextManager[None]:
         """Nobody else publishes, retracts or supersedes on this site meanwhile."""
         return locked(self.vault / "publishing")

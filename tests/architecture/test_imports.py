@@ -1,4 +1,4 @@
-"""The one way through: privacy <- policy <- {stages <- claims, store, report} <- flow <- {dagster_app, desk, experiments, cli}."""
+"""The one way through: privacy <- policy <- {stages <- claims, store, report} <- flow <- {dagster_app, desk, experiments} ..."""
 
 from __future__ import annotations
 

@@ -1,0 +1,122 @@
+"""What a program on somebody's own machine asks, with a ticket in place of a session: what to look at, and what was signed."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from release_pipeline.desk.counter.calls import Document, File
+from release_pipeline.desk.counter.drafts import Drafts
+from release_pipeline.desk.counter.tickets import Ticket, Tickets
+from release_pipeline.door.refusal import Refused
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.reviewing.bundle import write_bundle
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.approvals import import_statement
+from release_pipeline.policy.typed import Plain
+
+FORMAT = "release-pipeline/ticket/1"
+MOST_STATEMENTS = 4
+_FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
+Errand: TypeAlias = Callable[[Site, Tickets, Drafts, Mapping[str, str], bytes], "Document | File"]
+
+
+def _tell_ticket(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: bytes) -> Document:
+    del site, drafts, body
+    ticket = tickets.find(arguments.get("ticket", ""))
+    return {
+        "format": FORMAT,
+        "person": ticket.person,
+        "what": ticket.what,
+        "subject": ticket.subject,
+        "wish": {"verdict": ticket.verdict, "why": ticket.why},
+        "back": ticket.back,
+    }
+
+
+def _fetch_bundle(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: bytes) -> File:
+    del drafts, body
+    return make_bundle(site, tickets.find(arguments.get("ticket", "")))
+
+
+def _take_statements(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: bytes) -> Document:
+    secret = arguments.get("ticket", "")
+    ticket = tickets.find(secret)
+    words = note_statements(site, drafts, ticket.person, ticket.subject, read_statements(body), ticket.remarks)
+    tickets.end(secret)
+    return {"words": words}
+
+
+ERRANDS: Mapping[str, Errand] = {
+    "ticket": _tell_ticket,
+    "ticket-bundle": _fetch_bundle,
+    "ticket-statements": _take_statements,
+}
+
+
+def make_bundle(site: Site, ticket: Ticket) -> File:
+    """The bundle of what a ticket is for, as it is now: whoever signs computes what it is."""
+    target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
+    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=_make_room(site)))
+    name = f"{ticket.subject.replace('/', '-')}.zip"
+    write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
+    return File("application/zip", folder / name, name=name, temporary=True)
+
+
+def read_statements(body: bytes) -> list[dict[str, Any]]:
+    """The statements that were sent, each of the seven fields and its signature, and nothing else."""
+    try:
+        said: Plain = json.loads(body)
+        parts = cast("list[dict[str, Any]]", said["statements"]) if isinstance(said, dict) else []
+        right = 1 <= len(parts) <= MOST_STATEMENTS and all(
+            set(part) == {"statement", "sshsig"}
+            and isinstance(part["sshsig"], str)
+            and set(part["statement"]) == _FIELDS
+            and all(isinstance(value, str) for value in part["statement"].values())
+            for part in parts
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        right, parts = False, []
+    if not right:
+        raise WrongUsage("these are no signed statements.", where="statements", remedy="Send what `sign` or the agent wrote.")
+    return parts
+
+
+def note_statements(
+    site: Site, drafts: Drafts, person: str, subject: str, statements: list[dict[str, Any]], remarks: Mapping[str, Any] | None
+) -> str:
+    """What somebody signed is noted, as `review import` does it; in words what came of it. Only their own statements, of what
+    they were asked about."""
+    said = [part["statement"] for part in statements]
+    if strange := [one for one in said if one["name"] != person or one["subject"] != subject]:
+        who, what = strange[0]["name"][:63], strange[0]["subject"][:140]
+        raise Refused(403, f"this is signed by {who}, of {what}; {person} was asked about {subject}.")
+    done: list[str] = []
+    for part in sorted(statements, key=lambda part: part["statement"]["kind"] != "remarks"):  # what is decided ends it, perhaps
+        kind = part["statement"]["kind"]
+        decision = import_statement(site, part, remarks if kind == "remarks" else None)
+        done.append(_say_done(kind, decision.count, decision.needed, decision.new))
+    drafts.forget(person, subject)
+    return f"{subject}: {'; '.join(done)}."
+
+
+def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
+    if kind == "remarks":
+        return "remarks noted"
+    if kind == "reject":
+        return "rejected, for good"
+    if kind == "return":
+        return "returned to its steward"
+    if not new:
+        return "was approved by you before"
+    return f"approved, {count} of {needed}" if kind == "approve" else "approved"
+
+
+def _make_room(site: Site) -> Path:
+    """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
+    folder = site.vault / "sent"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

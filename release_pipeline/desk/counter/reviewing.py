@@ -1,0 +1,159 @@
+"""What is shown of a release and its candidate: the page that is signed, beside that of the release before, and what was said."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, File, allow
+from release_pipeline.desk.counter.home import VOTED
+from release_pipeline.desk.counter.listing import describe_line, list_lines
+from release_pipeline.desk.people import Role
+from release_pipeline.door.refusal import Refused
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.opening import find_release
+from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.flow.sums import is_whole
+from release_pipeline.policy import Policy
+from release_pipeline.privacy.figures import format_apart
+from release_pipeline.report.internal import describe_verdict, list_sections
+from release_pipeline.report.internal_view import InternalView
+from release_pipeline.store.registry import ReleaseId
+
+RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
+READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
+_BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOTALL)
+
+
+def _list_releases(asked: Asked) -> Document:
+    listing = list_lines(asked.site)
+    return {"releases": [describe_line(line) for line in listing.lines], "made": listing.made}
+
+
+def _show_release(asked: Asked) -> Document:
+    site, name = asked.site, asked.find("release", RELEASE)
+    line = next((line for line in list_lines(site).lines if line.release == name), None)
+    if line is None or line.id is None:
+        if line is not None:
+            return {"release": describe_line(line), "candidate": None}
+        raise Refused(404, "the site has no such release.")
+    with site.open_registry(read_only=True) as registry:
+        statuses = read_statuses(registry.events)
+        status = statuses[_find(statuses, name)]
+        policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
+    return {
+        "release": describe_line(line),
+        "steward": "" if policy is None else policy.steward,
+        "before": _find_before(site, statuses, status),
+        "candidate": None if policy is None else _describe_candidate(asked, policy, status),
+        "may_vote": _may_vote(asked, policy, status),
+        "draft": _describe_draft(asked, status),
+    }
+
+
+def _find(statuses: Mapping[ReleaseId, ReleaseStatus], name: str) -> ReleaseId:
+    return next(known for known in statuses if str(known) == name)
+
+
+def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:
+    """The release before it whose candidate's page is there: an earlier revision, or of the series the one that was made last."""
+    made = [
+        known
+        for known in statuses.values()
+        if known.id.policy == status.id.policy and known.id != status.id and known.candidate_hash is not None
+        if known.moments.get("candidate", "") <= status.moments.get("candidate", "~")
+        and (site.candidate(str(known.id)) / REPORT).exists()
+    ]
+    same = [known for known in made if known.id.release == status.id.release]
+    found = max(same or made, key=lambda known: known.moments.get("candidate", ""), default=None)
+    return "" if found is None else str(found.id)
+
+
+def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> Document | None:
+    """What its page says first, for who decides: verdict, gates, questions, and the passages that remarks are of."""
+    folder = asked.site.candidate(str(status.id))
+    if status.candidate_hash is None or not (folder / "evidence.json").exists() or asked.person.roles.isdisjoint(READERS):
+        return None
+    view = build_internal_view(policy, load_evidence(folder))
+    return {
+        "hash": status.candidate_hash,
+        "claim": view.claim,
+        "statement": view.statement,
+        "verdict": describe_verdict(view),
+        "gates": [_describe_gate(gate) for gate in view.gates],
+        "decide": list(view.decide),
+        "warnings": list(view.warnings),
+        "passages": list_passages(view),
+        "reviewers": policy.review.reviewers,
+    }
+
+
+def _describe_gate(gate: Any) -> Document:
+    value, limit = format_apart(gate.value, gate.limit)
+    return {"name": gate.name, "value": value, "limit": limit, "at_least": gate.at_least, "passed": gate.passed}
+
+
+def list_passages(view: InternalView) -> list[tuple[str, str]]:
+    """The parts of the page that a remark can be of: their anchors and titles."""
+    parts = [("verdict", "Verdict and gates"), ("claim", "The claim")]
+    parts += [] if view.about is None and not view.column_words else [("told", "What the public is told")]
+    return [*parts, *((section.anchor, section.title) for section in list_sections(view))]
+
+
+def _may_vote(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str:
+    """Empty where who asks may vote; else why not."""
+    if not asked.has(Role.REVIEWER):
+        return "Reviewers vote."
+    if policy is not None and policy.steward == asked.person.name:
+        return "You are the steward of the policy, and no steward reviews."
+    if status.state not in VOTED or status.replaced is not None:
+        return f"It is {status.state}: there is nothing to decide."
+    return ""
+
+
+def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
+    if status.candidate_hash is None:
+        return {"remarks": []}
+    draft = asked.drafts.read(asked.person.name, str(status.id), status.candidate_hash)
+    return {"remarks": [{"passage": one.passage, "text": one.text} for one in draft.remarks]}
+
+
+def _show_report(asked: Asked) -> File:
+    """The page that is signed, byte for byte, and what a policy for its content may name: the hashes of its styles and scripts."""
+    name = asked.find("release", RELEASE)
+    release = find_release(asked.site, name)
+    folder = asked.site.candidate(str(release))
+    with asked.site.open_registry(read_only=True) as registry:
+        digest = read_statuses(registry.events)[release].candidate_hash
+    if digest is None or not (folder / REPORT).exists():
+        raise Refused(404, "it has no page: it was not made, or its tables were removed.")
+    if not is_whole(folder, digest):
+        raise ReleasePipelineError(
+            "the candidate's folder is not what was frozen, so that its page is not shown.",
+            where=name,
+            remedy="Tell the operator: somebody changed it.",
+        )
+    content = (folder / REPORT).read_bytes()
+    return File("text/html; charset=utf-8", content=content, facts=hash_blocks(content))
+
+
+def hash_blocks(page: bytes) -> dict[str, list[str]]:
+    """The hashes by which a content security policy lets the styles and scripts in a page through, and no others."""
+    found: dict[str, list[str]] = {"style": [], "script": []}
+    for kind, content in _BLOCK.findall(page):
+        found[kind.decode()].append(base64.b64encode(hashlib.sha256(content).digest()).decode())
+    return found
+
+
+CALLS = (
+    Call("releases", EVERYBODY, _list_releases),
+    Call("release", EVERYBODY, _show_release),
+    Call("report", READERS, _show_report),
+)

@@ -1,0 +1,163 @@
+"""The counter's answers: who asks is found out, whether they may is looked up, and what goes wrong is told in words.
+
+Whoever has the desk's web process can ask in the name of people who are logged in there, for as long as they are. They get what
+these people may see, and nothing else: no call signs, and none takes a path.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from release_pipeline.desk.counter.calls import Asked, Call, Document, File, by_name
+from release_pipeline.desk.counter.catalogue import CALLS
+from release_pipeline.desk.counter.drafts import Drafts
+from release_pipeline.desk.counter.errands import ERRANDS
+from release_pipeline.desk.counter.sessions import Sessions
+from release_pipeline.desk.counter.tickets import Tickets
+from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
+from release_pipeline.desk.tokens import find_owner
+from release_pipeline.door.proxies import ProxyHeaders
+from release_pipeline.door.refusal import Refused
+from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
+from release_pipeline.flow.site import Site
+
+ENTER, LEAVE = "enter", "leave"
+_LOG = logging.getLogger(__name__)
+_NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
+_SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the web process asks: a call by name, with arguments and a body, and by what the browser says who it is."""
+
+    call: str
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+    session: str = ""
+    place: str = ""
+    proxy: tuple[tuple[str, str], ...] = ()  # headers that a trusted proxy set
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A document or a file, with a status as HTTP has them."""
+
+    status: int
+    document: Document = field(default_factory=dict[str, Any])
+    file: File | None = None
+
+
+class Counter:
+    """Answers the questions of one site's desk. With a proxy, it says who somebody is; else personal tokens do."""
+
+    def __init__(self, site: Site, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> None:
+        self._site, self._proxy = site, proxy
+        self._sessions = sessions or Sessions()
+        self._tickets, self._drafts = Tickets(), Drafts(site)
+        self._calls: Mapping[str, Call] = by_name(CALLS)
+        self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
+        self._lock = threading.Lock()
+
+    def answer(self, question: Question) -> Answer:
+        """The answer, whatever happens: what nobody foresaw is noted here, and told without a word of its content."""
+        try:
+            return self._answer(question)
+        except Refused as refused:
+            return _tell(refused.status, refused.words)
+        except StoreBusy as busy:
+            return _tell(503, busy.what, busy.where, "Load the page again in a moment.")
+        except WrongUsage as wrong:
+            return _tell(400, wrong.what, self._shorten(wrong.where), wrong.remedy, wrong.details)
+        except ReleasePipelineError as error:
+            return _tell(409, error.what, self._shorten(error.where), error.remedy, error.details)
+        except Exception:
+            number = secrets.token_hex(4)
+            _LOG.exception("question %s failed (%s)", question.call[:40], number)
+            return _tell(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
+
+    def _answer(self, question: Question) -> Answer:
+        if question.call == ENTER:
+            return self._enter(question)
+        if (errand := ERRANDS.get(question.call)) is not None:
+            given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
+            return Answer(200, file=given) if isinstance(given, File) else Answer(200, given)
+        person = self._find_person(question)
+        if question.call == LEAVE:
+            self._sessions.end(question.session)
+            return Answer(200)
+        call = self._calls.get(question.call)
+        if call is None:
+            raise Refused(404, "there is nothing of this name.")
+        if call.roles.isdisjoint(person.roles):
+            needed = " or ".join(sorted(role.value for role in call.roles))
+            raise Refused(403, f"this is for {needed}, and you are here as {_say_roles(person)}.")
+        asked = Asked(self._site, person, self._settings(), self._tickets, self._drafts, question.arguments, question.body)
+        found = call.answer(asked)
+        return Answer(200, file=found) if isinstance(found, File) else Answer(200, {**found, "me": describe_person(person)})
+
+    def _enter(self, question: Question) -> Answer:
+        if self._proxy is not None:
+            raise Refused(404, "the proxy logs people in here.")
+        person = find_owner(self._site, question.arguments.get("token", ""))
+        if person is None or person not in self._people():
+            raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
+        secret, place = self._sessions.begin(person)
+        return Answer(200, {"session": secret, "place": place})
+
+    def _find_person(self, question: Question) -> Person:
+        if self._proxy is not None:
+            headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in question.proxy]
+            name: str | None = self._proxy.find_person(headers)
+        else:
+            name = self._sessions.find(question.session, question.place)
+        if name is None:
+            raise Refused(401, _NOT_IN)
+        person = self._people().get(name)
+        if person is None:
+            raise Refused(403, "you have no role at this desk. The officer or the operator gives it.")
+        return person
+
+    def _people(self) -> dict[str, Person]:
+        return self._look()[2]
+
+    def _settings(self) -> DeskSettings:
+        return self._look()[1]
+
+    def _look(self) -> tuple[Any, DeskSettings, dict[str, Person]]:
+        """Who works here now: read again when a file that says it was changed."""
+        stamps = tuple(_stamp(self._site.home / name) for name in _SHARED)
+        with self._lock:
+            if self._known is None or self._known[0] != stamps:
+                self._known = (stamps, read_desk(self._site), read_people(self._site))
+            return self._known
+
+    def _shorten(self, where: str) -> str:
+        """Where the site lies on its machine is no reader's business."""
+        return where.replace(f"{self._site.home}/", "")
+
+
+def describe_person(person: Person) -> Document:
+    """Who is logged in, for every page."""
+    return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
+
+
+def _say_roles(person: Person) -> str:
+    return ", ".join(sorted(role.value for role in person.roles)) or "nobody"
+
+
+def _tell(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:
+    return Answer(status, {"what": what, "where": where, "remedy": remedy, "details": list(details)})
+
+
+def _stamp(file: Any) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

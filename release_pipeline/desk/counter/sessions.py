@@ -1,0 +1,79 @@
+"""Who is logged in, each session with a path of its own. Nothing of it is on a disk: it ends with the process of the counter."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+LASTS_SECONDS, IDLE_SECONDS = 8 * 3600, 3600
+_MOST = 20  # of one person: nobody throws out others
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Whose it is, and below which path its pages are: cookies are shared by all ports of a machine, and only a path that nobody
+    else knows keeps them from a server of another account."""
+
+    person: str
+    digest: str
+    place: str
+    ends: float
+    seen: float
+
+
+class Sessions:
+    """The sessions of a counter. Threads of several questions use it."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._sessions: list[Session] = []
+        self._lock = threading.Lock()
+
+    def begin(self, person: str) -> tuple[str, str]:
+        """The secret of a new session and its path; the oldest of the same person makes room."""
+        secret, place, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
+        new = Session(person, _digest(secret), place, now + LASTS_SECONDS, now)
+        with self._lock:
+            lasting = self._lasting(now)
+            mine = [one for one in lasting if one.person == person]
+            self._sessions = [*(one for one in lasting if one.person != person), *mine[-(_MOST - 1) :], new]
+        return secret, place
+
+    def find(self, secret: str, place: str) -> str | None:
+        """Whose secret this is, if its session lasts and the path is its own; it was used now."""
+        now = self._clock()
+        with self._lock:
+            self._sessions = self._lasting(now)
+            found = self._find(secret)
+            if found is None or not hmac.compare_digest(found.place, place):
+                return None
+            self._sessions[self._sessions.index(found)] = replace(found, seen=now)
+            return found.person
+
+    def end(self, secret: str) -> None:
+        """The session of this secret is over."""
+        with self._lock:
+            found = self._find(secret)
+            self._sessions = [one for one in self._sessions if one is not found]
+
+    def end_all(self, person: str) -> None:
+        """All sessions of somebody are over."""
+        with self._lock:
+            self._sessions = [one for one in self._sessions if one.person != person]
+
+    def _find(self, secret: str) -> Session | None:
+        digest = _digest(secret)
+        found = [one for one in self._sessions if hmac.compare_digest(one.digest, digest)]
+        return found[0] if found else None
+
+    def _lasting(self, now: float) -> list[Session]:
+        return [one for one in self._sessions if one.ends > now and one.seen + IDLE_SECONDS > now]
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
