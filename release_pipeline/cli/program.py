@@ -16,6 +16,7 @@ from release_pipeline.cli import (
     auditor,
     delivering,
     demo,
+    desk,
     experiments,
     exploring,
     keeping,
@@ -91,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     signing = (people, delivering, reviewing, root, auditor)
-    for part in (demo, policies, exploring, releases, series, *signing, keeping, telling, experiments):
+    for part in (demo, policies, exploring, releases, series, *signing, desk, keeping, telling, experiments):
         part.add_commands(commands)
     return parser
 

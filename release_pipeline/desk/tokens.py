@@ -51,7 +51,7 @@ def make_token(site: Site, person: str, *, days: int = LASTS_DAYS, now: datetime
     if not 1 <= days <= MOST_DAYS:
         raise WrongUsage(f"a token lasts 1 to {MOST_DAYS} days.", where="--days", remedy=f"As in --days {LASTS_DAYS}.")
     now, secret = now or datetime.now(UTC), secrets.token_urlsafe(32)
-    new = Token(person, _digest(secret), _write(now), _write(now + timedelta(days=days)))
+    new = Token(person, digest_of(secret), _write(now), _write(now + timedelta(days=days)))
     with site.changing_desk():
         _keep(site, [*(token for token in _read(site) if token.ends > _write(now)), new])
     return secret
@@ -66,10 +66,10 @@ def withdraw_tokens(site: Site, person: str) -> int:
     return len(kept) - len(left)
 
 
-def find_owner(site: Site, secret: str, *, now: datetime | None = None) -> str | None:
-    """Whose token this is, if it lets anybody in now."""
-    digest, moment = _digest(secret), _write(now or datetime.now(UTC))
-    found = [token.person for token in _read(site) if hmac.compare_digest(token.digest, digest) and token.ends > moment]
+def find_token(site: Site, digest: str, *, now: datetime | None = None) -> Token | None:
+    """The token with this hash, if it lets anybody in now."""
+    moment = _write(now or datetime.now(UTC))
+    found = [token for token in _read(site) if hmac.compare_digest(token.digest, digest) and token.ends > moment]
     return found[0] if found else None
 
 
@@ -91,5 +91,6 @@ def _write(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
+    """What is kept of a token."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

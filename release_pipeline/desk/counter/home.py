@@ -111,4 +111,10 @@ def _find_stewards(site: Site) -> dict[str, str]:
     return {policy.policy: policy.steward for policy in site.read_policies()[0]}
 
 
-CALLS = (Call("home", EVERYBODY, _show_home),)
+def _show_nothing(asked: Asked) -> Document:
+    """Who asks, which every answer says."""
+    del asked
+    return {}
+
+
+CALLS = (Call("home", EVERYBODY, _show_home), Call("me", EVERYBODY, _show_nothing))

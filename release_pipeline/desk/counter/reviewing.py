@@ -126,7 +126,7 @@ def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
 
 
 def _show_report(asked: Asked) -> File:
-    """The page that is signed, byte for byte, and what a policy for its content may name: the hashes of its styles and scripts."""
+    """The page that is signed, byte for byte, and what a policy of its content may name: hashes of its styles and scripts."""
     name = asked.find("release", RELEASE)
     release = find_release(asked.site, name)
     folder = asked.site.candidate(str(release))

@@ -14,6 +14,7 @@ import socketserver
 import struct
 import threading
 from collections.abc import Iterator, Mapping
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any
 
@@ -92,7 +93,7 @@ def open_counter(path: Path, counter: Counter, accounts: frozenset[int] = frozen
         ) from None
 
 
-def read_question(stream: IO[bytes]) -> Question | None:
+def read_question(stream: IO[bytes] | BufferedIOBase) -> Question | None:
     """What was asked; None where it is no question."""
     try:
         said = json.loads(stream.readline(LONGEST_LINE))
@@ -107,7 +108,7 @@ def read_question(stream: IO[bytes]) -> Question | None:
         return None
 
 
-def write_answer(stream: IO[bytes], answer: Answer) -> None:
+def write_answer(stream: IO[bytes] | BufferedIOBase, answer: Answer) -> None:
     """The answer, a file piece by piece."""
     head: dict[str, Any] = {"status": answer.status}
     file = answer.file

@@ -20,13 +20,13 @@ from release_pipeline.desk.counter.errands import ERRANDS
 from release_pipeline.desk.counter.sessions import Sessions
 from release_pipeline.desk.counter.tickets import Tickets
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
-from release_pipeline.desk.tokens import find_owner
+from release_pipeline.desk.tokens import digest_of, find_token
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.site import Site
 
-ENTER, LEAVE = "enter", "leave"
+ENTER, LEAVE, GREET = "enter", "leave", "greet"
 _LOG = logging.getLogger(__name__)
 _NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
 _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
@@ -84,6 +84,8 @@ class Counter:
     def _answer(self, question: Question) -> Answer:
         if question.call == ENTER:
             return self._enter(question)
+        if question.call == GREET:
+            return Answer(200, self._greet())
         if (errand := ERRANDS.get(question.call)) is not None:
             given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
             return Answer(200, file=given) if isinstance(given, File) else Answer(200, given)
@@ -101,13 +103,20 @@ class Counter:
         found = call.answer(asked)
         return Answer(200, file=found) if isinstance(found, File) else Answer(200, {**found, "me": describe_person(person)})
 
+    def _greet(self) -> Document:
+        """What the web process must know of the proxy in front of it; the secret is not for it."""
+        proxy = self._proxy
+        if proxy is None:
+            return {"hosts": [], "secret_header": "", "person_header": ""}
+        return {"hosts": list(proxy.hosts), "secret_header": proxy.secret_header, "person_header": proxy.person_header}
+
     def _enter(self, question: Question) -> Answer:
         if self._proxy is not None:
             raise Refused(404, "the proxy logs people in here.")
-        person = find_owner(self._site, question.arguments.get("token", ""))
-        if person is None or person not in self._people():
+        token = find_token(self._site, digest_of(question.arguments.get("token", "")))
+        if token is None or token.person not in self._people():
             raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
-        secret, place = self._sessions.begin(person)
+        secret, place = self._sessions.begin(token.person, token.digest)
         return Answer(200, {"session": secret, "place": place})
 
     def _find_person(self, question: Question) -> Person:
@@ -115,7 +124,8 @@ class Counter:
             headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in question.proxy]
             name: str | None = self._proxy.find_person(headers)
         else:
-            name = self._sessions.find(question.session, question.place)
+            session = self._sessions.find(question.session, question.place)
+            name = None if session is None or find_token(self._site, session.token) is None else session.person
         if name is None:
             raise Refused(401, _NOT_IN)
         person = self._people().get(name)

@@ -16,10 +16,11 @@ _MOST = 20  # of one person: nobody throws out others
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Whose it is, and below which path its pages are: cookies are shared by all ports of a machine, and only a path that nobody
-    else knows keeps them from a server of another account."""
+    """Whose it is, the hash of the token that it was begun with, and below which path its pages are: cookies are shared by all
+    ports of a machine, and only a path that nobody else knows keeps them from a server of another account."""
 
     person: str
+    token: str
     digest: str
     place: str
     ends: float
@@ -34,18 +35,18 @@ class Sessions:
         self._sessions: list[Session] = []
         self._lock = threading.Lock()
 
-    def begin(self, person: str) -> tuple[str, str]:
+    def begin(self, person: str, token: str) -> tuple[str, str]:
         """The secret of a new session and its path; the oldest of the same person makes room."""
         secret, place, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
-        new = Session(person, _digest(secret), place, now + LASTS_SECONDS, now)
+        new = Session(person, token, _digest(secret), place, now + LASTS_SECONDS, now)
         with self._lock:
             lasting = self._lasting(now)
             mine = [one for one in lasting if one.person == person]
             self._sessions = [*(one for one in lasting if one.person != person), *mine[-(_MOST - 1) :], new]
         return secret, place
 
-    def find(self, secret: str, place: str) -> str | None:
-        """Whose secret this is, if its session lasts and the path is its own; it was used now."""
+    def find(self, secret: str, place: str) -> Session | None:
+        """The session with this secret, if it lasts and the path is its own; it was used now."""
         now = self._clock()
         with self._lock:
             self._sessions = self._lasting(now)
@@ -53,18 +54,13 @@ class Sessions:
             if found is None or not hmac.compare_digest(found.place, place):
                 return None
             self._sessions[self._sessions.index(found)] = replace(found, seen=now)
-            return found.person
+            return found
 
     def end(self, secret: str) -> None:
         """The session of this secret is over."""
         with self._lock:
             found = self._find(secret)
             self._sessions = [one for one in self._sessions if one is not found]
-
-    def end_all(self, person: str) -> None:
-        """All sessions of somebody are over."""
-        with self._lock:
-            self._sessions = [one for one in self._sessions if one.person != person]
 
     def _find(self, secret: str) -> Session | None:
         digest = _digest(secret)

@@ -1,0 +1,73 @@
+"""How the desk is opened: its two parts, on two accounts or, for a trial, on one."""
+
+from __future__ import annotations
+
+import contextlib
+import pwd
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from release_pipeline.desk.counter.server import open_counter
+from release_pipeline.desk.counter.service import GREET, Counter
+from release_pipeline.desk.people import read_people
+from release_pipeline.desk.web.application import ProxyNames
+from release_pipeline.desk.web.client import Client
+from release_pipeline.desk.web.server import serve
+from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
+from release_pipeline.door.refusal import Refused
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.site import Site
+
+_HEADERS, _LISTS = ("secret_header", "person_header"), ("hosts",)
+
+
+def read_proxy(file: Path) -> ProxyHeaders:
+    """What a file says of the proxy in front of the desk."""
+    said = read_proxy_file(file, headers=_HEADERS, lists=_LISTS)
+    return ProxyHeaders(said["secret"], said["secret_header"], said["person_header"], tuple(said["hosts"]))
+
+
+def find_account(name: str) -> int:
+    """The number of an account of this machine."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        remedy = "Name the one that the web process runs on."
+        raise WrongUsage("this machine has no such account.", where=name, remedy=remedy) from None
+
+
+def default_socket(site: Site) -> Path:
+    """Where the counter answers when nothing else is said: within reach of the site's own account alone."""
+    return site.desk / "counter.sock"
+
+
+@contextlib.contextmanager
+def opened_counter(
+    site: Site, socket: Path, *, accounts: frozenset[int] = frozenset(), proxy: ProxyHeaders | None = None
+) -> Iterator[None]:
+    """Meanwhile the counter answers at a socket, in a thread."""
+    read_people(site)  # what is wrong with the site is told here, and not to whoever comes first
+    with site.changing_desk():  # its folder is there
+        pass
+    server = open_counter(socket, Counter(site, proxy=proxy), accounts)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        socket.unlink(missing_ok=True)
+
+
+def serve_web(socket: Path, *, port: int, also: tuple[str, ...] = (), ready: Callable[[str], None]) -> None:
+    """Serve the pages, by what the counter says of a proxy; `ready` is told their address."""
+    try:
+        told = Client(socket).ask(GREET).document
+    except Refused as refused:
+        raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
+    hosts = tuple(str(host) for host in told["hosts"])
+    proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
+    address = f"https://{hosts[0]}" if hosts else f"http://127.0.0.1:{port}"
+    serve(socket, port=port, also=also, proxy=proxy, hosts=hosts, ready=lambda: ready(address))

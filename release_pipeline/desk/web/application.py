@@ -1,0 +1,226 @@
+"""The desk as an ASGI application: by which name it is reached, from which page, who asks, and which page answers.
+
+Cookies are shared by all ports of a machine, so that a server of another account at 127.0.0.1 would be sent ours; only the path
+of a cookie keeps it from them. So everything of a session is below a path that nobody else knows. Behind a proxy there is none:
+the proxy says who asks, and the counter looks whether it was the proxy.
+"""
+
+from __future__ import annotations
+
+import logging
+import mimetypes
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Match, Route
+
+from release_pipeline import report
+from release_pipeline.desk.web.catalogue import WAYS
+from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, check_form, pass_on, read_form, show_page
+from release_pipeline.door.addresses import Addresses, read_one
+from release_pipeline.door.refusal import Refused
+
+COOKIE = "release_pipeline_desk"
+LOGIN, STATIC, TICKETS, ALIVE = "/login", "/static/", "/tickets/", "/alive"
+_SECONDS = 8 * 3600
+_LONGEST_STATEMENTS = 1 << 16
+_FILES = (*(Path(__file__).parent / "static").iterdir(), Path(report.__file__).parent / "templates" / "tokens.css")
+_LOG = logging.getLogger(__name__)
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyNames:
+    """The headers by which a proxy says who asks: the web process passes them on, and the counter judges them."""
+
+    secret_header: str
+    person_header: str
+
+
+class Desk:
+    """Answers browsers. Without a proxy people come in with their tokens."""
+
+    def __init__(self, client: Client, addresses: Addresses, *, proxy: ProxyNames | None = None) -> None:
+        self._client, self._addresses, self._proxy = client, addresses, proxy
+        self._static = {file.name: file.read_bytes() for file in _FILES}
+        self._routes = [(Route(way.path, _nothing, methods=["POST" if way.sends else "GET"]), way) for way in WAYS]
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except Refused as refused:
+            answer = _tell(refused.status, refused.words)
+        except Wrong as wrong:
+            answer = _tell(wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
+        except Exception:
+            _LOG.exception("a page failed")
+            answer = _tell(500, "the page could not be made. The desk's log says why.")
+        await answer(scope, receive, _with_headers(send))
+
+    async def _answer(self, request: Request) -> Response:
+        headers, method, path = request.scope["headers"], request.method, request.url.path
+        self._addresses.check_host(headers)
+        if method not in ("GET", "HEAD", "POST"):
+            raise Refused(405, "the desk takes GET, HEAD and POST.")
+        if path == ALIVE:
+            return JSONResponse({})
+        if path.startswith(TICKETS):
+            return await self._answer_ticket(request, path)
+        if method == "POST":
+            self._addresses.check_change(headers)
+        else:
+            self._addresses.check_look(headers)
+        if path.startswith(STATIC):
+            return self._give_file(path.removeprefix(STATIC))
+        if self._proxy is None and path == LOGIN:
+            return await self._log_in(request) if method == "POST" else show_page("login.html", {"words": ""})
+        visit = await self._visit(request, path)
+        if visit is None:
+            if method == "POST":
+                raise Refused(401, "you are not logged in, or no longer: load the page again.")
+            return RedirectResponse(LOGIN, 303)
+        return await self._show(visit)
+
+    async def _answer_ticket(self, request: Request, path: str) -> Response:
+        """What a program on somebody's machine asks with a ticket; a page of another server cannot know one."""
+        secret, _, part = path.removeprefix(TICKETS).partition("/")
+        if request.method == "POST":
+            if part != "statements":
+                raise Refused(404, "there is nothing to post to here.")
+            body = b""
+            async for piece in request.stream():
+                body += piece
+                if len(body) > _LONGEST_STATEMENTS:
+                    return JSONResponse({"words": "This is longer than statements are."}, 413)
+            told = await run_in_threadpool(self._client.ask, "ticket-statements", NOBODY, {"ticket": secret}, body)
+            return _tell_program(told)
+        if part not in ("", "bundle"):
+            raise Refused(404, "there is nothing of this name.")
+        told = await run_in_threadpool(self._client.ask, "ticket-bundle" if part else "ticket", NOBODY, {"ticket": secret})
+        return pass_on(told) if told.pieces is not None else _tell_program(told)
+
+    def _give_file(self, name: str) -> Response:
+        content = self._static.get(name)
+        if content is None:
+            raise Refused(404, "there is nothing of this name.")
+        return Response(content, media_type=mimetypes.guess_type(name)[0], headers={"Cache-Control": "max-age=3600"})
+
+    async def _log_in(self, request: Request) -> Response:
+        form, _ = await read_form(request)
+        told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": form.get("token", "").strip()})
+        if told.status != 200:
+            return show_page("login.html", {"words": str(told.document["what"])}, told.status)
+        place = f"/{told.document['place']}"
+        answer = RedirectResponse(f"{place}/", 303)
+        secure = request.headers.get("origin", "").startswith("https:")
+        answer.set_cookie(
+            COOKIE, told.document["session"], max_age=_SECONDS, path=place, httponly=True, samesite="strict", secure=secure
+        )
+        return answer
+
+    async def _visit(self, request: Request, path: str) -> Visit | None:
+        """Who asks, by what the browser sends; the counter judges it with each question."""
+        if self._proxy is not None:
+            named = (self._proxy.secret_header, self._proxy.person_header)
+            said = [(name, read_one(request.scope["headers"], name.encode())) for name in named]
+            return Visit(request, self._client, Who(proxy=tuple((name, value) for name, value in said if value)), "")
+        place = path.split("/")[1]
+        secret = request.cookies.get(COOKIE)
+        if not place or not secret or not path.startswith(f"/{place}/"):
+            return None
+        return Visit(request, self._client, Who(secret, place), f"/{place}")
+
+    async def _show(self, visit: Visit) -> Response:
+        request = visit.request
+        inside = request.url.path.removeprefix(visit.base)
+        for route, way in self._routes:
+            match, found = route.matches({**request.scope, "path": inside, "root_path": ""})
+            if match is Match.FULL:
+                request.scope["path_params"] = found["path_params"]
+                return await self._answer_way(visit, way)
+        raise Refused(404, "there is no such page.")
+
+    async def _answer_way(self, visit: Visit, way: Way) -> Response:
+        if way.sends:
+            visit.form, visit.files = await read_form(visit.request)
+            check_form(visit)
+        try:
+            return await way.answer(visit)
+        except Wrong as wrong:
+            if wrong.status == 401 and self._proxy is None and not way.sends:
+                return RedirectResponse(LOGIN, 303)
+            if wrong.status in (401, 403) or wrong.status >= 500:
+                return _tell(wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
+            told = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
+            return await visit.render("refused.html", {}, status=wrong.status, refusal=told)
+
+
+def _tell_program(told: Told) -> Response:
+    """An answer for the agent: the document, or why not, in words."""
+    if told.status == 200:
+        return JSONResponse(dict(told.document))
+    parts = [str(told.document.get(name, "")) for name in ("where", "what", "remedy")]
+    words = f"{parts[0]}: {parts[1]}" if parts[0] else parts[1]
+    return JSONResponse({"words": " ".join([words, parts[2], *told.document.get("details", ())]).strip()}, told.status)
+
+
+def _tell(status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()) -> Response:
+    """A page that says why nothing was done, for who is not logged in too."""
+    return show_page("wrong.html", {"what": what, "where": where, "remedy": remedy, "details": list(details)}, status)
+
+
+def _with_headers(send: Send) -> Send:
+    """The headers of every answer, unless the answer says otherwise."""
+
+    async def send_with(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            there = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in there}
+            more = [(name, value) for name, value in _HEADERS.items() if name not in names]
+            if b"cache-control" not in names:
+                more.append((b"cache-control", b"no-store"))
+            if b"x-frame-options" not in names:
+                more.append((b"x-frame-options", b"DENY"))
+            message = {**message, "headers": [*there, *more]}
+        await send(message)
+
+    return send_with
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+async def _nothing(request: Request) -> Response:
+    del request
+    return Response()

@@ -1,0 +1,7 @@
+"""Every page of the desk."""
+
+from __future__ import annotations
+
+from release_pipeline.desk.web import home, reviewing
+
+WAYS = (*home.WAYS, *reviewing.WAYS)

@@ -1,0 +1,197 @@
+"""What every page of the desk is: who asks, what the counter is asked for them, and the answer with its headers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from email.parser import BytesParser
+from email.policy import HTTP
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, quote, urlencode
+
+import jinja2
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from release_pipeline import __version__
+from release_pipeline.desk.web.client import Client, Told, Who
+from release_pipeline.door.refusal import Refused
+
+LONGEST_FORM = 1 << 21
+FORM_TOKEN = "desk"  # the field of every form  # noqa: S105
+SAID, SEAL = "said", "seal"
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; frame-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+class Wrong(Exception):
+    """The counter refused, in words: what, where, and what to do."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told.status)
+        self.status = told.status
+        self.what = str(told.document.get("what", "it was refused."))
+        self.where = str(told.document.get("where", ""))
+        self.remedy = str(told.document.get("remedy", ""))
+        self.details = [str(one) for one in told.document.get("details", ())]
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request of somebody who is logged in. `base` is the path that all of their pages are below."""
+
+    request: Request
+    client: Client
+    who: Who
+    base: str
+    form: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    @property
+    def token(self) -> str:
+        """What each form has, so that no other page can send it: made of what only this session knows."""
+        return _seal(self.who, FORM_TOKEN)
+
+    def path(self, name: str) -> str:
+        """A part of the path that was asked."""
+        return str(self.request.path_params[name])
+
+    def query(self, name: str, default: str = "") -> str:
+        """A part of the question behind the path."""
+        return self.request.query_params.get(name, default)
+
+    def to(self, path: str) -> str:
+        """The address of a page of the desk."""
+        return self.base + path
+
+    async def ask(self, call: str, arguments: Mapping[str, str] | None = None, body: bytes = b"") -> dict[str, Any]:
+        """A document of the counter; `Wrong` where it refuses."""
+        told = await self.fetch(call, arguments, body)
+        return dict(told.document)
+
+    async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: bytes = b"") -> Told:
+        """Likewise, of a file too."""
+        told = await run_in_threadpool(self.client.ask, call, self.who, arguments, body)
+        if told.status != 200:
+            raise Wrong(told)
+        return told
+
+    async def render(self, template: str, found: Mapping[str, Any], *, status: int = 200, **context: Any) -> Response:
+        """A page, of a document that the counter gave (it says who is logged in) and more."""
+        me = found.get("me") or (await self.ask("me"))["me"]
+        said = self.query(SAID)
+        given = {
+            **found,
+            **context,
+            "me": me,
+            "to": self.to,
+            "here": self.request.url.path.removeprefix(self.base),
+            "token": self.token,
+            "said": said if said and hmac.compare_digest(self.query(SEAL), _seal(self.who, said)) else "",
+            "version": __version__,
+        }
+        return show_page(template, given, status)
+
+    def go(self, path: str, words: str = "", *, to: str = "") -> Response:
+        """To a page after something was done, which says what was; nobody else can make it say anything."""
+        address = self.to(path)
+        if words:
+            address += f"?{urlencode({SAID: words, SEAL: _seal(self.who, words)})}"
+        return RedirectResponse(f"{address}#{quote(to)}" if to else address, 303)
+
+
+Handler: TypeAlias = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A page: its path as Starlette has them, who answers, and whether it is sent to (POST) or looked at (GET)."""
+
+    path: str
+    answer: Handler
+    sends: bool = False
+
+
+def show_page(template: str, given: Mapping[str, Any], status: int = 200) -> Response:
+    """A page of ours under the strictest policy: no script and no style but the desk's own files."""
+    page = HTMLResponse(_TEMPLATES.get_template(template).render(**given), status)
+    page.headers["Content-Security-Policy"] = POLICY
+    return page
+
+
+def pass_on(told: Told, *, shown: bool = False) -> Response:
+    """A file of the counter, to be saved; `shown`, in a frame of the desk's: with no right but its own styles, and the scripts
+    whose hashes it has."""
+    answer = StreamingResponse(told.pieces or iter(()), media_type=told.media)
+    answer.headers["Content-Length"] = str(told.size)
+    if not shown:
+        answer.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(told.name)}"
+        answer.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return answer
+    styles, scripts = (_name_hashes(told.facts.get(kind, ())) for kind in ("style", "script"))
+    sandbox = "sandbox allow-scripts" if told.facts.get("script") else "sandbox"
+    policy = f"default-src 'none'; style-src {styles}; script-src {scripts}; {sandbox}; frame-ancestors 'self'"
+    answer.headers["Content-Security-Policy"] = f"{policy}; base-uri 'none'; form-action 'none'"
+    answer.headers["X-Frame-Options"] = "SAMEORIGIN"
+    return answer
+
+
+def _name_hashes(hashes: Iterable[str]) -> str:
+    return " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
+
+
+async def read_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
+    """The fields and files of a form that was sent, each name once."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LONGEST_FORM:
+            raise Refused(413, "this is longer than anything that the desk takes.")
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() == "multipart/form-data":
+        return _read_parts(kind, body)
+    try:
+        said = parse_qs(body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=500)
+    except ValueError:
+        raise Refused(400, "this is no form.") from None
+    return {name: values[0] for name, values in said.items() if len(values) == 1}, {}
+
+
+def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
+    whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode("latin-1") + b"\r\n\r\n" + body)
+    fields: dict[str, str] = {}
+    files: dict[str, bytes] = {}
+    for part in whole.iter_parts() if whole.is_multipart() else ():
+        name = part.get_param("name", header="content-disposition")
+        content = part.get_payload(decode=True)
+        if not isinstance(name, str) or not isinstance(content, bytes):
+            raise Refused(400, "this is no form.")
+        if part.get_filename() is not None:
+            files[f"{name}/{part.get_filename()}"] = content
+        else:
+            fields[name] = content.decode("utf-8", "replace")
+    return fields, files
+
+
+def check_form(visit: Visit) -> None:
+    """Refuse a form that no page of this session has."""
+    if not hmac.compare_digest(visit.form.get(FORM_TOKEN, "").encode(), visit.token.encode()):
+        raise Refused(403, "this form is of another session, or of none: load the page again.")
+
+
+def _seal(who: Who, words: str) -> str:
+    key = who.session or "".join(value for _, value in who.proxy)
+    return hmac.new(key.encode(), words.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

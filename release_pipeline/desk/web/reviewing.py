@@ -1,0 +1,97 @@
+"""Pages of a release: what is decided of it, its report beside the one before, remarks, and signing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from release_pipeline.desk.web.frame import Visit, Way, pass_on
+from release_pipeline.door.refusal import Refused
+
+
+async def _show_release(visit: Visit) -> Response:
+    found = await visit.ask("release", {"release": visit.path("release")})
+    return await visit.render("release.html", found)
+
+
+async def _compare(visit: Visit) -> Response:
+    found = await visit.ask("release", {"release": visit.path("release")})
+    return await visit.render("compare.html", found)
+
+
+async def _show_report(visit: Visit) -> Response:
+    return pass_on(await visit.fetch("report", {"release": visit.path("release")}), shown=True)
+
+
+async def _remark(visit: Visit) -> Response:
+    subject = {name: visit.form.get(name, "") for name in ("what", "subject")}
+    await visit.ask("remark", {**subject, "passage": visit.form.get("passage", ""), "text": visit.form.get("text", "")})
+    return visit.go(_page_of(subject), "Your remark is kept, for you alone until you sign it.", to="remarks")
+
+
+async def _drop(visit: Visit) -> Response:
+    subject = {name: visit.form.get(name, "") for name in ("what", "subject")}
+    await visit.ask("drop-remark", {**subject, "number": visit.form.get("number", "")})
+    return visit.go(_page_of(subject), "The remark is dropped.", to="remarks")
+
+
+async def _sign(visit: Visit) -> Response:
+    """The page between a decision and the person's own machine: what is to be signed, and the two ways to do that."""
+    wish = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict", "why")}
+    found = await visit.ask("sign", wish)
+    own = await visit.ask("own-key")
+    origin = visit.request.headers["origin"]  # of this very form, which was judged: the desk's own name
+    return await visit.render("sign.html", found, wish=wish, keys=own["keys"], origin=origin, page=_page_of(wish))
+
+
+async def _fetch_bundle(visit: Visit) -> Response:
+    wish = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict", "why")}
+    return pass_on(await visit.fetch("bundle", wish))
+
+
+async def _take_statements(visit: Visit) -> Response:
+    """Files as `sign` wrote them: each statement with its signature beside it."""
+    subject = {name: visit.form.get(name, "") for name in ("what", "subject")}
+    body = json.dumps({"statements": _pair(visit.files)}).encode()
+    found = await visit.ask("statements", subject, body)
+    return visit.go(_page_of(subject), str(found["words"]))
+
+
+def _pair(files: Any) -> list[dict[str, Any]]:
+    """Statements with their signatures, from files that were chosen together."""
+    named = {name.rpartition("/")[2]: content for name, content in files.items() if content}
+    found: list[dict[str, Any]] = []
+    for name, content in sorted(named.items()):
+        if name.endswith(".sig"):
+            continue
+        signature = named.get(f"{name}.sig")
+        if signature is None:
+            raise Refused(400, f"{name[:100]}.sig is missing: choose each statement together with its signature.")
+        try:
+            said = json.loads(content)
+        except ValueError:
+            raise Refused(400, f"{name[:100]} is no statement as `sign` writes it.") from None
+        if isinstance(said, dict) and "kind" in said:
+            found.append({"statement": said, "sshsig": signature.decode("ascii", "replace")})
+    if not found:
+        raise Refused(400, "no statement was chosen: choose what `sign` wrote, the .json and the .json.sig.")
+    return found
+
+
+def _page_of(subject: dict[str, str]) -> str:
+    pages = {"candidate": f"/releases/{subject['subject']}", "policy": f"/policies/{subject['subject']}"}
+    return pages.get(subject["what"], "/approvals/populations")
+
+
+WAYS = (
+    Way("/releases/{release:path}/report", _show_report),
+    Way("/releases/{release:path}/compare", _compare),
+    Way("/releases/{release:path}", _show_release),
+    Way("/remarks", _remark, sends=True),
+    Way("/remarks/drop", _drop, sends=True),
+    Way("/sign", _sign, sends=True),
+    Way("/bundle", _fetch_bundle, sends=True),
+    Way("/statements", _take_statements, sends=True),
+)
