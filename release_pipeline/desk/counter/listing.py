@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from release_pipeline.desk.counter.calls import Document
@@ -27,21 +28,21 @@ class Listing:
 
 
 _lock = threading.Lock()
-_found: dict[Site, tuple[Any, float, Listing]] = {}
+_found: dict[Path, tuple[Any, float, Listing]] = {}
 
 
 def list_lines(site: Site) -> Listing:
     """As `status` has them: as of now, or of a few seconds ago if nothing was noted since."""
     stamps = tuple(_stamp(file) for file in (site.registry, site.populations_file, site.home / "site.yaml", *site.policy_files()))
     with _lock:
-        known = _found.get(site)
+        known = _found.get(site.home)
         if known is not None and known[0] == stamps and time.monotonic() - known[1] < _SECONDS:
             return known[2]
         lines, broken = list_releases(site)
         listing = Listing(
             tuple(lines), tuple(_shorten(site, words) for words in broken), datetime.now(UTC).isoformat(timespec="seconds")
         )
-        _found[site] = (stamps, time.monotonic(), listing)
+        _found[site.home] = (stamps, time.monotonic(), listing)
         return listing
 
 
