@@ -1,4 +1,4 @@
-"""Remarks on passages: of a candidate, by the sections of its reviewers' page, or of a policy, by the paths of its canonical form.
+"""Remarks on passages: of a candidate, by the sections of its reviewers' page, or of a policy, by paths of its canonical form.
 
 Reviewers, the officer and the policy's steward sign them, as one document; what it may have is said in verify.py, which judges it
 for strangers too. What a reviewer remarks on a candidate is as blind as the votes.
@@ -124,8 +124,8 @@ def find_noted(registry: Registry, statement: Mapping[str, Any]) -> Event | None
 
 
 def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark, ...]:
-    """Every remark on a release (POLICY/PARTITION/rN) or a policy, in order, but those that were signed with a key that was revoked
-    from before. All of them: `tell_remarks` says which of them somebody may see."""
+    """Every remark on a release (POLICY/PARTITION/rN) or a policy, in order, but those that were signed with a key that was
+    revoked from before. All of them: `tell_remarks` says which of them somebody may see."""
     found: list[Remark] = []
     for event in registry.events:
         if event.kind != REMARKED or event.content["subject"] != subject:
@@ -148,13 +148,13 @@ def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark
 def _find_role(registry: Registry, event: Event) -> str:
     """The role that whoever signed an event had then."""
     lists: Iterator[Any] = (one.content["keys"] for one in reversed(registry.events[: event.number]) if one.kind == "trusted")
-    keys = next(lists, None) or {}
+    keys: dict[str, Any] = next(lists, {})
     return str(keys[event.content["name"]]["role"]) if event.content["name"] in keys else ""
 
 
 def tell_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:
-    """The remarks that a reader may see now; without one, those that everybody may. What a reviewer remarked on a candidate is told
-    to others once the votes on it are, or on the candidate that came in its place."""
+    """The remarks that a reader may see now; without one, those that everybody may. What a reviewer remarked on a candidate is
+    told to others once the votes on it are, or those on the candidate that came in its place."""
     found = list_remarks(registry, trust, subject)
     status = next((known for name, known in read_statuses(registry.events).items() if str(name) == subject), None)
     return tuple(one for one in found if status is None or one.name == reader or is_told(one.role, one.about, status))

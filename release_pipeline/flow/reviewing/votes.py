@@ -34,8 +34,8 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class ToldVotes:
-    """What one reader may know of the votes: `own` is theirs, `votes` the last of each person and `given` every one in order, both
-    empty while they are blind (but `own`)."""
+    """What one reader may know of the votes: `own` is theirs, `votes` the last of each person and `given` every one in order,
+    both empty while they are blind."""
 
     release: ReleaseId
     candidate_hash: str
@@ -70,7 +70,7 @@ def read_votes(registry: Registry, release: ReleaseId) -> Votes:
 
 
 def tell_votes(votes: Votes, *, reader: str | None = None) -> ToldVotes:
-    """What a reader may see; without one, what everybody may. The steward sees no more than others, and has no vote of their own."""
+    """What a reader may see; without one, what everybody may. The steward sees no more than others, and has no own vote."""
     own = next((vote for vote in votes.last if vote.name == reader), None)
     told = (votes.last, votes.given) if votes.are_in else ((), ())
     return ToldVotes(votes.release, votes.candidate_hash, votes.state, votes.needed, votes.count, votes.are_in, own, *told)

@@ -1,5 +1,5 @@
-"""What people sign of what they looked at: approvals of policies and populations by the officer, votes on candidates by reviewers,
-and remarks on passages of either. Signatures over hashes, noted as events.
+"""What people sign of what they looked at: approvals of policies and populations by the officer, votes on candidates by
+reviewers, and remarks on passages of either. Signatures over hashes, noted as events.
 
 A statement is signed here, with a key on this machine, or it was signed elsewhere and is imported: `Sign` is either, and what is
 checked and noted is the same.
@@ -152,8 +152,8 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
 
 
 def return_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
-    """A reviewer returns the candidate, with the reasons: as long as that is their last vote it is neither approved nor published.
-    It is no end: its steward answers, or makes a revision, and whoever returned it may approve it later."""
+    """A reviewer returns the candidate, with the reasons: as long as that is their last vote it is neither approved nor
+    published. It is no end: its steward answers, or makes a revision, and whoever returned it may approve it later."""
     _check_reason(release, why, what="a return")
     with site.open_registry() as registry:
         return _return_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why), why)

@@ -103,7 +103,10 @@ def state_questions(fields: Fields) -> Iterator[Statement]:
 
 def state_approvals(fields: Fields) -> Iterator[Statement]:
     """What each reviewer signed, and about which candidate."""
-    decisions = fields("checked.decisions")
+    voted, decisions = fields("checked.voted"), fields("checked.decisions")
+    if voted.value is not None:
+        yield state_fact("check.blind", count=fields("checked.voted", count_of(voted.value, "reviewer")))
+        return
     if not decisions:
         yield state_fact("check.no_decisions", decisions)
     for at, decision in fields.each("checked.decisions"):
@@ -123,7 +126,10 @@ def state_approvals(fields: Fields) -> Iterator[Statement]:
 
 def state_holding(fields: Fields) -> Iterator[Statement]:
     """Who approved the candidate as it is, with signatures that hold; and whether these are enough."""
-    holding, needed = fields("checked.holding"), fields("checked.needed")
+    holding, needed, voted = fields("checked.holding"), fields("checked.needed"), fields("checked.voted")
+    if voted.value is not None:
+        yield state_fact("check.not_in", voted, needed=needed)
+        return
     given = len(holding.value or ())
     if not given:
         yield state_fact("check.none_hold", holding)
