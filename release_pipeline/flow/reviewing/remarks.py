@@ -147,9 +147,10 @@ def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark
 
 def _find_role(registry: Registry, event: Event) -> str:
     """The role that whoever signed an event had then."""
-    lists: Iterator[Any] = (one.content["keys"] for one in reversed(registry.events[: event.number]) if one.kind == "trusted")
-    keys: dict[str, Any] = next(lists, {})
-    return str(keys[event.content["name"]]["role"]) if event.content["name"] in keys else ""
+    for before in reversed(registry.events[: event.number]):
+        if before.kind == "trusted":
+            return str(before.content["keys"].get(event.content["name"], {}).get("role", ""))
+    return ""
 
 
 def tell_remarks(registry: Registry, trust: Trust, subject: str, *, reader: str | None = None) -> tuple[Remark, ...]:

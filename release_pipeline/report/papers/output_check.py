@@ -37,7 +37,7 @@ def write_output_check(view: PaperView) -> Paper:
         make_item("output", titles, state_hashes(fields)),
         make_item("rules", titles, state_policy(fields), state_checks(fields), state_gates(fields)),
         make_item("questions", titles, state_questions(fields)),
-        make_item("answers", titles, state_approvals(fields), state_fact("check.one_answer", fields("checked.decisions"))),
+        make_item("answers", titles, state_approvals(fields), state_answers(fields)),
         make_item("decision", titles, state_holding(fields), quote(fields, "decision"), state_publication(fields)),
         make_item("published", titles, state_publisher(fields)),
     )
@@ -122,6 +122,12 @@ def state_approvals(fields: Fields) -> Iterator[Statement]:
             yield state_fact(
                 "check.decided_why", name=name, verdict=verdict, candidate=candidate, event=event, moment=moment, key=key, why=why
             )
+
+
+def state_answers(fields: Fields) -> Statement:
+    """That one signature is about all that was asked."""
+    blind = fields("checked.voted").value is not None
+    return state_fact("check.one_answer", fields("checked.voted" if blind else "checked.decisions"))
 
 
 def state_holding(fields: Fields) -> Iterator[Statement]:
