@@ -685,6 +685,16 @@ def read_remarks(document: Any) -> Remarks:
     return Remarks(subject, digest, tuple(entries))
 
 
+REVIEW, REVIEW_FORMAT = "review.json", "release-pipeline/reviewed/1"  # of dossiers: what people signed while it was reviewed
+
+
+def is_review(kind: str, release: str, content: Mapping[str, Any], about: str) -> bool:
+    """Whether an event is a vote on a release, or has remarks on it or on its policy."""
+    if kind == "remarked":
+        return content.get("subject") in (about, about.split("/")[0])
+    return kind in ("approved", "returned", "rejected") and release == about
+
+
 def hash_remarks(document: Any) -> str:
     """The hash that a statement of remarks has: SHA-256 of the canonical JSON of its document."""
     return _sha256(canonical_json(document))
@@ -2160,6 +2170,10 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
             _check_looks(history, package.release, package.looks, "the card")
         with report.about(f"{EVENTS}, candidate/{SUMS}"):
             _check_approvals(report, history, package, candidate, policy)
+        if REVIEW in tree.sizes:
+            with report.about(f"{EVENTS}, {REVIEW}"):
+                _check_review(report, history, tree.json(REVIEW), package.release)
+            bound.add(REVIEW)
         with report.about(f"{EVENTS}, {package.release}"):
             _check_moment(report, history, package, policy)
         with report.about(f"{EVENTS}, package"):
@@ -2494,6 +2508,22 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
         raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
     words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
     report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
+
+
+def _check_review(report: _Report, history: _History, document: Any, release: str) -> None:
+    """That what the dossier tells of its review is what the chain has, all of it; the signatures were looked at there."""
+    if (get(document, "format", str), get(document, "release", str)) != (REVIEW_FORMAT, release):
+        raise Fault(f"its format is not {REVIEW_FORMAT}, or it is of another release")
+    wanted: list[Json] = []
+    held, count = {number for number, _ in history.signed}, 0
+    for event in history.events:
+        if is_review(event.kind, event.release, event.content, release):
+            count += event.number in held
+            entry = {"event": event.number, "kind": event.kind, "noted": event.noted, "signed": event.content.get("signed")}
+            wanted.append({**entry, **({"document": event.content.get("document")} if event.kind == "remarked" else {})})
+    if canonical_json(get(document, "events", list)) != canonical_json(wanted):
+        raise Fault("it does not tell the votes and remarks that the events have")
+    report("ok", f"{REVIEW}: {count} votes and remarks, as the events have them, each with a signature that holds")
 
 
 def _check_moment(report: _Report, history: _History, package: _Package, policy: Any) -> None:

@@ -76,8 +76,8 @@ def add_commands(commands: Any) -> None:
     remark = commands.add_parser(
         "remark",
         help="remark on a passage of a candidate, or of a policy, as reviewer, officer or its steward",
-        description="TARGET is a candidate or policies/NAME.yaml, as it is now. What a reviewer remarks on a candidate is told to "
-        "others once all votes are in. `review show` tells the remarks that everybody may see.",
+        description="TARGET is a candidate or policies/NAME.yaml, as it is now. What a reviewer remarks on a candidate is told "
+        "to others once all votes are in. `review show` tells the remarks that everybody may see.",
     )
     remark.add_argument("target", metavar="TARGET")
     remark.add_argument(

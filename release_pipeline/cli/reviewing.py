@@ -30,7 +30,7 @@ def add_commands(commands: Any) -> None:
         "--remarks",
         type=Path,
         metavar="REMARKS.json",
-        help="remarks that are to be signed with it: docs/formats.md has their form",
+        help="remarks to be signed with it: docs/formats.md has their form",
     )
     add_home(export)
     export.set_defaults(run=_export)
@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
         type=Path,
         nargs="+",
         metavar="STATEMENT.json",
-        help="with its .sig beside it, and remarks, if there are any",
+        help="with its .sig, and remarks, beside it",
     )
     take.add_argument(
         "--remarks", type=Path, metavar="DOCUMENT.json", help="what a statement of remarks is of (default: what lies beside it)"

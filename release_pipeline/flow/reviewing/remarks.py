@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,7 @@ def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark
             holds = bool(trust.check_event(event, kind=KIND, subject=subject, digest=content["hash"]))
         except NotSigned:
             holds = False
-        role, document = _find_role(registry, event), content["document"]
+        role, document = find_role(registry.events, event), content["document"]
         found += [
             Remark(event.number, said["name"], role, event.noted, entry["passage"], entry["text"], document["hash"], holds)
             for entry in document["remarks"]
@@ -145,9 +145,9 @@ def list_remarks(registry: Registry, trust: Trust, subject: str) -> tuple[Remark
     return tuple(found)
 
 
-def _find_role(registry: Registry, event: Event) -> str:
+def find_role(events: Sequence[Event], event: Event) -> str:
     """The role that whoever signed an event had then."""
-    for before in reversed(registry.events[: event.number]):
+    for before in reversed(events[: event.number]):
         if before.kind == "trusted":
             return str(before.content["keys"].get(event.content["name"], {}).get("role", ""))
     return ""
