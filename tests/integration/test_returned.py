@@ -26,6 +26,7 @@ from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.flow.reviewing.remarks import Remarks, list_remarks, read_document, tell_remarks
 from release_pipeline.flow.reviewing.subjects import find_subject
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.status.overview import describe_status, view_status
 from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.trust.approvals import (
@@ -126,6 +127,22 @@ def test_a_return_after_the_approvals_stops_the_publication(tiny: TinySite, keys
         publish(tiny.site, RELEASE, key=keys["robot"])
     approve_candidate(tiny.site, RELEASE, key=keys["dora"])
     publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys) -> None:
+    """It comes between the intent and the end: nothing is public, and after the approval the same command goes on."""
+    review(tiny, keys, "ben", "cleo")
+
+    def come_between(boundary: str) -> None:
+        if boundary == "the package is built":
+            return_candidate(tiny.site, RELEASE, key=keys["cleo"], why=WHY)
+
+    with pytest.raises(Blocked, match="returned with reasons by cleo"):
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=come_between))
+    assert (tiny.status().state, tiny.site.package(str(RELEASE)).exists()) == ("returned", False)
+    approve_candidate(tiny.site, RELEASE, key=keys["cleo"])
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    assert failures_of(verify_site(tiny.home, [keys["olga"].public.fingerprint])) == []
 
 
 def tiny_hash(registry: Any) -> str:
@@ -397,6 +414,12 @@ def test_a_return_with_remarks_is_signed_elsewhere(
     assert [line.partition(" (hash")[0] for line in capsys.readouterr().out.splitlines()] == [
         "people/1/r1: remarked on by ben, 2 passages",
         "people/1/r1: returned by ben",
+    ]
+    assert tiny.states()[-2:] == ["remarked", "returned"]
+    assert shell("review", "import", str(statement)) == 0  # as after a stop in between: what is there is not noted again
+    assert [line.partition(" (hash")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "people/1/r1: was remarked on before by ben, 2 passages",
+        "people/1/r1: was returned before by ben",
     ]
     assert tiny.states()[-2:] == ["remarked", "returned"]
     answer = tmp_path / "answer.zip"
