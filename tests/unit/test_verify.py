@@ -777,7 +777,7 @@ def two_names_one_key(world: World) -> None:
     )
 
 
-GOOD_REMARKS = {"format": verify.REMARKS_FORMAT, "subject": RELEASE, "remarks": [{"passage": "", "text": "so"}]}
+GOOD_REMARKS = {"format": verify.REMARKS_FORMAT, "subject": RELEASE, "hash": "5" * 64, "remarks": [{"passage": "", "text": "so"}]}
 NOT_THE_CAP = "is not the one that the officer approved last before it"
 ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "a reviewer signs the package": ({"package": [lambda world: world.do_package("ben")]}, "may not sign 'package'"),
@@ -819,7 +819,7 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     ),
     "remarked by a stranger": ({"cara": ["cara", remark("eve")]}, "not in the list of trusted keys"),
     "remarks that are not those that were signed": (
-        {"cara": ["cara", remark("ben", document={**GOOD_REMARKS, "hash": "5" * 64})]},
+        {"cara": ["cara", remark("ben", document=GOOD_REMARKS)]},
         "signed for another hash",
     ),
     "remarks on another release": (

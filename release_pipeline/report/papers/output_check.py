@@ -124,10 +124,10 @@ def state_approvals(fields: Fields) -> Iterator[Statement]:
             )
 
 
-def state_answers(fields: Fields) -> Statement:
-    """That one signature is about all that was asked."""
-    blind = fields("checked.voted").value is not None
-    return state_fact("check.one_answer", fields("checked.voted" if blind else "checked.decisions"))
+def state_answers(fields: Fields) -> Iterator[Statement]:
+    """That one signature is about all that was asked, where signatures are told."""
+    if fields("checked.voted").value is None:
+        yield state_fact("check.one_answer", fields("checked.decisions"))
 
 
 def state_holding(fields: Fields) -> Iterator[Statement]:
