@@ -231,7 +231,9 @@ def _draft(
             mine.update(why=payload["why"])
             if release.revision > 1:
                 earlier = ReleaseId(release.policy, release.release, release.revision - 1)
-                _begin_draft(earlier, drafts, found).update(replaced=release)
+                given_up = _begin_draft(earlier, drafts, found)
+                told = {given_up["candidate_hash"]: event.number, **given_up["told"]}  # nobody decides on it any more
+                given_up.update(replaced=release, told=told if given_up["candidate_hash"] else given_up["told"])
         case "reserved":
             mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
         case "secret":

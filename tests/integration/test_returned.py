@@ -162,6 +162,17 @@ def test_a_returned_release_may_be_rejected_or_revised(tiny: TinySite, keys: Key
     assert (tiny.status(revision=2).state, tiny.status(revision=2).voters) == ("candidate", [])
 
 
+def test_what_is_given_up_is_told(tiny: TinySite, keys: Keys) -> None:
+    """An open vote and a remark are for the steward of the revision to read: nobody decides on that candidate any more."""
+    remark(tiny.site, remarks_on(tiny, ("claim", "too coarse")), key=keys["ben"])
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    assert (remarks_for(tiny), told(tiny).votes) == ([], ())
+    revise_release(tiny.site, "people", "1", why="income was wrong")
+    assert remarks_for(tiny) == [("ben", "claim", "too coarse")]
+    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY)]
+    assert tiny.status().state == "candidate"
+
+
 def test_a_rejection_ends_what_was_returned(tiny: TinySite, keys: Keys) -> None:
     """And nobody returns it then."""
     return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
