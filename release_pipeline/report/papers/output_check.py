@@ -134,7 +134,7 @@ def state_holding(fields: Fields) -> Iterator[Statement]:
     """Who approved the candidate as it is, with signatures that hold; and whether these are enough."""
     holding, needed, voted = fields("checked.holding"), fields("checked.needed"), fields("checked.voted")
     if voted.value is not None:
-        yield state_fact("check.not_in", voted, needed=needed)
+        yield state_fact("check.not_in", count=fields("checked.voted", count_of(voted.value, "reviewer")), needed=needed)
         return
     given = len(holding.value or ())
     if not given:
