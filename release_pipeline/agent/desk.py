@@ -110,24 +110,27 @@ class Desk:
     @contextmanager
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Generator[http.client.HTTPResponse]:
         """The response to one request, on a connection of its own that is cut when it takes too long."""
-        connection = self._connect()
-        over = threading.Event()
-
-        def cut() -> None:
-            over.set()
-            if connection.sock is not None:
-                with suppress(OSError):  # of the plain socket: that of TLS would forget its state while it is read from
-                    socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
-
-        timer = threading.Timer(LONGEST_SECONDS, cut)
-        timer.daemon = True
-        timer.start()
+        connection, over = self._make_connection(), threading.Event()
+        cutting: threading.Timer | None = None
         try:
+            connection.connect()
+            whole = connection.sock  # which the connection forgets, while its response is still read
+
+            def cut() -> None:
+                over.set()
+                with suppress(OSError):  # of the plain socket: that of TLS would forget its state while it is read from
+                    socket.socket.shutdown(whole, socket.SHUT_RDWR)
+
+            cutting = threading.Timer(LONGEST_SECONDS, cut)
+            cutting.daemon = True
+            cutting.start()
             headers = {"Accept": "application/json, application/zip"}
             if body is not None:
                 headers["Content-Type"] = "application/json"
             connection.request(method, path, body, headers)
             yield connection.getresponse()
+            if over.is_set():
+                raise TimeoutError
         except ssl.SSLCertVerificationError as error:
             raise self._tell_broken(f"its certificate is not trusted here: {error.verify_message}") from None
         except TimeoutError:
@@ -138,10 +141,12 @@ class Desk:
             reason = "it takes too long" if over.is_set() else "it cannot be reached, or speaks something else"
             raise self._tell_broken(f"{reason} ({type(error).__name__})") from None
         finally:
-            timer.cancel()
+            if cutting is not None:
+                cutting.cancel()
             connection.close()
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _make_connection(self) -> http.client.HTTPConnection:
+        """One that is not there yet."""
         host, port = self.origin.host, self.origin.port
         if self.origin.scheme == "https":
             return http.client.HTTPSConnection(host, port, timeout=WAIT_SECONDS, context=ssl.create_default_context())
