@@ -80,7 +80,7 @@ class _Answering(BaseHTTPRequestHandler):
         if (special := self.server.special.get(self.path)) is not None:
             special(self)
             return
-        _, _, ticket, *rest = self.path.split("/")
+        ticket, *rest = self.path.split("/")[2:] or [""]
         given = self.server.tickets.get(ticket)
         if given is None:
             self.send(404, {"words": "There is no such ticket."})
