@@ -14,7 +14,7 @@ from release_pipeline.agent.reviews import REFUSED, TAKEN, Review
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.sentences import AGENT
 from release_pipeline.sign import CANDIDATE, MOST_LINES, OURS, Signer, write_whole
-from release_pipeline.verify import message_of, name_ssh_key
+from release_pipeline.verify import hash_remarks, message_of, name_ssh_key
 
 _VERDICTS = {
     "approve": lambda: AGENT("verdict.approve"),
@@ -95,6 +95,7 @@ def build_review(review: Review, address: str, verdict: str, *, trouble: str = "
         _section(AGENT("review.changes"), *_list_changes(review.changes)),
         _describe_content(review),
         _describe_report(review),
+        _list_remarks(review),
         _describe_words(review),
         _build_form(review, verdict, trouble=bool(trouble), why=why),
     ]
@@ -228,6 +229,23 @@ def _describe_report(review: Review) -> Markup | str:
     alone = tag("a", AGENT("review.report_alone"), href=place)
     frame = tag("iframe", src=place, title=AGENT("review.report"), sandbox=True)
     return _section(AGENT("review.report"), tag("p", AGENT("review.report_is"), " ", alone), frame)
+
+
+def _list_remarks(review: Review) -> Markup | str:
+    """Every remark that is signed with the verdict, whole, line by line."""
+    remarks = review.bundle.remarks
+    if remarks is None:
+        return ""
+    listed = (
+        tag("li", tag("strong", passage or AGENT("remarks.whole")), tag("pre", _join_lines(text.split("\n"))))
+        for passage, text in remarks.entries
+    )
+    return _section(
+        AGENT("remarks.title"),
+        tag("p", AGENT("remarks.are", count=len(remarks.entries)), class_="panel"),
+        tag("ol", *listed),
+        tag("p", AGENT("remarks.hash"), " ", tag("code", hash_remarks(remarks.document))),
+    )
 
 
 def _describe_words(review: Review) -> Markup:

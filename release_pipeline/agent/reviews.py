@@ -16,22 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.agent.desk import APPROVE, MOST_WORDS, REJECT, TICKET, Desk, NotTaken, Ticket
+from release_pipeline.agent.desk import APPROVE, MOST_WORDS, TICKET, Desk, NotTaken, Ticket
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.fingerprint import spell
 from release_pipeline.sign import (
     CANDIDATE,
-    DRAFTS,
     REPORT,
     Bundle,
     Signer,
     describe_changes,
     keep,
     make_plain,
+    make_remarks,
     make_statement,
     read_bundle,
 )
-from release_pipeline.verify import Fault, Key, Tree, WrongUsage, open_tree
+from release_pipeline.verify import VOTES, Fault, Key, Tree, WrongUsage, open_tree
 
 OPEN, SIGNED, TAKEN, REFUSED = "open", "signed", "taken", "refused"
 MOST_REVIEWS = 8  # at the same time: the oldest makes room
@@ -73,7 +73,7 @@ class Review:
     @property
     def verdicts(self) -> tuple[str, ...]:
         """What can be signed of it."""
-        return (APPROVE, *(kind for kind in DRAFTS[self.bundle.what] if kind not in (APPROVE, self.bundle.what)))
+        return VOTES if self.bundle.what == CANDIDATE else (APPROVE,)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -212,8 +212,9 @@ class Reviews:
 
 
 def make_statements(bundle: Bundle, signer: Signer, verdict: str, why: str) -> list[dict[str, str]]:
-    """Everything that is signed for one verdict; `WrongUsage` where it would count nowhere."""
-    return [make_statement(bundle, signer, reject=verdict == REJECT, why=why)]
+    """Everything that is signed for one verdict, remarks too; `WrongUsage` where it would count nowhere."""
+    statement = make_statement(bundle, signer, verdict=verdict if bundle.what == CANDIDATE else "", why=why)
+    return [statement, *([] if bundle.remarks is None else [make_remarks(bundle, signer, bundle.remarks)])]
 
 
 def confirms(typed: str, digest: str) -> bool:

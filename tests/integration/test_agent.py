@@ -26,6 +26,7 @@ from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.flow.trust.approvals import import_statement
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
 from release_pipeline.sign import Signer, read_signer
+from tests.guards import HANGING
 from tests.integration.desks import FakeDesk, Machine, open_agent, open_desk
 from tests.integration.people import PASSPHRASE, copy_site
 from tests.integration.sites import TinySite
@@ -513,7 +514,7 @@ def test_two_clicks_sign_once(tiny: TinySite, desk: FakeDesk, ben: Machine, bund
 
 def test_once_ends_after_one(tiny: TinySite, desk: FakeDesk, signers: dict[str, Signer], bundle: Path) -> None:
     """When the desk has what was signed, and not before; the person still sees it."""
-    with Path("/dev/null").open(), open_agent([desk.origin], [signers["ben"]], once=True) as machine:
+    with open_agent([desk.origin], [signers["ben"]], once=True) as machine:
         given = desk.tickets[ticket := desk.give(bundle, "ben")]
         given.status = 503
         page = machine.open(desk, ticket)
@@ -521,9 +522,10 @@ def test_once_ends_after_one(tiny: TinySite, desk: FakeDesk, signers: dict[str, 
         given.status = 200
         done = machine.send(page, do="again")
         assert "has ended" in done.text
-        machine.agent._BaseServer__is_shut_down.wait()  # pyright: ignore
+        assert machine.agent._BaseServer__is_shut_down.wait(HANGING)
 
 
+@pytest.mark.slow
 def test_reviews_are_few_and_leave_nothing(desk: FakeDesk, signers: dict[str, Signer], bundle: Path) -> None:
     """The oldest makes room, on the disk too; when the agent ends nothing is left."""
     with open_agent([desk.origin], [signers["ben"]]) as machine:
@@ -606,8 +608,9 @@ def test_an_openssh_key_is_asked_for_at_the_terminal(
         page = machine.open(desk, ticket)
         assert "ssh-keygen asks for its passphrase at the terminal" in page.text
         fields = {"do": "sign", "verdict": "approve", "why": "", "typed": digest_of(site)[:8]}
+        false = shutil.which("false")
         with monkeypatch.context() as patch:
-            patch.setattr(sign.shutil, "which", lambda _: shutil.which("false"))
+            patch.setattr(sign.shutil, "which", lambda _: false)
             failed = machine.send(page, **fields)
         assert failed.status == 400
         assert "nothing was signed: ssh-keygen did not sign" in failed.text
@@ -637,3 +640,40 @@ def test_a_failure_of_ours_is_a_page_without_its_words(
     assert "An internal error: ValueError at reviews.py" in page.text
     assert "a secret" not in page.text + str(ben.told)
     assert list(ben.folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_remarks_are_shown_whole_and_signed_with_a_return(candidate: Path, desk: FakeDesk, ben: Machine, tmp_path: Path) -> None:
+    """Two statements for one ticket, each of which the site takes; tags in a remark are seen."""
+    site = copy_site(candidate, tmp_path / "site")
+    digest = digest_of(site)
+    entries = [{"passage": "", "text": "In all\nfine."}, {"passage": "distributions", "text": "<b>Why</b> so coarse?"}]
+    document = {"format": "release-pipeline/remarks/1", "subject": "people/1/r1", "hash": digest, "remarks": entries}
+    file, _ = write_bundle(site.site, "people/1", tmp_path / "remarked.zip", remarks=document)
+    given = desk.tickets[ticket := desk.give(file, "ben", verdict="return", why="too coarse")]
+    page = ben.open(desk, ticket)
+    assert '<span class="verdict return">Return</span>' in page.text
+    assert "These 2 are signed in your name too" in page.text
+    assert "<strong>on the whole</strong><pre>In all\nfine.</pre>" in page.text
+    assert "<strong>distributions</strong><pre>&lt;b&gt;Why&lt;/b&gt; so coarse?</pre>" in page.text
+    done = ben.send(page, do="sign", verdict="return", why="too coarse", typed=digest[:8])
+    assert done.text.count("BEGIN SSH SIGNATURE") == 2
+    vote, remarks = given.statements
+    assert (vote["statement"]["kind"], remarks["statement"]["kind"]) == ("return", "remarks")
+    import_statement(site.site, vote)
+    import_statement(site.site, remarks, document)
+    assert site.events()[-2].kind == "returned"
+    assert site.events()[-1].kind == "remarked"
+
+
+def test_remarks_on_something_else_are_shown_to_nobody(candidate: Path, desk: FakeDesk, ben: Machine, tmp_path: Path) -> None:
+    """A draft that somebody changed on the way."""
+    site = copy_site(candidate, tmp_path / "site")
+    document = {"format": "release-pipeline/remarks/1", "subject": "people/1/r1", "hash": digest_of(site)}
+    document = {**document, "remarks": [{"passage": "", "text": "fine"}]}
+    file, _ = write_bundle(site.site, "people/1", tmp_path / "remarked.zip", remarks=document)
+    for name, other in ((b"people/1/r1", b"people/2/r1"), (b"fine", b'f",  "x": "')):
+        changed = rewrite(file, lambda files, pair=(name, other): {**files, "remarks.json": files["remarks.json"].replace(*pair)})
+        page = ben.open(desk, desk.give(changed, "ben"))
+        assert page.status == 422
+        assert "<form" not in page.text

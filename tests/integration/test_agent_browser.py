@@ -188,6 +188,8 @@ def test_nothing_is_wider_than_a_phone(browser: Page, desk: FakeDesk, ben: Machi
         assert [name for name in loaded if not name.startswith(ben.agent.address)] == []
         assert browser.evaluate("getComputedStyle(document.body).maxWidth") == "1024px"  # the style is let in
         browser.shoot(tmp_path / f"{width}-{colours}.png")
+        browser.evaluate("document.getElementById('sign').scrollIntoView()")
+        browser.shoot(tmp_path / f"{width}-{colours}-sign.png")
     browser.tell("Emulation.clearDeviceMetricsOverride")
 
 
