@@ -304,8 +304,8 @@ def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None)
         ),
         _form(
             review,
-            tag("p", AGENT("sign.not_means"), class_="hint"),
             tag("button", AGENT("sign.not"), name="do", value="refuse"),
+            tag("p", AGENT("sign.not_means"), class_="hint"),
         ),
         id="sign",
     )
