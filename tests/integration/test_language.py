@@ -90,7 +90,15 @@ SAYING: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {  # policies of whi
             "about": "{title: People, description: People of three towns, licence: DL-DE-BY-2.0, publisher: {name: Town}, "
             "contact: {email: desk@example.org}}",
         },
-        ("clamped to it", "filled as declared", "clamping took", "of releases that", "2 records may", "5% of records may"),
+        (
+            "on the grid",
+            "clamped to it",
+            "filled as declared",
+            "clamping took",
+            "of releases that",
+            "2 records may",
+            "5% of records may",
+        ),
     ),
     "reasons": (
         {
