@@ -294,7 +294,7 @@ def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None)
         _form(
             review,
             tag("input", type="hidden", name="verdict", value=verdict),
-            *([] if verdict == REMARK else reason),
+            *(reason if verdict != REMARK else ()),
             tag("label", AGENT("sign.type"), for_="typed"),
             tag("p", AGENT("sign.type_hint"), class_="hint", id="typed-hint"),
             tag(
