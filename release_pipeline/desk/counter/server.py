@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from release_pipeline.desk.counter.service import Answer, Counter, Question
+from release_pipeline.desk.limits import LONGEST_BODY, LONGEST_LINE
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
-LONGEST_LINE, LONGEST_BODY = 1 << 16, 1 << 23
 _SECONDS = 30  # to send a question, and for each piece of an answer to be taken
 _AT_ONCE = 32
 
