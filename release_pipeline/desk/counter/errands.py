@@ -80,7 +80,7 @@ def read_statements(body: bytes) -> list[dict[str, Any]]:
             set(part) == {"statement", "sshsig"}
             and isinstance(part["sshsig"], str)
             and set(part["statement"]) == _FIELDS
-            and all(isinstance(value, str) for value in part["statement"].values())
+            and all(isinstance(value, str) and value.isprintable() for value in part["statement"].values())
             for part in parts
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
