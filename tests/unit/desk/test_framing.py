@@ -133,6 +133,7 @@ def test_any_bytes_are_a_question_or_none(content: bytes) -> None:
     assert found is None or isinstance(found, Question)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | texts,
@@ -148,6 +149,7 @@ def test_any_values_make_texts(value: Any) -> None:
             assert all(isinstance(part, str) for part in [*parts, *(one for pair in found.proxy for one in pair)])
 
 
+@pytest.mark.slow
 @given(st.dictionaries(texts, texts, max_size=5), st.binary(max_size=100), texts)
 def test_what_the_web_process_asks_is_what_the_counter_reads(arguments: dict[str, str], body: bytes, text: str) -> None:
     """Byte for byte."""
