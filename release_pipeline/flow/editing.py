@@ -1,4 +1,4 @@
-"""A policy whose text somebody edits who has not the account of the site: what is wrong with it, where, what it would do, its file.
+"""A policy whose text somebody edits who has not the site's account: what is wrong in it, where, what it would do, and its file.
 
 Such a text names files beside it alone, and those that its file names already: else whoever edits could have any file that the
 site's account reads told to them, as a list of values.

@@ -22,6 +22,7 @@ from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.exploring.looks import find_looks
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
+from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import METHODS, find_method
 
 SECONDS = 20.0
@@ -83,8 +84,9 @@ def _list_methods(policy: Policy | None) -> list[Document]:
 
 
 def _say_epsilons(policy: Policy) -> str:
-    total = getattr(policy.protect, "epsilon", None)
-    return "" if total is None else ", ".join(f"{total * times / 2:f}" for times in (1, 2, 4))
+    """Half of its own, its own, and twice as much."""
+    own = getattr(policy.protect, "epsilon", None)
+    return "" if own is None else ", ".join(format_nano(own.nano * times // 2) for times in (1, 2, 4))
 
 
 def _explore(asked: Asked) -> Document:

@@ -14,6 +14,7 @@ from release_pipeline.desk.counter.runs import Run, read_runs, start_run
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.editing import find_steward
 from release_pipeline.flow.opening import LONGEST_REASON
 from release_pipeline.flow.policies import Caps, Registry, read_caps
 from release_pipeline.flow.site import Site
@@ -51,6 +52,7 @@ def _show_running(asked: Asked) -> Document:
     facts = keep(site, ("running", names), lambda: _describe_policies(site, names))
     lines, runs = list_lines(site).lines, read_runs(site)
     return {
+        "broken": _list_broken(asked),
         "policies": [{**one, "releases": _describe_releases(asked, one["name"], lines, runs)} for one in facts],
         "runs": asked.settings.runs,
         "all": asked.has(Role.OPERATOR),
@@ -62,6 +64,15 @@ def _list_mine(asked: Asked) -> list[Policy]:
     """The policies whose runs are shown to who asks."""
     found = [one.policy for one in read_policies(asked.site) if one.policy is not None]
     return [policy for policy in found if asked.has(Role.OPERATOR) or policy.steward == asked.person.name]
+
+
+def _list_broken(asked: Asked) -> list[str]:
+    """Their policies that cannot be read: nothing of them runs."""
+    names = [one.name for one in read_policies(asked.site) if one.policy is None]
+    if asked.has(Role.OPERATOR) or not names:
+        return names
+    with asked.site.open_registry(read_only=True) as registry:
+        return [name for name in names if find_steward(asked.site, name, registry.events) == asked.person.name]
 
 
 def _describe_policies(site: Site, names: frozenset[str]) -> list[dict[str, Any]]:
@@ -98,7 +109,7 @@ def _say_stopped(site: Site, registry: Registry, policy: Policy, caps: Caps | No
         caps.of(policy)
         check_may_run(site, registry, policy, caps)
     except ReleasePipelineError as error:
-        return error.in_full.replace(f"{site.home}/", "")
+        return f"{error.what} {error.remedy}".replace(f"{site.home}/", "")
     return ""
 
 

@@ -223,7 +223,7 @@ def _describe(asked: Asked, name: str, text: str, digest: str, examined: Examine
         "has_shape": examined.policy is not None and examined.policy.shape is not None,
         "faults": [asdict(fault) for fault in examined.faults],
         "listing": list(_mark(text, examined.faults)) if examined.faults or words else [],
-        "plan": group_plan(examined.lines),
+        "plan": group_plan(examined.lines) if examined.lines else [],
         "warnings": [words for label, words in _split(examined.lines) if label == "warning"],
         "skeleton": list(examined.skeleton),
         "trouble": examined.trouble,
