@@ -39,12 +39,14 @@ from release_pipeline.verify import (
     RELEASE,
     SSH_NAMESPACE,
     SUMS,
+    VOTES,
     ZERO,
     Fault,
     Finding,
     Json,
     Key,
     L,
+    Remarks,
     SshSignature,
     Tree,
     WrongUsage,
@@ -52,10 +54,12 @@ from release_pipeline.verify import (
     canonical_json,
     encode_point,
     get,
+    hash_remarks,
     message_of,
     open_tree,
     printable,
     read_keys,
+    read_remarks,
     read_ssh_key,
     read_ssh_signature,
     read_sums,
@@ -310,6 +314,7 @@ def _read_passphrase(file: Path | None) -> str:
 
 ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED = "review.json", "canonical.json", "before.json", "before.signed.json"
 CANDIDATE, FORMAT = "candidate", "release-pipeline/review/1"
+REMARKED, FORMAT_WITH_REMARKS = "remarks.json", "release-pipeline/review/2"  # a draft of remarks, and a bundle that has one
 REPORT, EVIDENCE = "report.html", "evidence.json"
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml")  # what a browser opens
 WORDS = ("plan.txt", "difference.txt", "questions.txt")  # the site's, which nothing vouches for
@@ -335,13 +340,15 @@ class Bundle:
     keys: dict[str, Key]
     files: dict[str, str]
     words: dict[str, str]
+    remarks: Remarks | None = None
 
 
 def read_bundle(tree: Tree) -> Bundle:
     """What a bundle has; `Fault` unless everything in it belongs there and agrees."""
     about = tree.json(ABOUT)
-    if get(about, "format", str) != FORMAT:
-        raise Fault(f"its format is not {FORMAT}: take a later sign.py")
+    form = get(about, "format", str)
+    if form not in (FORMAT, FORMAT_WITH_REMARKS):
+        raise Fault(f"its format is neither {FORMAT} nor {FORMAT_WITH_REMARKS}: take a later sign.py")
     what = get(about, "what", str)
     if what not in DRAFTS:
         raise Fault("it is about nothing that is signed so")
@@ -364,13 +371,26 @@ def read_bundle(tree: Tree) -> Bundle:
             raise Fault("a draft in it is of something else than its content")
     known = {ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED, KEYS, *REMARKS, *(f"draft.{kind}.json" for kind in DRAFTS[what])}
     known |= {f"{CANDIDATE}/{name}" for name in (SUMS, *files)}
+    known |= {REMARKED} if form == FORMAT_WITH_REMARKS else set()
     if strange := sorted(set(tree.sizes) - known):
         raise Fault(f"{strange[0][:200]}: it does not belong into a bundle")
     words = {name: tree.read(name).decode("utf-8", "backslashreplace") for name in WORDS if name in tree.sizes}
     before, signed = (tree.json(name) if name in tree.sizes else None for name in (BEFORE, BEFORE_SIGNED))
     if signed is not None and get(get(signed, "statement", dict), "hash", str) != tree.digest(BEFORE):
         raise Fault("what it says was approved before is not what that signature is of")
-    return Bundle(what, subject, digest, now, before, signed, read_keys(tree.json(KEYS)), files, words)
+    remarks = _read_draft(tree, subject, digest) if form == FORMAT_WITH_REMARKS else None
+    return Bundle(what, subject, digest, now, before, signed, read_keys(tree.json(KEYS)), files, words, remarks)
+
+
+def _read_draft(tree: Tree, subject: str, digest: str) -> Remarks:
+    """The remarks that are to be signed: on what the bundle has, in the very bytes whose hash is signed."""
+    document = tree.json(REMARKED)
+    remarks = read_remarks(document)
+    if (remarks.subject, remarks.hash) != (subject, digest):
+        raise Fault(f"{REMARKED}: these remarks are on something else than its content")
+    if tree.digest(REMARKED) != hash_remarks(document):
+        raise Fault(f"{REMARKED}: it is not written as it is signed")
+    return remarks
 
 
 def _read_candidate(part: Tree) -> dict[str, str]:
@@ -463,7 +483,17 @@ def describe_bundle(bundle: Bundle, signer: Signer) -> Iterator[str]:
         yield f"{'the policy ' if bundle.what == 'policy' else ''}{bundle.subject}, the whole of what counts:"
         yield from (f"{OURS}{line}" for line in write_whole(bundle).split("\n"))
     yield from describe_changes(bundle, signer)
+    if bundle.remarks is not None:
+        yield from describe_remarks(bundle.remarks)
     yield f"hash  {bundle.digest}"
+
+
+def describe_remarks(remarks: Remarks) -> Iterator[str]:
+    """Every remark that is signed with it, whole."""
+    yield f"{len(remarks.entries)} remarks are to be signed in your name, hash {hash_remarks(remarks.document)}:"
+    for number, (passage, text) in enumerate(remarks.entries, start=1):
+        yield f"{OURS}{number}. on {passage or 'the whole'}:"
+        yield from (f"{OURS}   {line}" for line in text.split("\n"))
 
 
 def write_whole(bundle: Bundle) -> str:
@@ -609,41 +639,65 @@ def _is_active(tag: re.Match[str]) -> bool:
 # --- The deed -------------------------------------------------------------------------------------------------------------------
 
 
-def make_statement(bundle: Bundle, signer: Signer, *, reject: bool, why: str) -> dict[str, str]:
-    """What is to be signed; `WrongUsage` where it would count nowhere."""
-    if reject and bundle.what != "candidate":
-        raise WrongUsage(f"a {bundle.what} is not rejected: do not sign it")
-    if reject and not why.strip():
-        raise WrongUsage("a rejection needs its reason: add --why 'REASON'")
+def make_statement(bundle: Bundle, signer: Signer, *, verdict: str = "", why: str) -> dict[str, str]:
+    """What is to be signed, of a candidate with a `verdict` of VOTES; `WrongUsage` where it would count nowhere."""
+    verdict = verdict or DRAFTS[bundle.what][0]
+    if verdict != DRAFTS[bundle.what][0] and bundle.what != "candidate":
+        raise WrongUsage(f"a {bundle.what} is not {'returned' if verdict == 'return' else 'rejected'}: do not sign it")
+    if verdict in ("reject", "return") and not why.strip():
+        raise WrongUsage(f"a {'rejection' if verdict == 'reject' else 'return'} needs its reason: add --why 'REASON'")
     if len(why) > 500 or not (why or " ").isprintable():
         raise WrongUsage("--why: a reason is one line of at most 500 characters")
-    kind = "reject" if reject else DRAFTS[bundle.what][0]
+    return _fill_in(bundle, signer, verdict, bundle.digest, why)
+
+
+def make_remarks(bundle: Bundle, signer: Signer, remarks: Remarks) -> dict[str, str]:
+    """The statement of the remarks in a bundle, to be signed beside the vote, or alone."""
+    return _fill_in(bundle, signer, "remarks", hash_remarks(remarks.document), "")
+
+
+def _fill_in(bundle: Bundle, signer: Signer, kind: str, digest: str, why: str) -> dict[str, str]:
+    """The seven fields of a statement, by somebody who may make it."""
     me = next((key for key in bundle.keys.values() if key.public == signer.public), None)
     if me is None or me.role not in MAY_SIGN[kind]:
         found = "in no list of this site" if me is None else f"that of a {me.role}"
         raise WrongUsage(
             f"this needs the key of the {' or '.join(MAY_SIGN[kind])}, and yours ({signer.fingerprint[:16]}...) is {found}"
         )
-    if bundle.what == "candidate" and bundle.now.get("steward") == me.name:
+    if kind in VOTES and bundle.now.get("steward") == me.name:
         raise WrongUsage(f"{me.name} is the steward of the policy, and no steward reviews")
     at = datetime.now(timezone.utc).isoformat(timespec="seconds")  # noqa: UP017  Python 3.9
-    parts = {"kind": kind, "subject": bundle.subject, "hash": bundle.digest, "signer": signer.fingerprint, "name": me.name}
+    parts = {"kind": kind, "subject": bundle.subject, "hash": digest, "signer": signer.fingerprint, "name": me.name}
     return {**parts, "at": at, "why": why.strip()}
 
 
 def write_signed(statement: dict[str, str], signature: str, output: Path) -> None:
     """The statement, and its signature beside it: two files, as ssh-keygen wants them. Neither replaces another."""
-    for file, content in ((output, message_of(statement)), (signature_file(output), signature.encode())):
-        try:
-            with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "wb") as new:
-                new.write(content)
-        except OSError as error:
-            raise WrongUsage(f"{file}: it cannot be written: {error.strerror}") from None
+    _write_new(output, message_of(statement))
+    _write_new(signature_file(output), signature.encode())
+
+
+def _write_new(file: Path, content: bytes) -> None:
+    try:
+        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "wb") as new:
+            new.write(content)
+    except OSError as error:
+        raise WrongUsage(f"{file}: it cannot be written: {error.strerror}") from None
 
 
 def signature_file(statement: Path) -> Path:
     """Where the signature of a statement lies."""
     return statement.with_name(f"{statement.name}.sig")
+
+
+def remarks_file(statement: Path) -> Path:
+    """Where the statement of remarks lies that was signed beside another one."""
+    return statement.with_name(f"{statement.stem}.remarks.json")
+
+
+def document_file(statement: Path) -> Path:
+    """Where the document lies that a statement of remarks is of."""
+    return statement.with_name(f"{statement.stem}.document.json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -653,8 +707,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--key", type=Path, required=True, metavar="FILE", help="your key: .key, or of OpenSSH (private, or .pub)"
     )
     parser.add_argument("--passphrase-file", type=Path, metavar="FILE", help="where its passphrase is (default: you are asked)")
-    parser.add_argument("--reject", action="store_true", help="reject the candidate, in place of approving it")
-    parser.add_argument("--why", default="", help="a remark, or the reason of a rejection, signed with it")
+    deeds = parser.add_mutually_exclusive_group()
+    deeds.add_argument("--reject", action="store_true", help="reject the candidate for good, in place of approving it")
+    deeds.add_argument(
+        "--return", action="store_true", dest="give_back", help="return the candidate with reasons, in place of approving it"
+    )
+    deeds.add_argument("--remarks-only", action="store_true", help="sign the remarks in the bundle, and nothing else")
+    parser.add_argument("--why", default="", help="a remark, or the reason of a return or rejection, signed with it")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="STATEMENT.json", help="where to write the statement (default: here)"
     )
@@ -662,16 +721,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sign_bundle(options: argparse.Namespace) -> None:
-    """Show a bundle, ask, and write a signed statement; `WrongUsage` or `Fault` in words when nothing was signed."""
+    """Show a bundle, ask, and write what was signed; `WrongUsage` or `Fault` in words when nothing was signed."""
     signer = read_signer(options.key, options.passphrase_file)
     folder = Path(tempfile.mkdtemp(prefix="review-"))
     try:
         with open_tree(options.bundle) as tree:
             kept, skipped = keep(tree, folder)
         bundle = read_bundle(kept)
-        statement = make_statement(bundle, signer, reject=options.reject, why=options.why)
-        output = options.output or Path(f"{statement['kind']}-{bundle.digest[:8]}-{statement['name']}.json")
-        for file in (output, signature_file(output)):
+        deeds = _list_deeds(options, bundle, signer)
+        for file in (file for output, statement in deeds for file in _list_outputs(output, statement)):
             if file.exists() or not file.parent.is_dir():
                 raise WrongUsage(f"{file}: {'it is there already' if file.exists() else 'its folder does not exist'}")
         lines = "".join(f"{make_plain(line)}\n" for line in describe_changes(bundle, signer))
@@ -688,14 +746,41 @@ def sign_bundle(options: argparse.Namespace) -> None:
     _show(f"computed here and the same as above: {CHANGES} and {WHOLE} in it")
     if bundle.what == "candidate":
         _show(f"the reviewers' page: {folder / CANDIDATE / REPORT}")
-    _show(
-        f"to be signed by {statement['name']}: {statement['kind']} of {bundle.subject}"
-        + (f", why: {statement['why']}" * bool(options.why))
-    )
+    for _, statement in deeds:
+        why = f", why: {statement['why']}" if statement["why"] else ""
+        _show(f"to be signed by {statement['name']}: {statement['kind']} of {bundle.subject}{why}")
     if not options.yes:
         _ask(bundle.digest)
-    write_signed(statement, signer.sign(statement), output)
-    _show(f"{output} and {signature_file(output)}: signed; send both back, to be imported with `review import`")
+    signed = [(output, statement, signer.sign(statement)) for output, statement in deeds]
+    for output, statement, signature in signed:
+        write_signed(statement, signature, output)
+        if statement["kind"] == "remarks" and bundle.remarks is not None:
+            _write_new(document_file(output), canonical_json(bundle.remarks.document).encode())
+    for output, statement in deeds:
+        *most, last = map(str, _list_outputs(output, statement))
+        _show(f"{', '.join(most)} and {last}: signed; send them back, to be imported with `review import`")
+
+
+def _list_deeds(options: argparse.Namespace, bundle: Bundle, signer: Signer) -> list[tuple[Path, dict[str, str]]]:
+    """The statements that are to be signed, and where each is written: the vote or approval, and remarks, if there are any."""
+    if options.remarks_only and (bundle.remarks is None or options.why):
+        raise WrongUsage("--remarks-only: there are no remarks in the bundle" if not options.why else "--why is of a vote")
+    deeds: list[tuple[Path, dict[str, str]]] = []
+    if not options.remarks_only:
+        verdict = "reject" if options.reject else "return" if options.give_back else ""
+        statement = make_statement(bundle, signer, verdict=verdict, why=options.why)
+        given = Path(f"{statement['kind']}-{bundle.digest[:8]}-{statement['name']}.json")
+        deeds.append((options.output or given, statement))
+    if bundle.remarks is not None:
+        statement = make_remarks(bundle, signer, bundle.remarks)
+        alone = options.output or Path(f"remarks-{bundle.digest[:8]}-{statement['name']}.json")
+        deeds.append((remarks_file(deeds[0][0]) if deeds else alone, statement))
+    return deeds
+
+
+def _list_outputs(output: Path, statement: dict[str, str]) -> list[Path]:
+    """The files of one signed statement."""
+    return [output, signature_file(output), *([document_file(output)] if statement["kind"] == "remarks" else [])]
 
 
 def _ask(digest: str) -> None:

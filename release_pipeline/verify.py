@@ -386,6 +386,8 @@ MAY_SIGN = {
     "populations": ("officer",),
     "approve": ("reviewer",),
     "reject": ("reviewer",),
+    "return": ("reviewer",),
+    "remarks": ("reviewer", "officer", "steward"),
     "package": ("service", "officer"),
     "retract": ("officer",),
     "supersede": ("officer",),
@@ -403,6 +405,8 @@ SIGNED_EVENTS = {
     "trusted": "trusted-keys",
     "approved": "approve",  # of a candidate; else "policy" or "populations"
     "rejected": "reject",
+    "returned": "return",
+    "remarked": "remarks",
     "published": "package",
     "retracted": "retract",
     "superseded": "supersede",
@@ -411,6 +415,7 @@ SIGNED_EVENTS = {
     "clock": "clock",
     "restored": "restored",
 }
+VOTES = ("approve", "return", "reject")  # what reviewers sign of a candidate
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
 MOST_BEFORE, MOST_WAYS = 50, 256  # generations of populations, and ways through them
@@ -629,6 +634,74 @@ def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> St
         if statement[name] != value:
             raise Fault(f"it is signed for another {name}: '{statement[name][:140]}' in place of '{value[:140]}'")
     return Statement(**statement, role=key.role)
+
+
+# --- Remarks -------------------------------------------------------------------------------------------------------------------
+
+REMARKS_FORMAT = "release-pipeline/remarks/1"
+MOST_REMARKS, LONGEST_REMARK, LONGEST_PASSAGE = 200, 2000, 300
+_HIDDEN = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they turn what stands beside them
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What somebody remarked of a candidate or a policy with this hash: passages with texts. The passage "" is the whole."""
+
+    subject: str
+    hash: str
+    entries: tuple[tuple[str, str], ...]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What is signed, whose canonical JSON has the hash in the statement."""
+        entries = [{"passage": passage, "text": text} for passage, text in self.entries]
+        return {"format": REMARKS_FORMAT, "subject": self.subject, "hash": self.hash, "remarks": entries}
+
+
+def read_remarks(document: Any) -> Remarks:
+    """The remarks in a document; `Fault` unless it has its form, and nothing that cannot be read. No message has a text of it."""
+    if get(document, "format", str) != REMARKS_FORMAT:
+        raise Fault(f"its format is not {REMARKS_FORMAT}")
+    subject, digest, listed = get(document, "subject", str), get(document, "hash", _HEX), get(document, "remarks", list)
+    if not (RELEASE.fullmatch(subject) or _NAME.fullmatch(subject)):
+        raise Fault("its subject is neither a release nor a policy")
+    if len(document) != 4 or not 0 < len(listed) <= MOST_REMARKS:
+        raise Fault(f"it must have 1 to {MOST_REMARKS} remarks, and nothing else")
+    entries: list[tuple[str, str]] = []
+    for number, entry in enumerate(listed, start=1):
+        try:
+            passage, text = get(entry, "passage", str), get(entry, "text", str)
+        except Fault as fault:
+            raise Fault(f"remark {number}: {fault.what}") from None
+        if len(entry) != 2:
+            raise Fault(f"remark {number} has more than a passage and a text")
+        if len(passage) > LONGEST_PASSAGE or not (passage or " ").isprintable():
+            raise Fault(f"remark {number}: a passage is one line of at most {LONGEST_PASSAGE} characters")
+        if not text.strip() or len(text) > LONGEST_REMARK:
+            raise Fault(f"remark {number}: a text has 1 to {LONGEST_REMARK} characters")
+        if any(_is_unreadable(c) for c in text):
+            raise Fault(f"remark {number}: its text has a character that cannot be seen, other than the end of a line")
+        entries.append((passage, text))
+    return Remarks(subject, digest, tuple(entries))
+
+
+REVIEW, REVIEW_FORMAT = "review.json", "release-pipeline/reviewed/1"  # of dossiers: what people signed while it was reviewed
+
+
+def is_review(kind: str, release: str, content: Mapping[str, Any], about: str) -> bool:
+    """Whether an event is a vote on a release, or has remarks on it or on its policy."""
+    if kind == "remarked":
+        return content.get("subject") in (about, about.split("/")[0])
+    return kind in ("approved", "returned", "rejected") and release == about
+
+
+def hash_remarks(document: Any) -> str:
+    """The hash that a statement of remarks has: SHA-256 of the canonical JSON of its document."""
+    return _sha256(canonical_json(document))
+
+
+def _is_unreadable(c: str) -> bool:
+    return (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or "\ud800" <= c <= "\udfff" or c in _HIDDEN
 
 
 # --- The office: who followed whom, and whose keys were revoked -----------------------------------------------------------------
@@ -1774,7 +1847,9 @@ class _History:
         if event.kind in officers:
             return officers[event.kind](event)
         content, kind, subject, keys = event.content, SIGNED_EVENTS[event.kind], event.release, self.office.keys
-        if event.kind in ("approved", "rejected"):
+        if event.kind == "remarked":
+            return self._verify_remarks(event)
+        if event.kind in ("approved", "rejected", "returned"):
             what, subject, digest = get(content, "what", str), get(content, "subject", str), get(content, "hash", _HEX)
             kind = what if event.kind == "approved" and what in ("policy", "populations") else kind if what == "candidate" else ""
             if subject != (event.release or subject) or (kind == "populations" and subject != kind):
@@ -1782,11 +1857,20 @@ class _History:
         else:
             digest = get(content, "package_hash", _HEX) if event.kind == "published" else self._published.get(event.release, "")
         signed = _verify_statement(content.get("signed"), keys, kind=kind, subject=subject, hash=digest)
-        if kind in ("approve", "reject") and signed.name == self._stewards.get(subject):
+        if kind in VOTES and signed.name == self._stewards.get(subject):
             raise Fault(f"'{signed.name}' is the steward of the policy and may not judge the candidate")
         if event.kind == "published":
             self._published[event.release] = digest
         return signed
+
+    def _verify_remarks(self, event: Event) -> Statement:
+        """What is signed is the document that the event has, about its release or, of none, about a policy."""
+        document = get(event.content, "document", dict)
+        remarks = read_remarks(document)
+        if remarks.subject != (event.release or remarks.subject) or (not event.release and RELEASE.fullmatch(remarks.subject)):
+            raise Fault("it is noted for something else than what was remarked on")
+        wanted = {"kind": "remarks", "subject": remarks.subject, "hash": hash_remarks(document)}
+        return _verify_statement(event.content.get("signed"), self.office.keys, **wanted)
 
     def _verify_list(self, event: Event) -> Statement:
         content = event.content
@@ -2086,6 +2170,10 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
             _check_looks(history, package.release, package.looks, "the card")
         with report.about(f"{EVENTS}, candidate/{SUMS}"):
             _check_approvals(report, history, package, candidate, policy)
+        if REVIEW in tree.sizes:
+            with report.about(f"{EVENTS}, {REVIEW}"):
+                _check_review(report, history, tree.json(REVIEW), package.release)
+            bound.add(REVIEW)
         with report.about(f"{EVENTS}, {package.release}"):
             _check_moment(report, history, package, policy)
         with report.about(f"{EVENTS}, package"):
@@ -2408,11 +2496,34 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
     judged = [signed for at, signed in history.find("approve", release, candidate).items() if made < at <= head]
     if any(signed.name == policy["steward"] for signed in judged):
         raise Fault(f"'{policy['steward']}' is the steward of the policy and approved the candidate")
+    named = {key.name for key in trusted.values() if key.role == "reviewer"}
+    last = {at: signed for kind in ("approve", "return") for at, signed in history.find(kind, release, candidate).items()}
+    votes = {signed.name: signed for at, signed in sorted(last.items()) if at <= head}
+    returned = sorted(name for name, signed in votes.items() if signed.kind == "return" and name in named)
+    if returned:
+        raise Fault(f"{', '.join(returned)} returned it before it was published, and did not approve it after that")
+    judged = [signed for signed in judged if votes[signed.name].kind == "approve"]
     people = {signed.signer: signed.name for signed in judged if signed.signer in reviewers}
     if len(people) < max(needed, 1):
         raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
     words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
     report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
+
+
+def _check_review(report: _Report, history: _History, document: Any, release: str) -> None:
+    """That what the dossier tells of its review is what the chain has, all of it; the signatures were looked at there."""
+    if (get(document, "format", str), get(document, "release", str)) != (REVIEW_FORMAT, release):
+        raise Fault(f"its format is not {REVIEW_FORMAT}, or it is of another release")
+    wanted: list[Json] = []
+    held, count = {number for number, _ in history.signed}, 0
+    for event in history.events:
+        if is_review(event.kind, event.release, event.content, release):
+            count += event.number in held
+            entry = {"event": event.number, "kind": event.kind, "noted": event.noted, "signed": event.content.get("signed")}
+            wanted.append({**entry, **({"document": event.content.get("document")} if event.kind == "remarked" else {})})
+    if canonical_json(get(document, "events", list)) != canonical_json(wanted):
+        raise Fault("it does not tell the votes and remarks that the events have")
+    report("ok", f"{REVIEW}: {count} votes and remarks, as the events have them, each with a signature that holds")
 
 
 def _check_moment(report: _Report, history: _History, package: _Package, policy: Any) -> None:

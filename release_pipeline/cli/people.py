@@ -61,6 +61,33 @@ def add_commands(commands: Any) -> None:
     add_home(reject)
     reject.set_defaults(run=_reject, stopped=describe_release)
 
+    give_back = commands.add_parser(
+        "return",
+        help="return a candidate with reasons: it waits for an answer or a revision",
+        description="As long as your last vote returns it, the candidate is neither approved nor published. It is no end: who "
+        "returned it may approve it later. Nobody is told of your vote before all votes are in.",
+    )
+    give_back.add_argument("target", metavar="RELEASE")
+    give_back.add_argument("--why", required=True, help="the reasons, signed with it, in one line; `remark` has room for more")
+    add_key(give_back, "your key")
+    add_home(give_back)
+    give_back.set_defaults(run=_return, stopped=describe_release)
+
+    remark = commands.add_parser(
+        "remark",
+        help="remark on a passage of a candidate, or of a policy, as reviewer, officer or its steward",
+        description="TARGET is a candidate or policies/NAME.yaml, as it is now. What a reviewer remarks on a candidate is told "
+        "to others once all votes are in. `review show` tells the remarks that everybody may see.",
+    )
+    remark.add_argument("target", metavar="TARGET")
+    remark.add_argument(
+        "--at", default="", metavar="PASSAGE", help="a section of the page, or a path like columns.income (default: the whole)"
+    )
+    remark.add_argument("--text", required=True, help="what you remark, signed; lines are kept")
+    add_key(remark, "your key")
+    add_home(remark)
+    remark.set_defaults(run=_remark, stopped=AGAIN)
+
     publish = commands.add_parser(
         "publish",
         help="verify everything about an approved candidate anew, and write its public package",
@@ -147,6 +174,28 @@ def _approve(options: argparse.Namespace) -> int:
     deed = "approved" if decision.new else "was approved before"
     print(f"{decision.subject}: {deed} by {decision.name}, {decision.count} of {decision.needed} (hash {decision.digest[:12]})")
     print(_NOT_SEEN, file=sys.stderr)
+    return 0
+
+
+def _return(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.trust.approvals import return_candidate
+
+    site, release = read_release_of(options)
+    decision = return_candidate(site, release, key=read_key_of(options), why=options.why)
+    print(f"{decision.subject}: {'returned' if decision.new else 'was returned before'} by {decision.name}")
+    print(_NOT_SEEN, file=sys.stderr)
+    return 0
+
+
+def _remark(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.reviewing.subjects import find_subject
+    from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.trust.approvals import remark
+
+    site = find_site(options.home)
+    remarks = find_subject(site, options.target).remark_on([(options.at, options.text)])
+    decision = remark(site, remarks, key=read_key_of(options))
+    print(f"{decision.subject}: {'remarked on' if decision.new else 'was remarked on before'} by {decision.name}")
     return 0
 
 

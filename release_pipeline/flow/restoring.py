@@ -29,7 +29,9 @@ from release_pipeline.flow.states import (
     PUBLISHED,
     PUBLISHING,
     REJECTED,
+    REMARKED,
     RETRACTED,
+    RETURNED,
     SUPERSEDED,
     ReleaseStatus,
     read_statuses,
@@ -44,7 +46,17 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.swap import swapping
 
 _OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # a release is judged, seen by others, or lost before
-_AGAIN = (TRUSTED, "recovery", REVOKED, CLOCK, REJECTED, RETRACTED, SUPERSEDED, PRUNED)  # what people must do again
+_AGAIN = (
+    TRUSTED,
+    "recovery",
+    REVOKED,
+    CLOCK,
+    REJECTED,
+    *(RETURNED, REMARKED),
+    RETRACTED,
+    SUPERSEDED,
+    PRUNED,
+)  # what people must do again
 _KNOWN = ("policy_hash", "records", "loss", "source", "series", "cohort")  # what a lost charge is known by
 
 

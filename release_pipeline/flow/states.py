@@ -1,8 +1,11 @@
 """What the registry's events say of each release: its state, its charge, its secret, its noise, its candidate, its publication.
 
-    open -> reserved -> drawn -> candidate -> approved | rejected -> publishing -> published -> superseded | retracted
+    open -> reserved -> drawn -> candidate -> approved | returned | rejected -> publishing -> published -> superseded | retracted
 
 and `blocked`, with a reason, until it gets further. `MOVES` is the one table of what may follow what.
+
+Votes are blind: a candidate stays one until as many people have voted as must approve it, and only then is approved or returned.
+So whatever tells of a release by its state tells of no open vote.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.office import read_office
 from release_pipeline.store.ledger import LOST, RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.verify import Office
 
 OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"
-APPROVED, REJECTED = "approved", "rejected"
+APPROVED, REJECTED, RETURNED = "approved", "rejected", "returned"
+REMARKED = "remarked"  # somebody remarked on passages of a candidate or a policy: it changes no state
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
 SERIES = "series"  # random parts of one table began to be published
@@ -33,10 +38,11 @@ MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it 
     RESERVED: frozenset({"", "open", "blocked"}),
     SECRET: frozenset({"reserved", "blocked"}),
     DRAWN: frozenset({"reserved", "blocked"}),
-    CANDIDATE: frozenset({"drawn", "blocked", "candidate", "approved"}),
+    CANDIDATE: frozenset({"drawn", "blocked", "candidate", "approved", "returned"}),
     BLOCKED: frozenset({"", "open", "reserved", "drawn", "blocked"}),
-    APPROVED: frozenset({"candidate", "approved", "publishing"}),
-    REJECTED: frozenset({"candidate", "approved", "publishing"}),  # nothing is public before `published` is noted
+    APPROVED: frozenset({"candidate", "returned", "approved", "publishing"}),
+    RETURNED: frozenset({"candidate", "returned", "approved", "publishing"}),
+    REJECTED: frozenset({"candidate", "returned", "approved", "publishing"}),  # nothing is public before `published` is noted
     PUBLISHING: frozenset({"approved", "publishing"}),
     PUBLISHED: frozenset({"publishing"}),
     RETRACTED: frozenset({"published", "superseded"}),
@@ -53,7 +59,23 @@ _STATE = {
     LOST: "blocked",
     **{state: state for state in OUT},
 }
+MAY_REMARK = frozenset({"candidate", "returned", "approved", "rejected", "publishing"})  # states in which people remark
+_VERDICTS = {APPROVED: "approve", RETURNED: "return", REJECTED: "reject"}  # the votes that events are of
 _DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What a reviewer signed of a candidate with this hash, in the event of this number: `approve`, `return` or `reject`.
+    `counts`: the person is a reviewer now, so that it is one of the votes that are waited for."""
+
+    number: int
+    name: str
+    verdict: str
+    hash: str
+    noted: str
+    why: str = ""
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +85,9 @@ class ReleaseStatus:
     `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
     the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `approvals` who
     approved which candidate hash, as noted: whether the signatures hold is verified before anything is published. `code` is the
-    kind of the reason of a block, where it was noted; `moments` when each kind of event last happened, `approved` being when
-    enough had.
+    kind of the reason of a block, where it was noted; `moments` when each kind of event last happened, `approved` and `returned`
+    being when the votes made it so. `votes`: all that were given and count, in their order; `told`: of which candidate hash they
+    may be told, and the event since which; `decided`: the events by which votes moved it, with what it became.
     """
 
     id: ReleaseId
@@ -88,11 +111,35 @@ class ReleaseStatus:
     successor: str = ""
     code: str = ""
     moments: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    votes: tuple[Vote, ...] = field(default=(), compare=False)
+    told: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
+    decided: tuple[tuple[int, str], ...] = field(default=(), compare=False)
 
     @property
     def approvers(self) -> list[str]:
-        """Who approved the candidate as it is now."""
-        return sorted(name for name, digest in self.approvals.items() if digest == self.candidate_hash)
+        """Who approved the candidate as it is now, and did not return it after that. Not to be told while votes are blind."""
+        returned = self.returners
+        return sorted(name for name, digest in self.approvals.items() if digest == self.candidate_hash and name not in returned)
+
+    @property
+    def returners(self) -> list[str]:
+        """Whose last vote returned the candidate as it is now. Not to be told while votes are blind."""
+        return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.verdict == "return")
+
+    @property
+    def voters(self) -> list[str]:
+        """Who voted on the candidate as it is now, whatever they said: that much may always be told."""
+        return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.counts)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether there is a candidate whose votes are not all in, and so are told to nobody but their voters."""
+        return self.candidate_hash is not None and self.candidate_hash not in self.told
+
+
+def last_votes(votes: Iterable[Vote], digest: str | None) -> dict[str, Vote]:
+    """The last vote of each person on the candidate with this hash."""
+    return {vote.name: vote for vote in votes if vote.hash == digest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +148,7 @@ class _Read:
 
     events: tuple[Event, ...] = ()
     void: frozenset[int] = frozenset()
+    gone: frozenset[int] = frozenset()
     found: Mapping[ReleaseId, ReleaseStatus] = field(default_factory=dict[ReleaseId, ReleaseStatus])
 
 
@@ -111,35 +159,66 @@ def read_statuses(events: Iterable[Event]) -> dict[ReleaseId, ReleaseStatus]:
     """Every release that something happened to."""
     global _read
     events, before = tuple(events), _read
-    known, void = len(before.events), find_void(events)
+    known, (void, gone) = len(before.events), _judge_votes(events)
     same = known <= len(events) and all(map(operator.is_, before.events, events))
-    if not same or any(number <= known for number in void ^ before.void):  # other events than those, or some count no more
+    changed = (void ^ before.void) | (gone ^ before.gone)
+    if not same or any(number <= known for number in changed):  # other events than those, or some count no more
         before, known = _Read(), 0
     found = dict(before.found)
     drafts: dict[ReleaseId, dict[str, Any]] = {}
     for event in events[known:]:
         if event.release is not None and event.number not in void:
-            _draft(event, event.release, drafts, found)
+            _draft(event, event.release, drafts, found, counts=event.number not in gone)
     for release, draft in drafts.items():
         found[release] = ReleaseStatus(**draft)
-    _read = _Read(events, void, found)
+    _read = _Read(events, void, gone, found)
     return dict(found)
 
 
 def find_void(events: Sequence[Event]) -> frozenset[int]:
-    """The numbers of rejections that count for nothing: they were signed with a key that was revoked from a moment before. Else a
-    thief of a reviewer's key could end every release that waits, and each costs a charge. An approval is judged where it is
-    counted, when a release is published."""
-    rejected = [event for event in events if event.kind == REJECTED]
-    office = read_office(events) if rejected else None
-    if office is None or not office.revoked:
-        return frozenset()
-    signers = {event.number: event.content["signed"]["statement"]["signer"] for event in rejected}
-    return frozenset(number for number, signer in signers.items() if office.is_taken_back(number, signer))
+    """The numbers of votes that count for nothing. Rejections and returns that were signed with a key that was revoked from a
+    moment before: else a thief of a reviewer's key could end or stop every release that waits, and each costs a charge; and
+    approvals likewise, where they would lift a return. Returns by somebody who is no reviewer any more: nobody could lift these.
+    Any other approval is judged where it is counted, when a release is published."""
+    return _judge_votes(events)[0]
+
+
+def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int]]:
+    """The votes that count for nothing, and the approvals that are no votes to wait for, since who gave them is no reviewer any
+    more; the latter only where something was returned, without which no vote hides another."""
+    ended = [event for event in events if event.kind in (REJECTED, RETURNED)]
+    if not ended:
+        return frozenset(), frozenset()
+    returned = {(event.release, event.content["name"]) for event in ended if event.kind == RETURNED}
+    approved = [event for event in events if event.kind == APPROVED and event.release is not None] if returned else []
+    office = read_office(events)
+    void = set[int]()
+    if office is not None and office.revoked:
+        lifting = [event for event in approved if (event.release, event.content["name"]) in returned]
+        signers = {event.number: event.content["signed"]["statement"]["signer"] for event in (*ended, *lifting)}
+        void = {number for number, signer in signers.items() if office.is_taken_back(number, signer)}
+    reviewers = _list_reviewers(events, office) if returned else None
+    if reviewers is None:
+        return frozenset(void), frozenset()
+    void |= {event.number for event in ended if event.kind == RETURNED and event.content["name"] not in reviewers}
+    return frozenset(void), frozenset(event.number for event in approved if event.content["name"] not in reviewers)
+
+
+def _list_reviewers(events: Sequence[Event], office: Office | None) -> frozenset[str] | None:
+    """Who is a reviewer by the last list of trusted keys that stands; None where there is no list."""
+    if office is not None and office.lists:
+        return frozenset(name for name, key in office.lists[-1][1].items() if key.role == "reviewer")
+    last = next((event for event in reversed(events) if event.kind == "trusted"), None)
+    return None if last is None else frozenset(n for n, key in last.content["keys"].items() if key["role"] == "reviewer")
 
 
 def _draft(
-    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+    event: Event,
+    release: ReleaseId,
+    drafts: dict[ReleaseId, dict[str, Any]],
+    found: Mapping[ReleaseId, ReleaseStatus],
+    *,
+    counts: bool = True,
 ) -> None:
     """Put into the drafts what an event says."""
     mine, payload = _begin_draft(release, drafts, found), event.content
@@ -147,6 +226,7 @@ def _draft(
         moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
         if event.kind == CANDIDATE:  # another one than was approved
             moments.pop(APPROVED, None)
+            moments.pop(RETURNED, None)
         mine.update(state=_STATE[event.kind], reason="", code="", since=event.noted, failed="", moments=moments)
     match event.kind:
         case "opened":
@@ -164,11 +244,12 @@ def _draft(
             mine.update(candidate_hash=payload["candidate_hash"], facts=payload["facts"], policy_hash=payload["policy_hash"])
         case "blocked" | "rejected" | "retracted":
             mine.update(reason=payload["reason"], code=payload.get("code", ""))
-        case "approved":
-            mine.update(approvals={**mine["approvals"], payload["name"]: payload["hash"]})
-            given = [digest for digest in mine["approvals"].values() if digest == mine["candidate_hash"]]
-            if len(given) >= payload["needed"] and mine["state"] == "candidate":
-                mine.update(state="approved", since=event.noted, moments={**mine["moments"], APPROVED: event.noted})
+            if event.kind == REJECTED:
+                told = {str(payload.get("hash", mine["candidate_hash"])): event.number, **mine["told"]}
+                decided = (*mine["decided"], (event.number, REJECTED))
+                mine.update(votes=(*mine["votes"], _read_vote(event, counts=counts)), told=told, decided=decided)
+        case "approved" | "returned":
+            _take_vote(event, mine, counts=counts)
         case "published":
             mine.update(package_hash=payload["package_hash"], package_signed=payload["signed"])
         case "superseded":
@@ -183,6 +264,38 @@ def _draft(
             mine.update(pruned=event.noted, moments={**mine["moments"], PRUNED: event.noted})
         case _:
             pass
+
+
+def _read_vote(event: Event, *, counts: bool) -> Vote:
+    """The vote that an event is of; its reason is what was signed, where a signature is noted."""
+    payload = event.content
+    why = str(payload["signed"]["statement"]["why"]) if payload.get("signed") else ""
+    name, digest = str(payload.get("name", "")), str(payload.get("hash", ""))
+    return Vote(event.number, name, _VERDICTS[event.kind], digest, event.noted, why, counts)
+
+
+def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
+    """Put an approval or a return into the draft. Once as many people have voted as must approve, the candidate is returned while
+    the last vote of anybody returns it, and approved when enough approve it; then every later vote is told at once."""
+    payload, digest = event.content, mine["candidate_hash"]
+    mine["votes"] = (*mine["votes"], _read_vote(event, counts=counts))
+    if event.kind == APPROVED:
+        mine["approvals"] = {**mine["approvals"], payload["name"]: payload["hash"]}
+    before = mine["state"]
+    votes = last_votes(mine["votes"], digest)
+    returned = [vote for vote in votes.values() if vote.verdict == "return"]
+    given = {name for name, approved in mine["approvals"].items() if approved == digest} - {vote.name for vote in returned}
+    enough = len(given) >= payload["needed"]
+    if digest not in mine["told"] and (sum(vote.counts for vote in votes.values()) >= payload["needed"] or enough):
+        mine["told"] = {**mine["told"], digest: event.number}
+    if before not in ("candidate", "returned", "approved") and (before, event.kind) != ("publishing", RETURNED):
+        return
+    state = "returned" if returned and digest in mine["told"] else "approved" if enough and not returned else "candidate"
+    reason = "; ".join(f"returned by {vote.name}: {vote.why}" for vote in returned) if state == "returned" else ""
+    mine.update(state=state, reason=reason)
+    if state != before:
+        moments = {**mine["moments"], **({state: event.noted} if state != "candidate" else {})}
+        mine.update(since=event.noted, moments=moments, decided=(*mine["decided"], (event.number, state)))
 
 
 def _begin_draft(

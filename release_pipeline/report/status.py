@@ -24,6 +24,7 @@ STATES = {  # a sign for each state, so that none is told by colour alone, and h
     "drawn": ("◑", "calm"),
     "candidate": ("◆", "due"),
     "approved": ("✓", "due"),
+    "returned": ("↩", "due"),
     "rejected": ("✗", "calm"),
     "publishing": ("↑", "calm"),
     "published": ("●", "good"),
@@ -70,7 +71,8 @@ class PopulationView:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseView:
-    """One release. `needed`: reviewers, None where the policy is not known; `given_up` and `successor`: the release that came
+    """One release. `approvers`: who approved it, or who voted, as long as votes are `blind` and nobody may know how; `needed`:
+    reviewers, None where the policy is not known; `given_up` and `successor`: the release that came
     instead; `card` and `note`: relative addresses, empty where there is no such file."""
 
     name: str
@@ -80,6 +82,7 @@ class ReleaseView:
     since: str = ""
     reason: str = ""
     approvers: tuple[str, ...] = ()
+    blind: bool = False
     needed: int | None = None
     given_up: str = ""
     successor: str = ""
@@ -191,6 +194,7 @@ def list_matters(view: StatusView) -> list[Matter]:
         (STATUS("matter.late"), STATUS("advice.late"), [one for one in live if one.state == "late"]),
         (STATUS("matter.broken_off"), STATUS("advice.broken_off"), broken_off),
         (STATUS("matter.candidate"), STATUS("advice.candidate"), [one for one in live if one.state == "candidate"]),
+        (STATUS("matter.returned"), STATUS("advice.returned"), [one for one in live if one.state == "returned"]),
         (STATUS("matter.approved"), STATUS("advice.approved"), [one for one in live if one.state == "approved"]),
     ]
     matters = [Matter(f"{len(found)} {words}", advice, tuple(found)) for words, advice, found in kinds if found]
@@ -216,10 +220,12 @@ def name_anchor(release: str) -> str:
 
 
 def format_approvals(release: ReleaseView) -> str:
-    """Who approved a candidate, and how many of how many; empty before there is anything to approve."""
+    """Who approved a candidate, and how many of how many, or who voted, while no more may be told; empty before there is anything
+    to approve."""
     if release.state in BEFORE_REVIEW and not release.approvers:
         return ""
     count = f"{len(release.approvers)} of {'?' if release.needed is None else release.needed}"
+    count = STATUS("page.voted", count=count) if release.blind and release.approvers else count
     return f"{count}: {', '.join(release.approvers)}" if release.approvers else count
 
 

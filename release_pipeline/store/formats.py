@@ -94,8 +94,14 @@ def _add_deliveries(event: Content) -> Content:
     return event
 
 
+def _add_returns(event: Content) -> Content:
+    """From 6 to 7: events of candidates that were returned with reasons, and of remarks (`returned`, `remarked`), without which
+    an earlier version would publish what a reviewer returned."""
+    return event
+
+
 SITE = Format(
-    "the registry of the site", (_name_columns, _add_kinds, _add_holds, _add_looks, _add_deliveries)
+    "the registry of the site", (_name_columns, _add_kinds, _add_holds, _add_looks, _add_deliveries, _add_returns)
 )  # an event is in that of the last `format` event
 POLICY = Format("the canonical form of a policy")
 NOTE = Format("the note of a stage")  # with it the tables of the stage
@@ -117,7 +123,8 @@ SECRET = Format("the secret of a release or a series")
 OUTBOX = Format("alerts and lineage events that are not sent yet, and what was told")
 SETTINGS = Format("site.yaml and populations.yaml")
 ATTESTATION = Format("the statement about a package, and its signatures")
+REMARKS = Format("remarks on a candidate or a policy")
 FORMATS = (
     *(SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, OFFICERS, REVOKED, PROPOSAL, CAPS, CARD, DOSSIER),
-    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, SETTINGS, ATTESTATION),
+    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, SETTINGS, ATTESTATION, REMARKS),
 )

@@ -158,7 +158,8 @@ def test_a_backup_that_was_cut_or_changed_is_refused(tiny: TinySite, tmp_path: P
     content = file.read_bytes()
     with tarfile.open(file) as archive:
         place = archive.getmember("vault/key").offset_data
-    for spoiled in (content[: len(content) // 2], content[:place] + b"\0" + content[place + 1 :], b""):
+    changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+    for spoiled in (content[: len(content) // 2], changed, b""):
         file.write_bytes(spoiled)
         with pytest.raises(WrongUsage):
             read_backup(file)

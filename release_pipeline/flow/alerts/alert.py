@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from release_pipeline.policy.documents import Moment
 
-Kind: TypeAlias = Literal["failed", "blocked", "waiting", "late", "cap"]
+Kind: TypeAlias = Literal["failed", "blocked", "waiting", "late", "cap", "returned", "remarked", "decided"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -20,13 +20,18 @@ class Alert:
     FORMAT: ClassVar[str] = "release-pipeline/alert/1"
 
     id: Annotated[str, "of the thing that happened: what is sent once more, since nobody knew whether it had come, has the same"]
-    kind: Annotated[Kind, "failed: a run broke off; waiting: for reviewers, or for its publication; cap: nearly spent"]
+    kind: Annotated[
+        Kind,
+        "failed: a run broke off; waiting: for reviewers, or for its publication; cap: nearly spent; decided: all votes are in",
+    ]
     site: Annotated[str, "the name of the site's folder"]
     moment: Annotated[Moment, "when it happened; of a cap, when it was seen"]
     title: Annotated[str, "it in a few words"]
     words: Annotated[str, "it in a sentence; what checks of the data counted is in `release-pipeline status` alone"]
     remedy: Annotated[str, "what somebody may do about it"]
-    release: Annotated[str | None, "POLICY/PARTITION/rN; POLICY/PARTITION of one that is late; null for a cap"] = None
+    release: Annotated[
+        str | None, "POLICY/PARTITION/rN; POLICY/PARTITION of one that is late; null for a cap, and for remarks on a policy"
+    ] = None
     policy: Annotated[str | None, "the name of its policy; null for a cap"] = None
     population: Annotated[str | None, "of a cap, whose; null for all else"] = None
     reason_code: Annotated[

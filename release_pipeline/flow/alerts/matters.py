@@ -13,7 +13,20 @@ from release_pipeline.errors import DataRefused
 from release_pipeline.flow.alerts.alert import Alert
 from release_pipeline.flow.alerts.caps import Spending
 from release_pipeline.flow.holds import find_holds
-from release_pipeline.flow.states import APPROVED, BLOCKED, CANDIDATE, FAILED, MOVES, ReleaseStatus, read_statuses
+from release_pipeline.flow.reviewing.remarks import find_role, is_told
+from release_pipeline.flow.states import (
+    APPROVED,
+    BLOCKED,
+    CANDIDATE,
+    FAILED,
+    MOVES,
+    OUT,
+    REJECTED,
+    REMARKED,
+    RETURNED,
+    ReleaseStatus,
+    read_statuses,
+)
 from release_pipeline.flow.upcoming import next_releases, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.store.ledger import LOST
@@ -21,6 +34,7 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten minutes, and a package may take as long
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
+VOTES_SINCE = 7  # the format of events from which on votes are told: else a site that is upgraded would tell all of its past
 MOST_LATE = 12  # periods of a series that are late
 DATA = "The data do not meet the policy. `release-pipeline status` says where: its counts may be of one record, and stay here."
 AGAIN = "Look at it with `release-pipeline status`, repair what it names, and run it again."
@@ -53,6 +67,7 @@ def find_matters(view: View) -> list[Matter]:
     """Everything that there is or was to tell, in the order in which it happened."""
     statuses = read_statuses(view.events)
     found = [*_of_events(view, statuses), *_waiting(view, statuses.values()), *_late(view), *_of_caps(view)]
+    found += [*_of_votes(view, statuses.values()), *_of_remarks(view, statuses)]
     return sorted(found, key=lambda matter: (datetime.fromisoformat(matter.alert.moment), matter.number))
 
 
@@ -122,6 +137,59 @@ def _waiting(view: View, statuses: Iterable[ReleaseStatus]) -> Iterator[Matter]:
             ),
             number=since[known.id],
         )
+
+
+def _of_votes(view: View, statuses: Iterable[ReleaseStatus]) -> Iterator[Matter]:
+    """What the votes made of a release, once they are all in: that it was returned, or that it is decided. No name, no reason."""
+    for known in statuses:
+        turns = [(view.events[number - 1], state) for number, state in known.decided if state in (APPROVED, RETURNED, REJECTED)]
+        for event, state in turns:
+            if event.format < VOTES_SINCE:
+                continue
+            kind = "returned" if state == RETURNED else "decided"
+            title = f"{known.id} was returned with reasons" if state == RETURNED else f"The votes on {known.id} are in"
+            alert = Alert(
+                id=f"{kind}/{known.id}/event-{event.number}-{event.hash[:16]}",
+                kind=kind,
+                site=view.name,
+                moment=event.noted,
+                title=title,
+                words=f"{title}.",
+                remedy=f"`release-pipeline review show {known.id}` says what people signed.",
+                release=str(known.id),
+                policy=known.id.policy,
+            )
+            stands = event is turns[-1][0] and known.state not in OUT and known.replaced is None
+            yield Matter(alert, stands, event.number)
+
+
+def _of_remarks(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Iterator[Matter]:
+    """That somebody remarked on something, once that may be told: where, and no text of it."""
+    for event in view.events:
+        if event.kind != REMARKED:
+            continue
+        known = None if event.release is None else statuses[event.release]
+        about, since = str(event.content["document"]["hash"]), event
+        role = find_role(view.events, event)
+        if known is not None and not is_told(role, about, known):
+            continue
+        if known is not None and role == "reviewer":  # told with the votes, if these came later
+            since = max(event, view.events[known.told.get(about, event.number) - 1], key=lambda one: one.number)
+        subject = str(event.content["subject"])
+        target = subject if known is not None else f"policies/{subject}.yaml"
+        alert = Alert(
+            id=f"remarked/{subject}/event-{event.number}-{event.hash[:16]}",
+            kind="remarked",
+            site=view.name,
+            moment=since.noted,
+            title=f"There are remarks on {subject}",
+            words=f"There are remarks on {subject}.",
+            remedy=f"`release-pipeline review show {target}` shows them.",
+            release=None if known is None else subject,
+            policy=subject.split("/")[0],
+        )
+        stands = known is None or (known.state not in OUT and known.replaced is None)
+        yield Matter(alert, stands, since.number)
 
 
 def _late(view: View) -> Iterator[Matter]:

@@ -28,6 +28,7 @@ from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
 from release_pipeline.flow.publication.papers import view_papers
 from release_pipeline.flow.publication.published import package_is_whole
+from release_pipeline.flow.publication.reviews import describe_reviews, review_to_json
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
@@ -67,6 +68,7 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 | candidate/ | what the reviewers signed: evidence, and the sums of the data |
 | policies/ | every policy that was used, by name and hash; diffs.txt says in words what changed |
 | populations.json, ledger.json | the caps, and what was charged to the population |
+| review.json, review.md | every vote on the candidate and every remark on it or its policy, with signatures; the same in words |
 | checks.json | the checks of the data, the gates and the approvals of this release; looks at the data before its charge, if any |
 | claims.json | what `audit-claims` found when it attacked what the policy claims{audited} |
 | trusted-keys.json, trusted-keys.sig | whose signatures count, signed by the officer |
@@ -126,6 +128,8 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
         **{f"policies/{noted.name}.{digest[:12]}.json": noted.text for digest, noted in policies.items()},
         "ledger.json": _json(ledger_to_json(ledger)),
+        "review.json": _json(review_to_json(events, release)),
+        "review.md": describe_reviews(events, release),
         "checks.json": _json(_collect_checks(evidence, release_status, policy, trust, looks)),
         "lineage.svg": _draw(release_status, policy, evidence, events, looks),
         "columns.csv": _list_columns(policy),

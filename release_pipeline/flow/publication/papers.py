@@ -21,6 +21,7 @@ from release_pipeline.flow.states import (
     PUBLISHING,
     REJECTED,
     RETRACTED,
+    RETURNED,
     SUPERSEDED,
     ReleaseStatus,
     read_statuses,
@@ -145,10 +146,12 @@ def _check(registry: Registry, trust: Trust | None, status: ReleaseStatus, polic
         what: _find_signed(registry, trust, what, subject, status.policy_hash if what == "policy" else None, charged)
         for what, subject in (("policy", policy.policy), ("populations", "populations"))
     }
+    blind = status.is_blind and bool(status.voters)
     return CheckedView(
         needed=policy.review.reviewers,
-        decisions=tuple(_list_decisions(registry.events, status)),
-        holding=() if trust is None else tuple(valid_approvers(registry, trust, status, policy.steward)),
+        decisions=() if blind else tuple(_list_decisions(registry.events, status)),
+        voted=len(status.voters) if blind else None,
+        holding=() if trust is None or blind else tuple(valid_approvers(registry, trust, status, policy.steward)),
         policy=before["policy"],
         caps=before["populations"],
         published=next(
@@ -178,7 +181,7 @@ def _find_signed(
 
 def _list_decisions(events: Sequence[Event], status: ReleaseStatus) -> Iterator[DecisionView]:
     for event in events:
-        if event.release == status.id and event.kind in (APPROVED, REJECTED):
+        if event.release == status.id and event.kind in (APPROVED, RETURNED, REJECTED):
             yield DecisionView(event.kind, str(event.content["hash"]), _view_signed(event, event.content["signed"]))
 
 

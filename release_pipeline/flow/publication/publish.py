@@ -163,10 +163,18 @@ def list_publishable(site: Site, policy_name: str, *, now: datetime | None = Non
 
 def _check_publishable(site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, *, now: datetime) -> None:
     """Raise `Blocked` with every reason why this candidate must not be published now."""
+    if status.state == "returned":
+        raise Blocked(
+            f"it was returned with reasons by {', '.join(status.returners)}, and is not published.",
+            where=str(status.id),
+            remedy="Its steward answers, or makes a revision. Who returned it may approve it after that.",
+        )
     if status.state == "candidate":
         needed = policy_of(registry, status.policy_hash).review.reviewers
+        voted = f"{len(status.voters)} of {needed} reviewers have voted."
+        given = f"{len(status.approvers)} of {needed} reviewers have approved it."
         raise Blocked(
-            f"it is not approved yet: {len(status.approvers)} of {needed} reviewers have approved it.",
+            f"it is not approved yet: {voted if status.voters and status.is_blind else given}",
             where=str(status.id),
             remedy=f"They look at {site.candidate(str(status.id))} and run: release-pipeline approve {status.id} --key KEY.",
         )
@@ -202,6 +210,8 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: Releas
         yield "Its policy was not approved by the privacy officer before the charge."
     if find_approval(registry, trust, what="populations", subject="populations", digest=caps.hash) is None:
         yield "populations.yaml is not approved by the privacy officer as it is now."
+    if returned := status.returners:
+        yield f"It was returned with reasons by {', '.join(returned)}."
     approvers = valid_approvers(registry, trust, status, policy.steward)
     if len(approvers) < policy.review.reviewers:
         yield f"{len(approvers)} of {policy.review.reviewers} reviewers have approved it as it is."

@@ -2,7 +2,8 @@
 
 Whoever signs does not believe the site: `sign.py` computes hash and changes from the canonical form, or the candidate's files.
 The rest (YAML, plan, difference and questions in words) is for reading. The same content gives the same bytes. It is
-confidential: a candidate's evidence describes the data.
+confidential: a candidate's evidence describes the data. With a draft of remarks it names another format, for an earlier `sign.py`
+would not show them; without one it is, byte for byte, what that reads.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from release_pipeline import sign
-from release_pipeline.errors import Blocked
+from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.files import appearing, check_output
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import list_policies, policy_of, read_caps
 from release_pipeline.flow.reviewing.page import build_internal_view
+from release_pipeline.flow.reviewing.remarks import (
+    check_passages,
+    check_remarks,
+    list_policy_passages,
+    list_release_passages,
+)
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, PUBLISHED, check_move, read_statuses, status_of
 from release_pipeline.flow.status.check import Check, describe_check
@@ -60,14 +68,17 @@ class _Item:
     columns: tuple[str, ...] = ()
 
 
-def write_bundle(site: Site, target: str, output: Path) -> tuple[Path, str]:
-    """Write the bundle of a release, a policy file or populations.yaml; gives it, and the hash that is to be signed."""
+def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> tuple[Path, str]:
+    """Write the bundle of a release, a policy file or populations.yaml; gives it, and the hash that is to be signed. `remarks`: a
+    document of remarks on it, as it was read from JSON, that is to be signed with it."""
     check_output(output, endings=(".zip",), overwrite=False, hint=False)
     if Path(target).suffix != ".yaml":
-        return _write_candidate(site, find_release(site, target), output)
+        return _write_candidate(site, find_release(site, target), output, remarks)
     file = find_approvable(site, Path(target))
     policy: Policy | None = None
     if file == site.populations_file:
+        if remarks is not None:
+            raise WrongUsage("nobody remarks on populations.yaml.", where=target, remedy="Remark on a candidate or a policy.")
         caps, plan = read_caps(site), {"populations.yaml": read_text(file)}
         item = _Item("populations", "populations", caps.hash, caps.text)
     else:
@@ -75,16 +86,32 @@ def write_bundle(site: Site, target: str, output: Path) -> tuple[Path, str]:
         plan = {"policy.yaml": f"# A copy to read: what is signed is {sign.CANONICAL}.\n{read_text(file)}"}
         plan["plan.txt"] = _lines(describe_check(Check(make_plan(policy), site.home)))
         item = _Item("policy", policy.policy, policy.canonical_hash(), policy.canonical_json(), tuple(policy.columns))
+        plan |= _draft_remarks(remarks, item, list_policy_passages(policy))
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
-        if policy is not None:
+        if policy is not None and remarks is None:
             check_approvable(registry, policy)  # what would be refused with its signature need not be read by anybody
         words = {**plan, **_describe_approved(registry, trust, item), sign.CANONICAL: item.text}
     _write(output, item, trust, words, {})
     return output, item.digest
 
 
-def _write_candidate(site: Site, release: ReleaseId, output: Path) -> tuple[Path, str]:
+def _draft_remarks(document: Any, item: _Item, passages: Iterable[str]) -> dict[str, str]:
+    """The draft as it is signed, if it is on just this, and on passages that there are."""
+    if document is None:
+        return {}
+    remarks = check_remarks(document)
+    if (remarks.subject, remarks.hash) != (item.subject, item.digest):
+        raise WrongUsage(
+            f"these remarks are on something else than it is now ({item.digest[:12]}).",
+            where=item.subject,
+            remedy="Look at it as it is now, and remark on that.",
+        )
+    check_passages(remarks, passages)
+    return {sign.REMARKED: canonical_json(remarks.document)}
+
+
+def _write_candidate(site: Site, release: ReleaseId, output: Path, remarks: Any) -> tuple[Path, str]:
     with site.open_registry(read_only=True) as registry:
         trust, status = need_trust(site, registry), status_of(registry, release)
         check_move(registry, release, APPROVED)
@@ -97,10 +124,12 @@ def _write_candidate(site: Site, release: ReleaseId, output: Path) -> tuple[Path
             )
         policy = policy_of(registry, status.policy_hash)
         words = _describe_published(registry, release, policy, status.policy_hash)
+    item = _Item("candidate", str(release), digest)
+    words |= _draft_remarks(remarks, item, list_release_passages(site, release, digest))
     view = build_internal_view(policy, load_evidence(folder))
     words["questions.txt"] = _lines(view.decide)
     files = {f"{sign.CANDIDATE}/{name}": folder / name for name in (SUMS, *read_sums(folder, digest))}
-    _write(output, _Item("candidate", str(release), digest), trust, words, files)
+    _write(output, item, trust, words, files)
     return output, digest
 
 
@@ -134,7 +163,8 @@ def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, 
 def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], files: Mapping[str, Path]) -> None:
     """The zip, whole or not at all, for its owner alone."""
     counts = f"{sign.CANDIDATE}/{SUMS} with the files that it lists" if files else sign.CANONICAL
-    about = {"format": sign.FORMAT, "what": item.what, "subject": item.subject}
+    form = sign.FORMAT_WITH_REMARKS if sign.REMARKED in words else sign.FORMAT
+    about = {"format": form, "what": item.what, "subject": item.subject}
     draft = {"subject": item.subject, "hash": item.digest, "signer": "", "name": "", "at": "", "why": ""}
     texts = {
         "README.txt": _README.format(subject=item.subject, counts=counts),

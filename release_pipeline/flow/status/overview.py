@@ -43,6 +43,7 @@ State: TypeAlias = Literal[
     "drawn",
     "candidate",
     "approved",
+    "returned",
     "rejected",
     "publishing",
     "published",
@@ -62,6 +63,7 @@ class Moments:
     drawn: Annotated[Moment | None, "its noise was drawn"] = None
     candidate: Annotated[Moment | None, "its candidate was frozen"] = None
     approved: Annotated[Moment | None, "enough reviewers had approved this candidate"] = None
+    returned: Annotated[Moment | None, "all votes on this candidate were in, and somebody had returned it"] = None
     rejected: Annotated[Moment | None, "a reviewer rejected it"] = None
     publishing: Annotated[Moment | None, "its publication was begun"] = None
     published: Annotated[Moment | None, "it was published"] = None
@@ -73,10 +75,13 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Who approved the candidate as it is now."""
+    """Who approved the candidate as it is now: told once as many have voted as must approve, for votes are blind until then."""
 
     needed: Annotated[int | None, "how many must, by the policy that it was made under; null where that is not known"]
-    by: Annotated[tuple[str, ...], "who has"]
+    by: Annotated[tuple[str, ...], "who has approved it; empty as long as votes are blind"]
+    returned_by: Annotated[tuple[str, ...], "who has returned it with reasons; empty as long as votes are blind"] = ()
+    voted: Annotated[tuple[str, ...], "who has voted, whatever they said"] = ()
+    blind: Annotated[bool, "whether votes are not all in, and so are told to nobody but their voters"] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ class Line:
     release: Annotated[str, "POLICY/PARTITION/rN, as commands take it; POLICY/PARTITION while it is not begun"]
     state: Annotated[State, "docs/operating.md says what each means"]
     reason: Annotated[
-        str, "why it is blocked, rejected, late, damaged and so on, in words; empty where there is nothing to say"
+        str, "why it is blocked, returned, rejected, late, damaged and so on, in words; empty where there is nothing to say"
     ] = ""
     rows: Annotated[int | None, "rows of the candidate; the same as rows_out"] = None
     claim: Annotated[str, "the claim of the candidate in words; empty before there is one"] = ""
@@ -232,13 +237,21 @@ def _with_facts(
         policy_hash=known.policy_hash or None,
         candidate_hash=known.candidate_hash,
         package_hash=known.package_hash,
-        approvals=None if known.candidate_hash is None else Approvals(needed, tuple(known.approvers)),
+        approvals=None if known.candidate_hash is None else _view_approvals(known, needed),
         superseded_by=known.successor or None,
         given_up_for=None if known.replaced is None else str(known.replaced),
         failed=known.failed or None,
         moments=Moments(**known.moments),
         **facts,
     )
+
+
+def _view_approvals(known: ReleaseStatus, needed: int | None) -> Approvals:
+    """Who approved and returned it, as far as that may be told."""
+    voted = tuple(known.voters)
+    if known.is_blind:
+        return Approvals(needed, (), voted=voted, blind=True)
+    return Approvals(needed, tuple(known.approvers), tuple(known.returners), voted)
 
 
 def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
@@ -327,9 +340,12 @@ def _say_refusal(account: Account) -> str:
 
 
 def _say_approvals(policy: Policy, known: ReleaseStatus) -> str:
-    """How many have approved what waits for its reviewers."""
-    if known.state not in ("candidate", "approved") or known.replaced is not None:
+    """How many have approved what waits for its reviewers, or voted on it, as long as that is all that may be told."""
+    if known.state not in ("candidate", "approved", "returned") or known.replaced is not None:
         return ""
+    if known.is_blind:
+        voters = f": {', '.join(known.voters)}" if known.voters else ""
+        return f" ({len(known.voters)} of {policy.review.reviewers} votes are in{voters})"
     names = f": {', '.join(known.approvers)}" if known.approvers else ""
     return f" (approved by {len(known.approvers)} of {policy.review.reviewers}{names})"
 
@@ -345,6 +361,8 @@ def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str 
         elsewhere += f" (superseded by {known.successor})"
     if known.replaced is not None:
         elsewhere += f" (given up for {known.replaced})"
+    if known.state == "returned" and known.replaced is None:
+        words = f"{words}. {STATUS('release.returned', release=known.id)}"
     if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
     opened = f"opened: {known.why}" if known.state == "open" and known.why else ""

@@ -1,4 +1,5 @@
-"""Approvals: of policies and populations by the officer, of candidates by reviewers. Signatures over hashes, noted as events.
+"""What people sign of what they looked at: approvals of policies and populations by the officer, votes on candidates by
+reviewers, and remarks on passages of either. Signatures over hashes, noted as events.
 
 A statement is signed here, with a key on this machine, or it was signed elsewhere and is imported: `Sign` is either, and what is
 checked and noted is the same.
@@ -12,28 +13,52 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from release_pipeline import verify
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import is_same_file
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.policies import Caps, find_unproved_claims, policy_of, read_caps, record_policy
+from release_pipeline.flow.reviewing.remarks import (
+    KIND,
+    REMARKED,
+    Remarks,
+    check_passages,
+    check_remarks,
+    find_noted,
+    list_policy_passages,
+    list_release_passages,
+)
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import APPROVED, REJECTED, ReleaseStatus, check_move, move, read_statuses, status_of
+from release_pipeline.flow.states import (
+    APPROVED,
+    MAY_REMARK,
+    REJECTED,
+    RETURNED,
+    ReleaseStatus,
+    check_move,
+    find_void,
+    move,
+    read_statuses,
+    status_of,
+)
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_moment
-from release_pipeline.flow.trust.members import Member, Trust, need_trust, read_trust
+from release_pipeline.flow.trust.members import TRUSTED, Member, Trust, need_trust, read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.about import find_unsaid
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 Signed: TypeAlias = Mapping[str, Any]
-IMPORTED = ("policy", "populations", "approve", "reject")  # kinds of statements that are signed elsewhere
+IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
+_VOTED = (APPROVED, RETURNED, REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An approval that was noted: of what, by whom, and how many there are of how many."""
+    """What was noted: of what, by whom, and how many there are of how many: approvals of a candidate, or votes as long as these
+    are blind; of remarks how many passages."""
 
     subject: str
     digest: str
@@ -126,21 +151,46 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
         return _reject_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why), why)
 
 
-def import_statement(site: Site, signed: Signed) -> Decision:
-    """Note what somebody signed elsewhere, as if they had signed it here now: whoever imports can change none of it."""
+def return_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
+    """A reviewer returns the candidate, with the reasons: as long as that is their last vote it is neither approved nor
+    published. It is no end: its steward answers, or makes a revision, and whoever returned it may approve it later."""
+    _check_reason(release, why, what="a return")
+    with site.open_registry() as registry:
+        return _return_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why), why)
+
+
+def remark(site: Site, remarks: Remarks, *, key: PrivateKey) -> Decision:
+    """A reviewer, the officer or the policy's steward remarks on passages of a candidate, or of a policy, as it is now."""
+    with site.open_registry() as registry:
+        return _note_remarks(site, registry, remarks, Sign.here(need_trust(site, registry), key))
+
+
+def import_statement(site: Site, signed: Signed, remarks: Any = None) -> Decision:
+    """Note what somebody signed elsewhere, as if they had signed it here now: whoever imports can change none of it. `remarks`:
+    the document that a statement of remarks is of, as it was read from JSON."""
     said = signed["statement"]
     kind, subject = said["kind"], said["subject"]
     if kind not in IMPORTED:
         raise NotSigned(f"a statement of the kind '{kind[:40]}' is not imported.", where=subject[:200])
+    if (kind == KIND) != (remarks is not None):
+        words = "remarks were signed, and their document is missing." if kind == KIND else "no remarks were signed in it."
+        raise WrongUsage(
+            words, where=subject[:200], remedy="Give a statement of remarks together with the document that it is of."
+        )
     with site.open_registry() as registry:
         sign = Sign.elsewhere(need_trust(site, registry), signed)
         if kind == "policy":
             return _approve_policy(site, registry, subject, sign)
         if kind == "populations":
             return _approve_populations(site, registry, sign)
+        if kind == KIND:
+            return _note_remarks(site, registry, check_remarks(remarks), sign)
         release = _find_release(registry, subject)
         if kind == "approve":
             return _approve_candidate(site, registry, release, sign)
+        if kind == "return":
+            _check_reason(release, said["why"], what="a return")
+            return _return_candidate(site, registry, release, sign, said["why"])
         _check_reason(release, said["why"])
         return _reject_candidate(site, registry, release, sign, said["why"])
 
@@ -200,23 +250,94 @@ def _approve_candidate(site: Site, registry: Registry, release: ReleaseId, sign:
     status, policy = _reviewed(site, registry, release, sign, APPROVED)
     digest, needed = str(status.candidate_hash), policy.review.reviewers
     signed = sign.of("approve", str(release), digest)
-    name, before = sign.signer.name, valid_approvers(registry, sign.trust, status, policy.steward)
-    new = name not in before  # once more, after a key was replaced
+    name = sign.signer.name
+    new = name not in valid_approvers(registry, sign.trust, status, policy.steward)  # once more, after a key was replaced
     if new:
+        _check_last_vote(registry, status, sign, signed)
         payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
         move(registry, release, APPROVED, **payload, signed=signed)
-    return Decision(str(release), digest, name, len(before) + new, needed, new)
+    return _decide(registry, sign, release, policy, new=new)
 
 
-def _check_reason(release: ReleaseId, why: str) -> None:
+def _decide(registry: Registry, sign: Sign, release: ReleaseId, policy: Policy, *, new: bool) -> Decision:
+    """The decision with a count that tells no open vote: of people who voted, as long as not all have."""
+    status = status_of(registry, release)
+    given = status.voters if status.is_blind else valid_approvers(registry, sign.trust, status, policy.steward)
+    return Decision(str(release), str(status.candidate_hash), sign.signer.name, len(given), policy.review.reviewers, new)
+
+
+def _check_reason(release: ReleaseId, why: str, *, what: str = "a rejection") -> None:
     if not why.strip():
-        raise WrongUsage("a rejection needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
+        raise WrongUsage(f"{what} needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
+
+
+def _return_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
+    status, policy = _reviewed(site, registry, release, sign, RETURNED)
+    digest, name = str(status.candidate_hash), sign.signer.name
+    signed = sign.of("return", str(release), digest)
+    new = _check_last_vote(registry, status, sign, signed)
+    if new:
+        payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name}
+        needed = policy.review.reviewers
+        move(registry, release, RETURNED, **payload, needed=needed, reason=why.strip(), signed=signed)
+    return _decide(registry, sign, release, policy, new=new)
+
+
+def _check_last_vote(registry: Registry, status: ReleaseStatus, sign: Sign, signed: Signed) -> bool:
+    """Whether a vote is news, rather than the person's last one once more. Who keeps a vote that was replaced by a later one, or
+    never brought it, cannot make it the last again; of two that were signed in one second nobody knows which is."""
+    said, void = signed["statement"], find_void(registry.events)
+    votes = [
+        event.content["signed"]["statement"]
+        for event in registry.events
+        if event.kind in _VOTED and event.release == status.id and event.number not in void
+        if (event.content["hash"], event.content["name"]) == (status.candidate_hash, sign.signer.name)
+    ]
+    if votes and votes[-1] == said:
+        return False
+    if sign.imported and any(read_moment(said["at"]) <= read_moment(vote["at"]) for vote in votes):
+        raise NotSigned(
+            f"{said['name']} voted once more, then or after this was signed, and that is in the registry.",
+            where=f"{said['kind']} of {said['subject']}",
+            remedy="Only their last vote counts. If this is to be it, they sign it again.",
+        )
+    return True
+
+
+def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) -> Decision:
+    """Note remarks on a candidate or policy, as it is now, by somebody who may, on passages that there are; twice is once."""
+    digest, member = verify.hash_remarks(remarks.document), sign.signer
+    signed = sign.of(KIND, remarks.subject, digest)
+    if remarks.is_of_release:
+        release = _find_release(registry, remarks.subject)
+        status = status_of(registry, release)
+        if status.state not in MAY_REMARK or status.lost:
+            raise Blocked(f"it is {status.state}, and nothing is remarked on that.", where=remarks.subject)
+        now, policy = str(status.candidate_hash), policy_of(registry, status.policy_hash)
+    else:
+        release, policy = None, site.policy(remarks.subject)
+        now = policy.canonical_hash()
+    if member.role == "steward" and member.name != policy.steward:
+        raise NotSigned(f"{member.name} is not the steward of this policy.", where=remarks.subject)
+    if remarks.hash != now:
+        raise NotSigned(
+            f"the remarks are on what it was ({remarks.hash[:12]}), and now it is {now[:12]}.",
+            where=remarks.subject,
+            remedy="Look at it as it is now, and remark on that.",
+        )
+    check_passages(remarks, list_policy_passages(policy) if release is None else list_release_passages(site, release, now))
+    new = find_noted(registry, signed["statement"]) is None
+    if new:
+        payload = {"subject": remarks.subject, "hash": digest, "name": member.name, "document": remarks.document}
+        registry.add(REMARKED, release, **payload, signed=signed)
+    return Decision(remarks.subject, digest, member.name, len(remarks.entries), 0, new)
 
 
 def _reject_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
     status, _ = _reviewed(site, registry, release, sign, REJECTED)
     digest, name = str(status.candidate_hash), sign.signer.name
     signed = sign.of("reject", str(release), digest)
+    _check_last_vote(registry, status, sign, signed)
     reason = f"rejected by {name}: {why.strip()}"
     payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
     move(registry, release, REJECTED, **payload, signed=signed)
@@ -265,8 +386,10 @@ def find_last_approval(registry: Registry, trust: Trust, *, what: str, subject: 
 
 
 def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, steward: str) -> list[str]:
-    """Who approved this very candidate, with a signature that holds, is trusted now, and is not the steward."""
-    found: set[str] = set()
+    """Who approved this very candidate, with a signature that holds, is trusted now, did not return it after that, and is not the
+    steward; of names that were one person's, by their keys, one."""
+    people = _find_people(registry)
+    found: dict[str, str] = {}
     for event in registry.events:
         payload = event.content
         if event.kind == APPROVED and event.release == status.id and payload["hash"] == status.candidate_hash:
@@ -274,8 +397,34 @@ def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, ste
                 member = trust.check_event(event, kind="approve", subject=str(status.id), digest=payload["hash"])
             except NotSigned:  # by somebody who is off the list since, or with a key that was revoked from before
                 continue
-            found |= {member.name} - {steward}
-    return sorted(found)
+            if not _is_steward(registry, member, steward):
+                found.setdefault(people[member.name], member.name)
+    return sorted({*found.values()} - {*status.returners})
+
+
+def _find_people(registry: Registry) -> dict[str, str]:
+    """For each name that voted the first name of that person: two names that voted with one key are one person's. A list that
+    once had somebody's key under a wrong name makes no two people one."""
+    first: dict[str, str] = {}
+    owner: dict[str, str] = {}
+    for event in registry.events:
+        if event.kind not in _VOTED or event.release is None:
+            continue
+        said = event.content["signed"]["statement"]
+        mine = first.setdefault(said["name"], said["name"])
+        before = owner.setdefault(said["signer"], mine)
+        if before != mine:
+            first = {name: before if person == mine else person for name, person in first.items()}
+            owner = {key: before if person == mine else person for key, person in owner.items()}
+    return first
+
+
+def _is_steward(registry: Registry, member: Member, steward: str) -> bool:
+    """Whether somebody is the steward, by their name, or by their key, which a list once had under the steward's name."""
+    if member.name == steward:
+        return True
+    lists = (event.content["keys"] for event in registry.events if event.kind == TRUSTED)
+    return any(keys.get(steward, {}).get("key") == member.key.text for keys in lists)
 
 
 def _approve_file(registry: Registry, sign: Sign, signed: Signed, *, text: str = "") -> Decision:
@@ -321,6 +470,8 @@ def _reviewed(site: Site, registry: Registry, release: ReleaseId, sign: Sign, ki
     if kind == APPROVED and (unproved := list(find_unproved_claims(policy))):
         remedy = "Nothing was signed. Correct the policy, and make a revision."
         raise Blocked(" ".join(unproved), where=str(release), remedy=remedy)
-    if sign.signer.name == policy.steward:
-        raise NotSigned(f"{sign.signer.name} is the steward of the policy, and no steward reviews.", where=str(release))
+    if _is_steward(registry, sign.signer, policy.steward):
+        name = sign.signer.name
+        also = "" if name == policy.steward else f", whose key was that of {policy.steward}"
+        raise NotSigned(f"{name}{also} is the steward of the policy, and no steward reviews.", where=str(release))
     return status, policy

@@ -37,7 +37,7 @@ def write_output_check(view: PaperView) -> Paper:
         make_item("output", titles, state_hashes(fields)),
         make_item("rules", titles, state_policy(fields), state_checks(fields), state_gates(fields)),
         make_item("questions", titles, state_questions(fields)),
-        make_item("answers", titles, state_approvals(fields), state_fact("check.one_answer", fields("checked.decisions"))),
+        make_item("answers", titles, state_approvals(fields), state_answers(fields)),
         make_item("decision", titles, state_holding(fields), quote(fields, "decision"), state_publication(fields)),
         make_item("published", titles, state_publisher(fields)),
     )
@@ -103,7 +103,10 @@ def state_questions(fields: Fields) -> Iterator[Statement]:
 
 def state_approvals(fields: Fields) -> Iterator[Statement]:
     """What each reviewer signed, and about which candidate."""
-    decisions = fields("checked.decisions")
+    voted, decisions = fields("checked.voted"), fields("checked.decisions")
+    if voted.value is not None:
+        yield state_fact("check.blind", count=fields("checked.voted", count_of(voted.value, "reviewer")))
+        return
     if not decisions:
         yield state_fact("check.no_decisions", decisions)
     for at, decision in fields.each("checked.decisions"):
@@ -121,9 +124,18 @@ def state_approvals(fields: Fields) -> Iterator[Statement]:
             )
 
 
+def state_answers(fields: Fields) -> Statement:
+    """That one signature is about all that was asked."""
+    blind = fields("checked.voted").value is not None
+    return state_fact("check.one_answer", fields("checked.voted" if blind else "checked.decisions"))
+
+
 def state_holding(fields: Fields) -> Iterator[Statement]:
     """Who approved the candidate as it is, with signatures that hold; and whether these are enough."""
-    holding, needed = fields("checked.holding"), fields("checked.needed")
+    holding, needed, voted = fields("checked.holding"), fields("checked.needed"), fields("checked.voted")
+    if voted.value is not None:
+        yield state_fact("check.not_in", voted, needed=needed)
+        return
     given = len(holding.value or ())
     if not given:
         yield state_fact("check.none_hold", holding)

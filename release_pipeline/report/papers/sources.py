@@ -89,7 +89,8 @@ EVIDENCE = {  # a field of the internal view, and the path in evidence.json
 }
 CHECKED = {
     "retain": "policy: retain",
-    "decisions": "events.jsonl: approved, rejected",
+    "decisions": "events.jsonl: approved, returned, rejected",
+    "voted": "events.jsonl: approved, returned",
     "holding": "events.jsonl: approved, and the keys that count",
     "policy": "events.jsonl: approved (policy)",
     "caps": "events.jsonl: approved (populations)",

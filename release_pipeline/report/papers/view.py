@@ -46,7 +46,7 @@ class SignedView:
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """What a reviewer signed of a candidate: `approved` or `rejected`, of the candidate with this hash."""
+    """What a reviewer signed of a candidate: `approved`, `returned` or `rejected`, of the candidate with this hash."""
 
     verdict: str
     candidate: str
@@ -55,7 +55,8 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CheckedView:
-    """The check of an output, from the events. `holding`: who approved the candidate as it is, with signatures that hold now;
+    """The check of an output, from the events. `voted`: how many have voted, as long as votes are blind and no decision is told;
+    `holding`: who approved the candidate as it is, with signatures that hold now;
     `policy`, `caps`: the officer's approvals before the charge; `published`: who published; `checks`: how many of each family of
     checks of the data passed."""
 
@@ -67,6 +68,7 @@ class CheckedView:
     published: SignedView | None = None
     checks: tuple[tuple[str, int], ...] = ()
     retain: int | None = None
+    voted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
