@@ -45,6 +45,6 @@ def read_tail(site: Site, log: Path, *, most: int = MOST_LINES) -> tuple[str, ..
             text = content.read(_TAIL).decode("utf-8", "replace")
     except OSError:
         return ()
-    lines = text.replace(f"{site.home}/", "").replace("\r", "\n").split("\n")
+    lines = text.replace(f"{site.home}/", "").replace(str(site.home), "the site").replace("\r", "\n").split("\n")
     plain = ("".join(char if char.isprintable() else " " for char in line).rstrip() for line in lines)
     return tuple(line for line in plain if line)[-most:]

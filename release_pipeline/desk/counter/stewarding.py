@@ -35,6 +35,7 @@ from release_pipeline.flow.editing import (
 )
 from release_pipeline.flow.init import draft_empty
 from release_pipeline.flow.policies import Registry
+from release_pipeline.flow.reviewing.remarks import list_policy_passages, tell_remarks
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.trust.members import Trust, read_trust
@@ -44,6 +45,7 @@ from release_pipeline.policy.words import describe_claim
 
 _DIGEST = re.compile(r"[0-9a-f]{64}|")
 _MOST_CHANGES = 400  # lines of a difference
+_DEEP = 2  # dots in the path of a passage that can be chosen
 _LABEL = 12  # characters at the beginning of a line of a plan
 
 
@@ -209,7 +211,9 @@ def _describe(asked: Asked, name: str, text: str, digest: str, examined: Examine
         trust = read_trust(site, registry)
         since = find_since(registry, trust, name, examined.policy)
         steward = find_steward(site, name, registry.events)
+        is_file = bool(digest) and hash_text(text) == digest
         is_approved = _is_file_approved(site, registry, trust, name, text, since)
+        remarks = _describe_remarks(asked, registry, trust, name, examined.policy, is_file=is_file)
     lines = [line for line in list_lines(site).lines if line.policy == name]
     return {
         "name": name,
@@ -230,6 +234,23 @@ def _describe(asked: Asked, name: str, text: str, digest: str, examined: Examine
         "since": _describe_since(since),
         "is_approved": is_approved,
         "releases": [describe_line(line) for line in lines],
+        **remarks,
+    }
+
+
+def _describe_remarks(
+    asked: Asked, registry: Registry, trust: Trust | None, name: str, policy: Policy | None, *, is_file: bool
+) -> Document:
+    """What people remarked on the policy, and what who asks may still sign of it as it stands in its file."""
+    noted = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
+    is_mine = policy is not None and policy.steward == asked.person.name
+    may_remark = policy is not None and is_file and (is_mine or asked.has(Role.REVIEWER, Role.OFFICER))
+    digest = "" if policy is None else policy.canonical_hash()
+    draft = asked.drafts.read(asked.person.name, name, digest).remarks if may_remark else ()
+    return {
+        "remarks": [{**asdict(one), "is_of_now": one.about == digest} for one in noted],
+        "draft": {"remarks": [asdict(one) for one in draft]},
+        "passages": [one for one in list_policy_passages(policy) if one.count(".") < _DEEP] if may_remark and policy else [],
     }
 
 
