@@ -63,8 +63,9 @@ def test_its_steward_alone_tries_settings(desk: OpenDesk, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "form",
     [
-        {"epsilons": "1;rm"}, {"epsilons": "--on=source"}, {"epsilons": "1,,2"}, {"epsilons": "-1"}, {"epsilons": "1e9"}, {"sizes": "3.5"},
-        {"sizes": "x"}, {"rows": "-5"}, {"rows": "1 --on source"}, {"method-nothing": "on"}, {"method---on=source": "on"},
+        {"epsilons": "1;rm"}, {"epsilons": "--on=source"}, {"epsilons": "1,,2"}, {"epsilons": "-1"}, {"epsilons": "1e9"},
+        {"sizes": "3.5"}, {"sizes": "x"}, {"rows": "-5"}, {"rows": "1 --on source"}, {"method-nothing": "on"},
+        {"method---on=source": "on"},
         {"method-a,b": "on"}, {"epsilons": "1" * 201},
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -149,6 +150,7 @@ def test_faults_are_shown_in_their_lines_and_nothing_is_written(desk: OpenDesk) 
     assert file_of(desk).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_is_saved_is_the_file_and_approved_no_more(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
     """The page says before what saving does, and after it how the policy differs from what was approved."""
     ana = desk.open("ana")
@@ -172,6 +174,7 @@ def test_what_is_saved_is_the_file_and_approved_no_more(desk: OpenDesk, keys: di
     assert "This policy is approved as it is in its file" in ana.get("/policies/people").text
 
 
+@pytest.mark.slow
 def test_what_two_people_write_is_not_lost(desk: OpenDesk) -> None:
     """Who saves second sees what the first one wrote, and their own text whole; then they decide."""
     ana, again = desk.open("ana"), desk.open("ana")
@@ -195,6 +198,7 @@ def test_what_two_people_write_is_not_lost(desk: OpenDesk) -> None:
     assert read_form(page) == {"text": mine, "began": ""}
 
 
+@pytest.mark.slow
 def test_a_policy_is_begun_and_saved(desk: OpenDesk) -> None:
     """From a text that says what each part is for; nothing is written before it is without faults, under a name that is free."""
     ana = desk.open("ana")
@@ -210,9 +214,8 @@ def test_a_policy_is_begun_and_saved(desk: OpenDesk) -> None:
     assert ana.post("/policies/fresh/save", form).status == 200
     assert file_of(desk, "fresh").read_text() == text
     assert ana.post("/policies/fresh/save", form).status in (400, 409)
-    for name in ("Fresh", "a/b", "../x", "..", "-x", "x" * 64, "x.yaml", "%2e%2e", "fr\u00e9sh", "people "):
-        assert ana.get("/new-policy", headers={}) is not None
-        assert ana.get(f"/new-policy?name={name.encode('unicode_escape').decode().replace(chr(92), '%5C')}").status in (200, 400)
+    for name in ("Fresh", "a/b", "../x", "..", "-x", "x" * 64, "x.yaml", "%2e%2e", "fr\u00e9sh", "peo ple"):
+        assert ana.get(f"/new-policy?{urlencode({'name': name})}").status == 400, name
     assert {file.name for file in (desk.tiny.home / "policies").iterdir()} == {"people.yaml", "fresh.yaml"}
 
 
@@ -229,6 +232,7 @@ def test_no_name_leads_elsewhere(desk: OpenDesk, name: str) -> None:
     assert read_everything(desk.tiny.home / "policies") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["values: {{file: {}}}", "hierarchy: {{csv: {}}}"])
 def test_a_text_names_no_file_elsewhere(desk: OpenDesk, tmp_path: Path, form: str) -> None:
     """Else what the site's account can read would be told as the values of a column: another's file, by any way there."""
@@ -282,6 +286,7 @@ def make_nul(text: str) -> str:
     return text + "# \0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [make_long, make_nul])
 @pytest.mark.parametrize("deed", ["check", "save"])
 def test_what_is_refused_stays_in_the_page(desk: OpenDesk, spoil: Callable[[str], str], deed: str) -> None:
@@ -306,6 +311,7 @@ def test_a_text_outlives_its_session(desk: OpenDesk) -> None:
     assert read_form(page)["text"] == "mine"
 
 
+@pytest.mark.slow
 def test_words_of_policies_are_words(desk: OpenDesk) -> None:
     """In texts, names of columns and options, titles, labels and faults: never a tag, wherever they stand."""
     ana, ben = desk.open("ana"), desk.open("ben")
@@ -337,7 +343,8 @@ def test_words_of_policies_are_words(desk: OpenDesk) -> None:
         for person in (ben, ana):
             for path in ("/policies", "/policies/people", "/policies/people/explore"):
                 page = person.get(path)
-                assert page.status == 200 and not PLAIN & {tag for tag, _ in page.elements}, (path, text)
+                assert page.status == 200, (path, text)
+                assert not PLAIN & {tag for tag, _ in page.elements}, (path, text)
         page = ana.get("/running")
         assert page.status == 200
         assert not PLAIN & {tag for tag, _ in page.elements}

@@ -19,7 +19,13 @@ from tests.integration.people import copy_site
 from tests.integration.test_desk_policies import CELLS
 
 PEOPLE = "{vic: [auditor], otto: [operator], stef: [steward]}"
-WAITING = "import pathlib, sys, time\nprint('at work in', sys.argv[1:], flush=True)\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)\nsys.exit(3)"
+WAITING = """\
+import pathlib, sys, time
+print("at work in", sys.argv[1:], flush=True)
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+sys.exit(3)
+"""
 
 
 def allow_runs(desk: OpenDesk) -> None:
