@@ -135,7 +135,7 @@ def _save_policy(asked: Asked) -> Document:
     if examined.policy is None:
         count = len(examined.faults)
         words = f"it has {count} fault{'s' * (count != 1)}. Nothing was written."
-        return {**found, "refusal": _refuse(words, "Mend what is marked below, and save again.")}
+        return {**found, "refusal": _refuse(name, words, "Mend what is marked below, and save again.")}
     try:
         if not began:
             _check_free(asked, name)
@@ -144,16 +144,16 @@ def _save_policy(asked: Asked) -> Document:
         now, digest = read_file(asked.site, name)
         return {
             **found,
-            "refusal": _refuse(error.what, error.remedy),
+            "refusal": _refuse(name, error.what, error.remedy),
             "now": {"text": now, "digest": digest, **_compare(now, text)},
         }
     except Blocked as error:
-        return {**found, "refusal": _refuse(error.what, error.remedy)}
+        return {**found, "refusal": _refuse(name, error.what, error.remedy)}
     return {**found, "saved": True, "digest": digest}
 
 
-def _refuse(what: str, remedy: str) -> Document:
-    return {"what": what, "where": "", "remedy": remedy, "details": []}
+def _refuse(name: str, what: str, remedy: str) -> Document:
+    return {"what": what, "where": f"policies/{name}.yaml", "remedy": remedy, "details": []}
 
 
 def _compare(now: str, mine: str) -> Document:
