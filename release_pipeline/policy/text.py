@@ -141,7 +141,9 @@ def _compose(text: str, document: Document) -> yaml.Node | None:
     return node
 
 
-@lru_cache(maxsize=64)  # stages and pages read the policies of a site again, and PyYAML takes hundredths of a second for each
+@lru_cache(
+    maxsize=16
+)  # every stage of a release reads the same few files again, and PyYAML takes hundredths of a second for each
 def _composed(text: str) -> tuple[yaml.Node | None, dict[Path, Place], list[tuple[Path, str, str]]]:
     """What nobody changes: the nodes, and what was found on the way to them."""
     document = Document()

@@ -21,8 +21,8 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.status.prospects import describe_prospects, foresee
 from release_pipeline.flow.texts import check_line
-from release_pipeline.flow.trust.approvals import check_may_run
-from release_pipeline.flow.trust.members import read_trust
+from release_pipeline.flow.trust.approvals import check_approved
+from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.policy import Policy
 
 OVER = frozenset({"published", "superseded", "retracted"})
@@ -84,7 +84,7 @@ def _describe_policies(site: Site, names: frozenset[str]) -> list[dict[str, Any]
         caps = None
     found: list[dict[str, Any]] = []
     with site.open_registry(read_only=True) as registry:
-        has_trust = read_trust(site, registry) is not None
+        trust = read_trust(site, registry)
         for policy in policies:
             if policy.policy in names:
                 others = [known for known in policies if known is not policy]
@@ -92,22 +92,22 @@ def _describe_policies(site: Site, names: frozenset[str]) -> list[dict[str, Any]
                     {
                         "name": policy.policy,
                         "steward": policy.steward,
-                        "stopped": _say_stopped(site, registry, policy, caps, has_trust=has_trust),
+                        "stopped": _say_stopped(site, registry, trust, policy, caps),
                         **_foresee(registry, policy, others, caps),
                     }
                 )
     return found
 
 
-def _say_stopped(site: Site, registry: Registry, policy: Policy, caps: Caps | None, *, has_trust: bool) -> str:
+def _say_stopped(site: Site, registry: Registry, trust: Trust | None, policy: Policy, caps: Caps | None) -> str:
     """Why a run of the policy would be refused, whatever the release; empty where none would for that."""
     if caps is None:
         return "populations.yaml cannot be read: the operator or the officer mends it."
-    if not has_trust:
+    if trust is None:
         return "The site has no privacy officer: nobody has approved anything."
     try:
         caps.of(policy)
-        check_may_run(site, registry, policy, caps)
+        check_approved(site, registry, trust, policy, caps)
     except ReleasePipelineError as error:
         return f"{error.what} {error.remedy}".replace(f"{site.home}/", "")
     return ""
@@ -173,8 +173,7 @@ def _start(asked: Asked) -> Document:
     except ReleasePipelineError:
         caps = None
     with asked.site.open_registry(read_only=True) as registry:
-        has_trust = read_trust(asked.site, registry) is not None
-        if words := _say_stopped(asked.site, registry, policy, caps, has_trust=has_trust):
+        if words := _say_stopped(asked.site, registry, read_trust(asked.site, registry), policy, caps):
             raise Blocked(words, where=policy.policy, remedy="Nothing was started.")
     start_run(asked.site, policy.policy, line.partition, by=asked.person.name, why=why)
     what = "a revision of it is being made" if is_revision else "it is being made"
