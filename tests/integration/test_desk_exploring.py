@@ -78,23 +78,29 @@ def test_only_settings_get_into_the_command(desk: OpenDesk, monkeypatch: pytest.
     assert "What to do:" in page.text
 
 
+LONG = """\
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path("child").write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+@pytest.mark.slow  # it waits until it takes too long
 def test_what_takes_long_is_ended_and_told_with_the_command(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that it had started; another try is not kept out."""
-    monkeypatch.setattr(exploring, "SECONDS", 0.5)
-    stand_in(
-        monkeypatch,
-        "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); time.sleep(600)",
-    )
+    monkeypatch.setattr(exploring, "SECONDS", 2)
+    stand_in(monkeypatch, LONG)
     ana, before = desk.open("ana"), desk.tiny.events()
     for _ in range(2):
         page = try_settings(ana)
         assert page.status == 409
         assert "takes longer than" in page.text
-        assert (
-            "release-pipeline explore policies/people.yaml --shape -o people.html --methods=laplace --epsilons=1 --rows=500"
-            in page.text
-        )
+        command = "release-pipeline explore policies/people.yaml --shape -o people.html --methods=laplace --epsilons=1 --rows=500"
+        assert command in page.text
         assert re.search(r'name="method-laplace" checked', page.text)
+        status = Path("/proc") / (desk.tiny.home / "child").read_text() / "stat"
+        assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX"  # ended, and perhaps not buried
     assert desk.tiny.events() == before
     assert list((desk.tiny.home / "desk" / "explored").iterdir()) == []
 
