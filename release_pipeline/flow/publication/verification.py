@@ -14,18 +14,18 @@ from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import CARD
 from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses, status_of
 from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.flow.trust.office import OFFICERS, read_office
-from release_pipeline.flow.trust.revocation import list_public
+from release_pipeline.flow.trust.revocation import REVOKED_FILE, list_public
 from release_pipeline.flow.vaults import find_uncharged, list_files
 from release_pipeline.flow.witness import Head
 from release_pipeline.policy import Policy
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
 from release_pipeline.store.ledger import RESERVED, list_charges
-from release_pipeline.store.registry import Event, Registry
+from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.swap import find_left, is_stopped
 from release_pipeline.store.vault import Rooms, open_rooms
 from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
@@ -34,7 +34,7 @@ from release_pipeline.verify import examine as examine_path
 
 PATIENCE = 5.0  # seconds that a check waits for a vault that somebody is working with
 
-__all__ = ["examine", "find_officers", "verify", "write_events"]
+__all__ = ["examine", "find_officers", "measure_release", "verify", "verify_release", "write_events"]
 
 
 def verify(path: Path, officers: Collection[str] = (), *, deep: bool = False) -> list[Finding]:
@@ -71,6 +71,32 @@ def examine(
         return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
     except NotVerifiable as error:
         raise WrongUsage(error.what) from None
+
+
+def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
+    """The findings about one release of a site: its package as a stranger checks it who knows the site's officers and what they
+    revoked, and whether candidate and package are what the registry has."""
+    with site.open_registry(read_only=True) as registry:
+        events, status = registry.events, status_of(registry, release)
+    found = [Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")]
+    officers = _with_chain([] if site.officer is None else [site.officer], read_office(events))
+    found += _verify_folders(site, status, events, officers)
+    package = site.package(str(release))
+    if status.package_hash is not None and package.is_dir():
+        revoked, succession = (
+            str(file) if file.exists() else "" for file in (site.releases / REVOKED_FILE, site.releases / OFFICERS)
+        )
+        found += [
+            Finding(one.level, f"releases/{release}/{one.words}")
+            for one in examine(package, officers, revoked, succession).findings
+        ]
+    return found
+
+
+def measure_release(site: Site, release: ReleaseId) -> int:
+    """How many bytes are read when one release is verified: those of its package and its candidate."""
+    folders = (site.package(str(release)), site.candidate(str(release)))
+    return sum(file.stat().st_size for folder in folders if folder.is_dir() for file in folder.rglob("*") if file.is_file())
 
 
 def _pinned(site: Site) -> list[str]:
