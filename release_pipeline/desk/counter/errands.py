@@ -60,7 +60,7 @@ ERRANDS: Mapping[str, Errand] = {
 def make_bundle(site: Site, ticket: Ticket) -> File:
     """The bundle of what a ticket is for, as it is now: whoever signs computes what it is."""
     target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
-    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=_make_room(site)))
+    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=make_room(site)))
     name = f"{ticket.subject.replace('/', '-')}.zip"
     write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
     return File("application/zip", folder / name, name=name, temporary=True)
@@ -115,7 +115,7 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
-def _make_room(site: Site) -> Path:
+def make_room(site: Site) -> Path:
     """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
     folder = site.vault / "sent"
     folder.mkdir(mode=0o700, exist_ok=True)
