@@ -115,8 +115,13 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
+def room_of_bundles(site: Site) -> Path:
+    """Where bundles lie while they are sent: in the vault, for they are confidential."""
+    return site.vault / "sent"
+
+
 def make_room(site: Site) -> Path:
-    """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
-    folder = site.vault / "sent"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    """The same, which is there after this."""
+    room = room_of_bundles(site)
+    room.mkdir(mode=0o700, exist_ok=True)
+    return room
