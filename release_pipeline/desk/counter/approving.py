@@ -1,4 +1,4 @@
-"""What the privacy officer decides on: requests for approval, caps, keys, populations that share people. Nothing is signed here."""
+"""What the privacy officer decides on: requests for approval, caps, keys, shared people. Nothing is signed here."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.policies import Caps, list_policies, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.check import check_policy, describe_check
+from release_pipeline.flow.status.headroom import describe_headroom
 from release_pipeline.flow.trust.approvals import check_approvable, check_steward, find_last_approval
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -68,13 +69,15 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Change:
     """What changes with an approval. `words`: in sentences, for who decides; `exact`: path by path over the canonical forms,
-    nothing left out; `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy."""
+    nothing left out; `whole`: the canonical form as it is now, in lines; of a policy `check` has what `check` says, and `room` the
+    lines of it about the ledger."""
 
     request: Request
     words: tuple[str, ...]
     exact: tuple[str, ...]
     whole: str
     check: tuple[str, ...] = ()
+    room: tuple[str, ...] = ()
 
 
 def list_requests(site: Site) -> list[Request]:
@@ -95,7 +98,8 @@ def read_policy_request(site: Site, name: str) -> Change:
         last = find_last_approval(registry, trust, what=POLICY, subject=name)
         words, before = _describe_policy_change(registry, last, policy)
     whole = json.loads(policy.canonical_json())
-    return Change(request, words, tuple(sign.list_changes(before, whole)), _write(whole), tuple(_say_check(site, policy)))
+    check, room = _say_check(site, policy)
+    return Change(request, words, tuple(sign.list_changes(before, whole)), _write(whole), check, room)
 
 
 def read_caps_request(site: Site) -> Change:
@@ -171,12 +175,14 @@ def _describe_caps_change(before: dict[str, Any], caps: Caps) -> Iterator[str]:
             yield f"'{name}' changes."
 
 
-def _say_check(site: Site, policy: Policy) -> Iterator[str]:
-    """The lines of `check`; what keeps it from a plan where it has none, which a run would tell too."""
+def _say_check(site: Site, policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lines of `check`, and those about the ledger; or what keeps it from a plan, which would keep a run from it too."""
     try:
-        yield from describe_check(check_policy(site.policy_file(policy.policy), rows=None, home=site.home))
+        check = check_policy(site.policy_file(policy.policy), rows=None, home=site.home)
+        headroom = check.headroom
+        return tuple(describe_check(check)), () if headroom is None else tuple(describe_headroom(headroom))
     except ReleasePipelineError as error:
-        yield f"check stops here: {error.in_full}"
+        return (f"check stops here: {error.in_full}",), ()
 
 
 def _write(whole: Any) -> str:

@@ -202,7 +202,8 @@ class _Teller:
         if status.state in ("approved", "published", "superseded", "retracted") and self._trust is not None and self.policy:
             count = len(valid_approvers(self._registry, self._trust, status, self.policy.steward))
             if count < self.policy.review.reviewers:
-                then = "" if status.state == "approved" else " It was published by the list of then."
+                waits = " Until others approve it, it is not published."
+                then = waits if status.state == "approved" else " It was published by the list of then."
                 yield f"{count} of {self.policy.review.reviewers} approvals count by the list of trusted keys of now.{then}"
 
     def list_unknown(self) -> Iterator[str]:
@@ -491,7 +492,8 @@ class _Teller:
             return []
         passed = sum(gate.passed for gate in evidence.gates)
         checks = sum(evidence.checks_passed.values())
-        return [("gates", f"{passed} of {len(evidence.gates)} passed"), ("checks of the data", f"{checks} passed")]
+        gates = f"{passed} of {len(evidence.gates)} passed" if evidence.gates else "none was judged"
+        return [("gates", gates), ("checks of the data", f"{checks} of {len(evidence.checks_passed)} passed")]
 
     def _vote(self, kind: str, content: Mapping[str, Any]) -> _Told:
         deeds = {APPROVED: "approved it", RETURNED: "returned it to its steward", REJECTED: "rejected it, for good"}
