@@ -5,13 +5,13 @@ Each with all that changed since the approval that still counts, and whether it 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from release_pipeline import sign
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.lineage import check_lineage
+from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
 from release_pipeline.flow.policies import Caps, list_policies, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.check import check_policy, describe_check
@@ -20,8 +20,9 @@ from release_pipeline.flow.trust.approvals import check_approvable, check_stewar
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
+from release_pipeline.policy.formats import say_unit
 from release_pipeline.policy.words import describe_claim
-from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, Registry
 
 POLICY, POPULATIONS = "policy", "populations"
@@ -69,8 +70,8 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Change:
     """What changes with an approval. `words`: in sentences, for who decides; `exact`: path by path over the canonical forms,
-    nothing left out; `whole`: the canonical form as it is now, in lines; of a policy `check` has what `check` says, and `room` the
-    lines of it about the ledger."""
+    nothing left out; `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy; `room`: what the
+    ledger has then."""
 
     request: Request
     words: tuple[str, ...]
@@ -108,12 +109,14 @@ def read_caps_request(site: Site) -> Change:
         trust = need_trust(site, registry)
         request, caps = _request_caps(site, registry, trust)
         last = find_last_approval(registry, trust, what=POPULATIONS, subject=POPULATIONS)
+        charges = list_charges(registry)
     if caps is None:
         return Change(request, (), (), "")
     before: dict[str, Any] = json.loads(last.content["text"] if last is not None else "{}")
     whole = json.loads(caps.text)
     words = tuple(_describe_caps_change(before, caps)) if last is not None else ()
-    return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole))
+    room = tuple(_describe_accounts(caps, charges))
+    return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole), room=room)
 
 
 def _request_policy(site: Site, registry: Registry, trust: Trust, name: str) -> tuple[Request, Policy | None]:
@@ -173,6 +176,15 @@ def _describe_caps_change(before: dict[str, Any], caps: Caps) -> Iterator[str]:
             yield f"'{name}' is new" + (f", and carries what was charged to {', '.join(origin)}." if origin else ".")
         elif before[name] != now[name]:
             yield f"'{name}' changes."
+
+
+def _describe_accounts(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
+    """What is spent of each cap as it would be."""
+    for name in list_populations(caps, charges):
+        account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
+        closed = f"; carried on by {', '.join(heirs)}, so nothing is charged to it any more" if heirs else ""
+        over = "" if account.admits() else ": over the cap, so nothing more is charged"
+        yield f"{name}: {account.spent} of {account.limit} ({say_unit(account.unit)}) is spent{over}{closed}"
 
 
 def _say_check(site: Site, policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -328,14 +328,14 @@ class _Teller:
                 signer = str(event.content["signed"]["statement"]["name"])
                 yield Entry(event.number, event.noted, event.hash, title, by=signer, beside=True)
             elif event.kind == OPENED and event.release == self._release.next:
-                title = f"It was given up for {event.release}"
+                title = "The revision after it was opened, in its place"
                 facts = (("reason", str(event.content["why"])),)
                 yield Entry(event.number, event.noted, event.hash, title, facts=facts, beside=True, link=str(event.release))
 
     def _tell_revoked(self, event: Event, numbers: Sequence[int]) -> Entry:
         entry, signed = event.content["document"]["revoked"][-1], event.content["signed"]["statement"]
         taken = [number for number in numbers if self._is_taken_back(number, event.content["key"])]
-        facts = (("key", str(event.content["key"])), ("counts no more from", str(entry["from"])), ("reason", str(entry["why"])))
+        facts = (("key", str(event.content["key"])), ("counts no more from", f"{str(entry['from'])[:19].replace('T', ' ')} UTC on"), ("reason", str(entry["why"])))
         words = (
             f"What it signed in {_name_events(taken)} counts no more." if taken else "What it signed here was before that moment."
         )
@@ -493,7 +493,7 @@ class _Teller:
         passed = sum(gate.passed for gate in evidence.gates)
         checks = sum(evidence.checks_passed.values())
         gates = f"{passed} of {len(evidence.gates)} passed" if evidence.gates else "none was judged"
-        return [("gates", gates), ("checks of the data", f"{checks} of {len(evidence.checks_passed)} passed")]
+        return [("gates", gates), ("checks of the data", f"{checks} passed")]
 
     def _vote(self, kind: str, content: Mapping[str, Any]) -> _Told:
         deeds = {APPROVED: "approved it", RETURNED: "returned it to its steward", REJECTED: "rejected it, for good"}
