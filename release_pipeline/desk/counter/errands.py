@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,7 +63,11 @@ def make_bundle(site: Site, ticket: Ticket) -> File:
     target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
     folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=make_room(site)))
     name = f"{ticket.subject.replace('/', '-')}.zip"
-    write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
+    try:
+        write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return File("application/zip", folder / name, name=name, temporary=True)
 
 
@@ -75,7 +80,7 @@ def read_statements(body: bytes) -> list[dict[str, Any]]:
             set(part) == {"statement", "sshsig"}
             and isinstance(part["sshsig"], str)
             and set(part["statement"]) == _FIELDS
-            and all(isinstance(value, str) for value in part["statement"].values())
+            and all(isinstance(value, str) and value.isprintable() for value in part["statement"].values())
             for part in parts
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -99,7 +104,8 @@ def note_statements(
         kind = part["statement"]["kind"]
         decision = import_statement(site, part, remarks if kind == "remarks" else None)
         done.append(_say_done(kind, decision.count, decision.needed, decision.new))
-    drafts.forget(person, subject)
+    if any(one["kind"] == "remarks" for one in said):  # else they are not signed yet
+        drafts.forget(person, subject)
     return f"{subject}: {'; '.join(done)}."
 
 
@@ -115,13 +121,17 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
-def room_of_bundles(site: Site) -> Path:
-    """Where bundles lie while they are sent: in the vault, for they are confidential."""
+def clear_room(site: Site) -> None:
+    """Nothing waits to be sent."""
+    shutil.rmtree(_find_room(site), ignore_errors=True)
+
+
+def _find_room(site: Site) -> Path:
     return site.vault / "sent"
 
 
 def make_room(site: Site) -> Path:
-    """The same, which is there after this."""
-    room = room_of_bundles(site)
-    room.mkdir(mode=0o700, exist_ok=True)
-    return room
+    """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
+    folder = _find_room(site)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
