@@ -335,7 +335,8 @@ class _Teller:
     def _tell_revoked(self, event: Event, numbers: Sequence[int]) -> Entry:
         entry, signed = event.content["document"]["revoked"][-1], event.content["signed"]["statement"]
         taken = [number for number in numbers if self._is_taken_back(number, event.content["key"])]
-        facts = (("key", str(event.content["key"])), ("counts no more from", f"{str(entry['from'])[:19].replace('T', ' ')} UTC on"), ("reason", str(entry["why"])))
+        since = f"{str(entry['from'])[:19].replace('T', ' ')} UTC on"
+        facts = (("key", str(event.content["key"])), ("counts no more from", since), ("reason", str(entry["why"])))
         words = (
             f"What it signed in {_name_events(taken)} counts no more." if taken else "What it signed here was before that moment."
         )
