@@ -10,6 +10,7 @@ from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
 from release_pipeline.desk.counter.places import shorten_places
 from release_pipeline.desk.counter.reviewing import READERS
 from release_pipeline.desk.people import Role
+from release_pipeline.door.refusal import Refused
 from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import Ledger, read_ledgers
@@ -31,7 +32,10 @@ def _list_approvals(asked: Asked) -> Document:
 
 
 def _show_policy(asked: Asked) -> Document:
-    return _describe_change(asked, read_policy_request(asked.site, asked.find("policy", NAME)))
+    name = asked.find("policy", NAME)
+    if name not in {file.stem for file in asked.site.policy_files()}:
+        raise Refused(404, "the site has no such policy.")
+    return _describe_change(asked, read_policy_request(asked.site, name))
 
 
 def _show_populations(asked: Asked) -> Document:

@@ -9,16 +9,21 @@ from release_pipeline.desk.counter.calls import Document
 from release_pipeline.flow.site import Site
 
 
+def shorten_place(site: Site, words: str) -> str:
+    """The words with every path of the site as it is from the site's folder."""
+    return words.replace(f"{site.home}/", "").replace(str(site.home), "the site's folder")
+
+
 def shorten_places(site: Site, document: Document) -> Document:
-    """The document with every path of the site as it is from the site's folder."""
-    return {name: _shorten(f"{site.home}/", part) for name, part in document.items()}
+    """Likewise of every text in a document."""
+    return {name: _shorten(site, part) for name, part in document.items()}
 
 
-def _shorten(home: str, part: Any) -> Any:
+def _shorten(site: Site, part: Any) -> Any:
     if isinstance(part, str):
-        return part.replace(home, "")
+        return shorten_place(site, part)
     if isinstance(part, Mapping):
-        return {name: _shorten(home, inner) for name, inner in part.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {name: _shorten(site, inner) for name, inner in part.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(part, list | tuple):
-        return [_shorten(home, inner) for inner in part]  # pyright: ignore[reportUnknownVariableType]
+        return [_shorten(site, inner) for inner in part]  # pyright: ignore[reportUnknownVariableType]
     return part
