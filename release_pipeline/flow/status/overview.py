@@ -362,7 +362,7 @@ def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str 
     if known.replaced is not None:
         elsewhere += f" (given up for {known.replaced})"
     if known.state == "returned" and known.replaced is None:
-        words = f"{words}. {STATUS('release.returned', release=known.id)}"
+        words = f"{words.removesuffix('.')}. {STATUS('release.returned', release=known.id)}"
     if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
     opened = f"opened: {known.why}" if known.state == "open" and known.why else ""

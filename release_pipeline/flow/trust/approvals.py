@@ -477,6 +477,6 @@ def _reviewed(site: Site, registry: Registry, release: ReleaseId, sign: Sign, ki
         raise Blocked(" ".join(unproved), where=str(release), remedy=remedy)
     if _is_steward(registry, sign.signer, policy.steward):
         name = sign.signer.name
-        also = "" if name == policy.steward else f", whose key was that of {policy.steward}"
+        also = "" if name == policy.steward else f", whose key was that of {policy.steward},"
         raise NotSigned(f"{name}{also} is the steward of the policy, and no steward reviews.", where=str(release))
     return status, policy
