@@ -11,7 +11,7 @@ from release_pipeline.flow.site import Site
 
 def shorten_place(site: Site, words: str) -> str:
     """The words with every path of the site as it is from the site's folder."""
-    return words.replace(f"{site.home}/", "").replace(str(site.home), "the site's folder")
+    return words.replace(f"{site.home}/", "").replace(str(site.home), "the site")
 
 
 def shorten_places(site: Site, document: Document) -> Document:
