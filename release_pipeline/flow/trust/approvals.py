@@ -204,16 +204,21 @@ def _find_release(registry: Registry, subject: str) -> ReleaseId:
 
 def _approve_policy(site: Site, registry: Registry, name: str, sign: Sign) -> Decision:
     policy = site.policy(name)
-    if policy.steward not in {member.name for member in sign.trust.members if member.role == "steward"}:
+    check_steward(sign.trust, policy)
+    signed = sign.of("policy", policy.policy, policy.canonical_hash())
+    check_approvable(registry, policy)
+    record_policy(site, registry, policy)
+    return _approve_file(registry, sign, signed)
+
+
+def check_steward(trust: Trust, policy: Policy) -> None:
+    """Refuse a policy whose steward is in no list of trusted keys: they could review it under another name."""
+    if policy.steward not in {member.name for member in trust.members if member.role == "steward"}:
         raise NotSigned(
             f"its steward {policy.steward} is in no list of trusted keys as one, so nobody keeps them from reviewing.",
             where=policy.policy,
             remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
         )
-    signed = sign.of("policy", policy.policy, policy.canonical_hash())
-    check_approvable(registry, policy)
-    record_policy(site, registry, policy)
-    return _approve_file(registry, sign, signed)
 
 
 def check_approvable(registry: Registry, policy: Policy) -> None:
