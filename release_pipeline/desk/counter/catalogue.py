@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from release_pipeline.desk.counter import home, reviewing, signing
+from release_pipeline.desk.counter import home, operating, reviewing, signing
 
-CALLS = (*home.CALLS, *reviewing.CALLS, *signing.CALLS)
+CALLS = (*home.CALLS, *operating.CALLS, *reviewing.CALLS, *signing.CALLS)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from release_pipeline.desk.web import home, reviewing
+from release_pipeline.desk.web import home, operating, reviewing
 
-WAYS = (*home.WAYS, *reviewing.WAYS)
+WAYS = (*home.WAYS, *operating.WAYS, *reviewing.WAYS)
