@@ -27,7 +27,7 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_RUNS = 30  # that broke off, the last ones
 _UNDONE, _PUBLISHED_NEXT = ("late", "blocked", "damaged", "returned"), ("approved", "publishing")
-_RESTORE = "It cannot be approved or published so. Put back what was frozen from a backup (docs/restoring.md); find out who changed it."
+_RESTORE = "It cannot be approved or published so: put back what was frozen, from a backup, and find out who changed it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _list_troubles(lines: Iterable[Line], statuses: Mapping[str, ReleaseStatus])
         if line.given_up_for or not (line.state in _UNDONE or line.failed):
             continue
         state = "failed" if line.failed and line.state not in _UNDONE else line.state
-        reason = line.failed if state == "failed" and line.failed else line.reason
+        reason = line.failed if state == "failed" and line.failed else line.reason or line.note.strip(" ()")
         remedy = _find_remedy(line, statuses.get(line.release))
         yield Trouble(line.release, line.policy, line.partition, state, line.since or line.due or "", reason, remedy)
 
@@ -121,11 +121,7 @@ def _find_remedy(line: Line, status: ReleaseStatus | None) -> str:
         return f"See whether Dagster's daemon runs and the source has come; {run} opens it by hand."
     if status is not None and status.lost:
         return f"A revision takes its place: `release-pipeline revise {line.policy} --release {line.partition}`."
-    return _end(describe_progress(ReleaseId(line.policy, line.partition, line.revision or 1), status))
-
-
-def _end(words: str) -> str:
-    return words[:1].upper() + words[1:] + "."
+    return describe_progress(ReleaseId(line.policy, line.partition, line.revision or 1), status) + "."
 
 
 def _list_broken_runs(events: tuple[Event, ...], statuses: Mapping[str, ReleaseStatus]) -> list[BrokenRun]:
