@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from release_pipeline.desk.counter.errands import clear_room
 from release_pipeline.desk.counter.server import open_counter
 from release_pipeline.desk.counter.service import GREET, Counter
 from release_pipeline.desk.people import read_people
@@ -51,6 +52,7 @@ def opened_counter(
     with site.changing_desk():  # its folder is there
         pass
     server = open_counter(socket, Counter(site, proxy=proxy), accounts)
+    clear_room(site)  # of what a counter that was killed had not sent yet
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

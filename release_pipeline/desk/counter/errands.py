@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,7 +63,11 @@ def make_bundle(site: Site, ticket: Ticket) -> File:
     target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
     folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=_make_room(site)))
     name = f"{ticket.subject.replace('/', '-')}.zip"
-    write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
+    try:
+        write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return File("application/zip", folder / name, name=name, temporary=True)
 
 
@@ -99,7 +104,8 @@ def note_statements(
         kind = part["statement"]["kind"]
         decision = import_statement(site, part, remarks if kind == "remarks" else None)
         done.append(_say_done(kind, decision.count, decision.needed, decision.new))
-    drafts.forget(person, subject)
+    if any(one["kind"] == "remarks" for one in said):  # else they are not signed yet
+        drafts.forget(person, subject)
     return f"{subject}: {'; '.join(done)}."
 
 
@@ -115,8 +121,17 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
+def clear_room(site: Site) -> None:
+    """Nothing waits to be sent."""
+    shutil.rmtree(_find_room(site), ignore_errors=True)
+
+
+def _find_room(site: Site) -> Path:
+    return site.vault / "sent"
+
+
 def _make_room(site: Site) -> Path:
     """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
-    folder = site.vault / "sent"
+    folder = _find_room(site)
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder

@@ -11,6 +11,7 @@ from release_pipeline.desk.people import Role
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import REMARKED, last_votes, read_statuses
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.trust.approvals import find_approval
 from release_pipeline.flow.trust.members import read_trust
@@ -54,14 +55,24 @@ def _list_matters(asked: Asked, role: Role, lines: Iterable[Line]) -> Iterator[M
 
 
 def _list_for_reviewer(asked: Asked, lines: Iterable[Line]) -> Iterator[Matter]:
-    stewards = _find_stewards(asked.site)
+    """What they have not voted on, and what they returned and its steward answered since."""
+    stewards, name = _find_stewards(asked.site), asked.person.name
+    with asked.site.open_registry(read_only=True) as registry:
+        statuses = {str(release): status for release, status in read_statuses(registry.events).items()}
+        answers = [event for event in registry.events if event.kind == REMARKED and event.content["name"] in stewards.values()]
     for line in lines:
-        if line.state not in VOTED or line.given_up_for or line.approvals is None:
+        status = statuses.get(line.release)
+        if line.state not in VOTED or line.given_up_for or status is None or stewards.get(line.policy) == name:
             continue
-        if asked.person.name in (*line.approvals.by, stewards.get(line.policy)):
-            continue
-        reason = f"{len(line.approvals.by)} of {line.approvals.needed} have approved" if line.approvals.needed else ""
-        yield Matter("reviewer", f"Review {line.release}", reason, f"/releases/{line.release}", line.since)
+        own = last_votes(status.votes, status.candidate_hash).get(name)
+        page = f"/releases/{line.release}"
+        if own is None and line.state != "approved":
+            needed = "" if line.approvals is None else f" of {line.approvals.needed}"
+            yield Matter("reviewer", f"Review {line.release}", f"{len(status.voters)}{needed} have voted", page, line.since)
+        elif own is not None and own.verdict == "return":
+            since = [event.noted for event in answers if str(event.release) == line.release and event.number > own.number]
+            if since:
+                yield Matter("reviewer", f"Look at {line.release} again", "its steward answered", page, since[-1])
 
 
 def _list_for_officer(site: Site) -> Iterator[Matter]:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, File, allow
@@ -18,13 +19,15 @@ from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
+from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
+from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.figures import format_apart
-from release_pipeline.report.internal import describe_verdict, list_sections
-from release_pipeline.report.internal_view import InternalView
+from release_pipeline.report.internal import describe_verdict
 from release_pipeline.store.registry import ReleaseId
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
@@ -48,7 +51,12 @@ def _show_release(asked: Asked) -> Document:
         statuses = read_statuses(registry.events)
         status = statuses[_find(statuses, name)]
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
+        votes = None if status.candidate_hash is None else tell_votes(read_votes(registry, status.id), reader=asked.person.name)
+        trust = read_trust(site, registry)
+        remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
     return {
+        "votes": None if votes is None else _describe_votes(votes),
+        "remarks": [_describe_remark(one, status) for one in remarks],
         "release": describe_line(line),
         "steward": "" if policy is None else policy.steward,
         "before": _find_before(site, statuses, status),
@@ -90,21 +98,30 @@ def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> 
         "gates": [_describe_gate(gate) for gate in view.gates],
         "decide": list(view.decide),
         "warnings": list(view.warnings),
-        "passages": list_passages(view),
+        "passages": list(list_release_passages(asked.site, status.id, status.candidate_hash).items()),
         "reviewers": policy.review.reviewers,
     }
+
+
+def _describe_votes(votes: ToldVotes) -> Document:
+    """What who asks may know of the votes: their own and how many there are, and all of them once they are in."""
+    return {
+        "needed": votes.needed,
+        "count": votes.count,
+        "are_in": votes.are_in,
+        "own": None if votes.own is None else asdict(votes.own),
+        "given": [asdict(vote) for vote in votes.given],
+        "last": sorted(vote.number for vote in votes.votes),
+    }
+
+
+def _describe_remark(remark: Remark, status: ReleaseStatus) -> Document:
+    return {**asdict(remark), "is_of_now": remark.about == status.candidate_hash}
 
 
 def _describe_gate(gate: Any) -> Document:
     value, limit = format_apart(gate.value, gate.limit)
     return {"name": gate.name, "value": value, "limit": limit, "at_least": gate.at_least, "passed": gate.passed}
-
-
-def list_passages(view: InternalView) -> list[tuple[str, str]]:
-    """The parts of the page that a remark can be of: their anchors and titles."""
-    parts = [("verdict", "Verdict and gates"), ("claim", "The claim")]
-    parts += [] if view.about is None and not view.column_words else [("told", "What the public is told")]
-    return [*parts, *((section.anchor, section.title) for section in list_sections(view))]
 
 
 def _may_vote(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str:

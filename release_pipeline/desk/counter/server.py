@@ -6,6 +6,7 @@ A question is a line of JSON and a body as long as the line says; so is an answe
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -13,17 +14,20 @@ import socket
 import socketserver
 import struct
 import threading
+import time
+from collections import Counter as Tally
 from collections.abc import Iterator, Mapping
 from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any
 
 from release_pipeline.desk.counter.service import Answer, Counter, Question
+from release_pipeline.desk.limits import LONGEST_BODY, LONGEST_LINE
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
-LONGEST_LINE, LONGEST_BODY = 1 << 16, 1 << 23
-_SECONDS = 30  # to send a question, and for each piece of an answer to be taken
-_AT_ONCE = 32
+SECONDS = 30.0  # to send a whole question, and for each piece of an answer to be taken
+_AT_ONCE = 32  # questions that are answered; what is slow to be sent or taken waits beside them
+MOST_OF_ONE = 128  # connections of one account: whoever has more keeps nobody else from asking
 
 
 class CounterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -31,9 +35,11 @@ class CounterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
     daemon_threads, request_queue_size = True, 128
 
-    def __init__(self, path: Path, counter: Counter, accounts: frozenset[int] = frozenset()) -> None:
-        self.counter, self._accounts = counter, accounts | {os.getuid()}
+    def __init__(self, path: Path, counter: Counter, accounts: frozenset[int] = frozenset(), *, seconds: float = SECONDS) -> None:
+        self._counter, self._accounts, self.seconds = counter, accounts | {os.getuid()}, seconds
         self._free = threading.BoundedSemaphore(_AT_ONCE)
+        self._open: Tally[int] = Tally()
+        self._lock = threading.Lock()
         with _umask(0o177):
             super().__init__(str(path), _Handler)
         if accounts:
@@ -49,29 +55,70 @@ class CounterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether the account that asks is one of ours."""
         del client_address
-        if not hasattr(socket, "SO_PEERCRED"):
-            return True  # nobody else can open the socket
-        _, account, _ = struct.unpack("3i", request.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-        return account in self._accounts
+        return _find_account(request) in self._accounts
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for it, unless its account has as many as it may: then it is closed unheard."""
+        account = _find_account(request)
+        with self._lock:
+            if self._open[account] >= MOST_OF_ONE:
+                self.shutdown_request(request)
+                return
+            self._open[account] += 1
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """At most so many at once: the others wait their turn."""
-        with self._free:
+        """It counts until it is closed."""
+        account = _find_account(request)
+        try:
             super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._open[account] -= 1
+
+    def answer(self, question: Question) -> Answer:
+        """The counter's, at most so many at once: the others wait their turn."""
+        with self._free:
+            return self._counter.answer(question)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Whoever asked went away, or asked nothing that can be read: nothing to tell."""
 
 
-class _Handler(socketserver.StreamRequestHandler):
-    timeout = _SECONDS
+def _find_account(connection: socket.socket) -> int:
+    """Whose process is at the other end, as the system says; where it does not, nobody else can open the socket."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return os.getuid()
+    said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", said)[1])
 
+
+class _InTime(io.RawIOBase):
+    """Reads from a connection until a moment, however slowly it is sent."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection, self._ends = connection, time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
+class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         server = self.server
         assert isinstance(server, CounterServer)  # noqa: S101  for the type checker
-        question = read_question(self.rfile)
+        question = read_question(io.BufferedReader(_InTime(self.connection, server.seconds)))
         if question is not None:
-            write_answer(self.wfile, server.counter.answer(question))
+            answer = server.answer(question)
+            self.connection.settimeout(server.seconds)
+            write_answer(self.wfile, answer)
 
 
 def open_counter(path: Path, counter: Counter, accounts: frozenset[int] = frozenset()) -> CounterServer:
@@ -101,10 +148,12 @@ def read_question(stream: IO[bytes] | BufferedIOBase) -> Question | None:
         if not 0 <= size <= LONGEST_BODY:
             return None
         body = stream.read(size)
+        if len(body) != size:
+            return None  # whoever asked went away in the middle: half of it is another question
         proxy = tuple((str(name), str(value)) for name, value in said["proxy"])
         arguments = {str(name): str(value) for name, value in said["arguments"].items()}
         return Question(str(said["call"]), arguments, body, str(said["session"]), str(said["place"]), proxy)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -113,7 +162,7 @@ def write_answer(stream: IO[bytes] | BufferedIOBase, answer: Answer) -> None:
     head: dict[str, Any] = {"status": answer.status}
     file = answer.file
     if file is None:
-        body = json.dumps(answer.document, ensure_ascii=False).encode()
+        body = json.dumps(answer.document, ensure_ascii=False).encode("utf-8", "backslashreplace")
         stream.write(_write_line({**head, "size": len(body)}) + body)
         return
     head |= {"media": file.media, "name": file.name, "facts": file.facts}

@@ -13,20 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from release_pipeline.desk.counter.attempts import Attempts
 from release_pipeline.desk.counter.calls import Asked, Call, Document, File, by_name
 from release_pipeline.desk.counter.catalogue import CALLS
 from release_pipeline.desk.counter.drafts import Drafts
 from release_pipeline.desk.counter.errands import ERRANDS
 from release_pipeline.desk.counter.sessions import Sessions
-from release_pipeline.desk.counter.tickets import Tickets
+from release_pipeline.desk.counter.tickets import OVER, Tickets
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
-from release_pipeline.desk.tokens import digest_of, find_token
+from release_pipeline.desk.tokens import digest_of, find_token, has_token
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.site import Site
 
-ENTER, LEAVE, GREET = "enter", "leave", "greet"
+ENTER, LEAVE, GREET, SIGN = "enter", "leave", "greet", "sign"
 _LOG = logging.getLogger(__name__)
 _NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
 _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
@@ -59,6 +60,7 @@ class Counter:
     def __init__(self, site: Site, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> None:
         self._site, self._proxy = site, proxy
         self._sessions = sessions or Sessions()
+        self._wrong = Attempts()
         self._tickets, self._drafts = Tickets(), Drafts(site)
         self._calls: Mapping[str, Call] = by_name(CALLS)
         self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
@@ -71,14 +73,14 @@ class Counter:
         except Refused as refused:
             return _tell(refused.status, refused.words)
         except StoreBusy as busy:
-            return _tell(503, busy.what, busy.where, "Load the page again in a moment.")
+            return self._refuse(503, busy, remedy="Load the page again in a moment.")
         except WrongUsage as wrong:
-            return _tell(400, wrong.what, self._shorten(wrong.where), wrong.remedy, wrong.details)
+            return self._refuse(400, wrong)
         except ReleasePipelineError as error:
-            return _tell(409, error.what, self._shorten(error.where), error.remedy, error.details)
+            return self._refuse(409, error)
         except Exception:
             number = secrets.token_hex(4)
-            _LOG.exception("question %s failed (%s)", question.call[:40], number)
+            _LOG.exception("question %r failed (%s)", question.call[:40], number)
             return _tell(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
 
     def _answer(self, question: Question) -> Answer:
@@ -87,6 +89,7 @@ class Counter:
         if question.call == GREET:
             return Answer(200, self._greet())
         if (errand := ERRANDS.get(question.call)) is not None:
+            self._check_bearer(question.arguments.get("ticket", ""))
             given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
             return Answer(200, file=given) if isinstance(given, File) else Answer(200, given)
         person = self._find_person(question)
@@ -115,13 +118,23 @@ class Counter:
             raise Refused(404, "the proxy logs people in here.")
         token = find_token(self._site, digest_of(question.arguments.get("token", "")))
         if token is None or token.person not in self._people():
+            self._wrong.note()
             raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
         secret, place = self._sessions.begin(token.person, token.digest)
         return Answer(200, {"session": secret, "place": place})
 
+    def _check_bearer(self, secret: str) -> None:
+        """Refuse a ticket of somebody who may not come in any more, or has no business with candidates; it is over then."""
+        ticket = self._tickets.find(secret)
+        person = self._people().get(ticket.person)
+        let_in = self._proxy is not None or has_token(self._site, ticket.person)
+        if person is None or not let_in or self._calls[SIGN].roles.isdisjoint(person.roles):
+            self._tickets.end(secret)
+            raise Refused(404, OVER)
+
     def _find_person(self, question: Question) -> Person:
         if self._proxy is not None:
-            headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in question.proxy]
+            headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in question.proxy]
             name: str | None = self._proxy.find_person(headers)
         else:
             session = self._sessions.find(question.session, question.place)
@@ -147,9 +160,13 @@ class Counter:
                 self._known = (stamps, read_desk(self._site), read_people(self._site))
             return self._known
 
-    def _shorten(self, where: str) -> str:
-        """Where the site lies on its machine is no reader's business."""
-        return where.replace(f"{self._site.home}/", "")
+    def _refuse(self, status: int, error: ReleasePipelineError, *, remedy: str | None = None) -> Answer:
+        """In its words, but for where the site lies on its machine, which is no reader's business."""
+        said = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
+        what, where, to_do, *details = (
+            one.replace(f"{self._site.home}/", "").replace(str(self._site.home), "the site") for one in said
+        )
+        return _tell(status, what, where, to_do, tuple(details))
 
 
 def describe_person(person: Person) -> Document:

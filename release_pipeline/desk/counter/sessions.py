@@ -51,7 +51,7 @@ class Sessions:
         with self._lock:
             self._sessions = self._lasting(now)
             found = self._find(secret)
-            if found is None or not hmac.compare_digest(found.place, place):
+            if found is None or not hmac.compare_digest(found.place.encode(), place.encode("utf-8", "surrogatepass")):
                 return None
             self._sessions[self._sessions.index(found)] = replace(found, seen=now)
             return found

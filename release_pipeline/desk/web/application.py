@@ -23,7 +23,7 @@ from release_pipeline import report
 from release_pipeline.desk.web.catalogue import WAYS
 from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
 from release_pipeline.desk.web.frame import Visit, Way, Wrong, check_form, pass_on, read_form, show_page
-from release_pipeline.door.addresses import Addresses, read_one
+from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
 
 COOKIE = "release_pipeline_desk"
@@ -82,7 +82,7 @@ class Desk:
         await answer(scope, receive, _with_headers(send))
 
     async def _answer(self, request: Request) -> Response:
-        headers, method, path = request.scope["headers"], request.method, request.url.path
+        headers, method, path = request.scope["headers"], request.method, request.scope["path"]
         self._addresses.check_host(headers)
         if method not in ("GET", "HEAD", "POST"):
             raise Refused(405, "the desk takes GET, HEAD and POST.")
@@ -97,7 +97,7 @@ class Desk:
         if path.startswith(STATIC):
             return self._give_file(path.removeprefix(STATIC))
         if self._proxy is None and path == LOGIN:
-            return await self._log_in(request) if method == "POST" else show_page("login.html", {"words": ""})
+            return await self._log_in(request) if method == "POST" else _show_login(headers)
         visit = await self._visit(request, path)
         if visit is None:
             if method == "POST":
@@ -111,12 +111,12 @@ class Desk:
         if request.method == "POST":
             if part != "statements":
                 raise Refused(404, "there is nothing to post to here.")
-            body = b""
+            body = bytearray()
             async for piece in request.stream():
                 body += piece
                 if len(body) > _LONGEST_STATEMENTS:
                     return JSONResponse({"words": "This is longer than statements are."}, 413)
-            told = await run_in_threadpool(self._client.ask, "ticket-statements", NOBODY, {"ticket": secret}, body)
+            told = await run_in_threadpool(self._client.ask, "ticket-statements", NOBODY, {"ticket": secret}, bytes(body))
             return _tell_program(told)
         if part not in ("", "bundle"):
             raise Refused(404, "there is nothing of this name.")
@@ -133,7 +133,7 @@ class Desk:
         form, _ = await read_form(request)
         told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": form.get("token", "").strip()})
         if told.status != 200:
-            return show_page("login.html", {"words": str(told.document["what"])}, told.status)
+            return show_page("login.html", {"words": str(told.document["what"]), "asks": False}, told.status)
         place = f"/{told.document['place']}"
         answer = RedirectResponse(f"{place}/", 303)
         secure = request.headers.get("origin", "").startswith("https:")
@@ -149,14 +149,14 @@ class Desk:
             said = [(name, read_one(request.scope["headers"], name.encode())) for name in named]
             return Visit(request, self._client, Who(proxy=tuple((name, value) for name, value in said if value)), "")
         place = path.split("/")[1]
-        secret = request.cookies.get(COOKIE)
+        secret = read_cookie(request.scope["headers"], COOKIE)
         if not place or not secret or not path.startswith(f"/{place}/"):
             return None
         return Visit(request, self._client, Who(secret, place), f"/{place}")
 
     async def _show(self, visit: Visit) -> Response:
         request = visit.request
-        inside = request.url.path.removeprefix(visit.base)
+        inside = request.scope["path"].removeprefix(visit.base)
         for route, way in self._routes:
             match, found = route.matches({**request.scope, "path": inside, "root_path": ""})
             if match is Match.FULL:
@@ -177,6 +177,19 @@ class Desk:
                 return _tell(wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
             told = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
             return await visit.render("refused.html", {}, status=wrong.status, refusal=told)
+
+
+def read_cookie(headers: Headers, name: str) -> str:
+    """The first cookie of this name, or the empty text. Browsers send that of the longest path first: one that a server at
+    another port has set for all paths comes behind ours."""
+    pairs = (pair.partition("=") for key, value in headers if key == b"cookie" for pair in value.decode("latin-1").split(";"))
+    return next((value.strip() for key, _, value in pairs if key.strip() == name), "")
+
+
+def _show_login(headers: Headers) -> Response:
+    """Links bring people in at once, unless another page led them here: it could have chosen as whom."""
+    asks = read_one(headers, b"sec-fetch-site") not in (None, "none", "same-origin")
+    return show_page("login.html", {"words": "", "asks": asks})
 
 
 def _tell_program(told: Told) -> Response:
@@ -205,6 +218,8 @@ def _with_headers(send: Send) -> Send:
                 more.append((b"cache-control", b"no-store"))
             if b"x-frame-options" not in names:
                 more.append((b"x-frame-options", b"DENY"))
+            if b"content-security-policy" not in names:
+                more.append((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"))
             message = {**message, "headers": [*there, *more]}
         await send(message)
 

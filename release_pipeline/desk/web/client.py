@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from release_pipeline.desk.limits import LONGEST_BODY, LONGEST_LINE
 from release_pipeline.door.refusal import Refused
 
 _SECONDS = 120  # for what is computed there: an audit's page, a package that is verified
@@ -54,7 +55,7 @@ class Client:
 
     def ask(self, call: str, who: Who = NOBODY, arguments: Mapping[str, str] | None = None, body: bytes = b"") -> Told:
         """The answer; `Refused` where nobody answers."""
-        said = {
+        line = {
             "call": call,
             "arguments": dict(arguments or {}),
             "size": len(body),
@@ -62,21 +63,31 @@ class Client:
             "place": who.place,
             "proxy": who.proxy,
         }
-        connection = socket.socket(socket.AF_UNIX)
+        said = json.dumps(line).encode() + b"\n"
+        if len(said) > LONGEST_LINE or len(body) > LONGEST_BODY:
+            raise Refused(413, "this is longer than anything that the desk takes.")
         try:
-            connection.settimeout(_SECONDS)
-            connection.connect(self._path)
-            connection.sendall(json.dumps(said).encode() + b"\n" + body)
-            stream = connection.makefile("rb")
+            stream = self._send(said + body)
+        except OSError:
+            raise Refused(503, AWAY) from None
+        try:
             head = json.loads(stream.readline())
             if "media" not in head:
-                with connection, stream:
+                with stream:
                     return Told(head["status"], json.loads(_read(stream, head["size"])))
-            pieces = _read_pieces(connection, stream, head["size"])
+            pieces = _read_pieces(stream, head["size"])
             return Told(head["status"], {}, head["media"], head["name"], head["facts"], head["size"], pieces)
         except (OSError, ValueError, KeyError):
-            connection.close()
+            stream.close()
             raise Refused(503, AWAY) from None
+
+    def _send(self, question: bytes) -> IO[bytes]:
+        """The stream of the answer: who closes it closes the connection."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_SECONDS)
+            connection.connect(self._path)
+            connection.sendall(question)
+            return connection.makefile("rb")  # which has the connection open until it is closed
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
@@ -86,8 +97,8 @@ def _read(stream: IO[bytes], size: int) -> bytes:
     return content
 
 
-def _read_pieces(connection: socket.socket, stream: IO[bytes], size: int) -> Iterator[bytes]:
-    with connection, stream:
+def _read_pieces(stream: IO[bytes], size: int) -> Iterator[bytes]:
+    with stream:
         while size:
             piece = stream.read(min(_PIECE, size))
             if not piece:

@@ -21,9 +21,11 @@ from release_pipeline import __version__
 from release_pipeline.desk.web.client import Client, Told, Who
 from release_pipeline.door.refusal import Refused
 
-LONGEST_FORM = 1 << 21
+LONGEST_FORM, _MOST_LINES = 1 << 21, 100_000
+_NO_FORM = "this is no form."
 FORM_TOKEN = "desk"  # the field of every form  # noqa: S105
 SAID, SEAL = "said", "seal"
+_FORM, _NOTE = "form", "note"  # what is sealed: nobody takes one for the other
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; frame-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -63,7 +65,7 @@ class Visit:
     @property
     def token(self) -> str:
         """What each form has, so that no other page can send it: made of what only this session knows."""
-        return _seal(self.who, FORM_TOKEN)
+        return _seal(self.who, _FORM)
 
     def path(self, name: str) -> str:
         """A part of the path that was asked."""
@@ -98,9 +100,9 @@ class Visit:
             **context,
             "me": me,
             "to": self.to,
-            "here": self.request.url.path.removeprefix(self.base),
+            "here": self.request.scope["path"].removeprefix(self.base),
             "token": self.token,
-            "said": said if said and hmac.compare_digest(self.query(SEAL), _seal(self.who, said)) else "",
+            "said": said if said and hmac.compare_digest(self.query(SEAL), _seal(self.who, _NOTE, said)) else "",
             "version": __version__,
         }
         return show_page(template, given, status)
@@ -109,7 +111,7 @@ class Visit:
         """To a page after something was done, which says what was; nobody else can make it say anything."""
         address = self.to(path)
         if words:
-            address += f"?{urlencode({SAID: words, SEAL: _seal(self.who, words)})}"
+            address += f"?{urlencode({SAID: words, SEAL: _seal(self.who, _NOTE, words)})}"
         return RedirectResponse(f"{address}#{quote(to)}" if to else address, 303)
 
 
@@ -155,34 +157,41 @@ def _name_hashes(hashes: Iterable[str]) -> str:
 
 async def read_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
     """The fields and files of a form that was sent, each name once."""
-    body = b""
+    body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > LONGEST_FORM:
             raise Refused(413, "this is longer than anything that the desk takes.")
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
-        return _read_parts(kind, body)
+        return await run_in_threadpool(_read_parts, kind, bytes(body))
     try:
         said = parse_qs(body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=500)
     except ValueError:
-        raise Refused(400, "this is no form.") from None
+        raise Refused(400, _NO_FORM) from None
     return {name: values[0] for name, values in said.items() if len(values) == 1}, {}
 
 
 def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
-    whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode("latin-1") + b"\r\n\r\n" + body)
+    """The parts of a form with files. Mail is written in the same way, and its parser takes more than browsers send: what has
+    parts within parts is no form, and what the parser stumbles over is none either."""
+    if len(body.splitlines()) > _MOST_LINES:
+        raise Refused(413, "this has more lines than anything that the desk takes.")
     fields: dict[str, str] = {}
     files: dict[str, bytes] = {}
-    for part in whole.iter_parts() if whole.is_multipart() else ():
-        name = part.get_param("name", header="content-disposition")
-        content = part.get_payload(decode=True)
-        if not isinstance(name, str) or not isinstance(content, bytes):
-            raise Refused(400, "this is no form.")
-        if part.get_filename() is not None:
-            files[f"{name}/{part.get_filename()}"] = content
-        else:
-            fields[name] = content.decode("utf-8", "replace")
+    try:
+        whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode("latin-1") + b"\r\n\r\n" + body)
+        for part in whole.iter_parts() if whole.is_multipart() else ():
+            name, file = part.get_param("name", header="content-disposition"), part.get_filename()
+            content = part.get_payload(decode=True)
+            if not isinstance(name, str) or not isinstance(content, bytes):
+                raise Refused(400, _NO_FORM)
+            if file is not None:
+                files[f"{name}/{file}"] = content
+            else:
+                fields[name] = content.decode("utf-8", "replace")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise Refused(400, _NO_FORM) from None
     return fields, files
 
 
@@ -192,6 +201,6 @@ def check_form(visit: Visit) -> None:
         raise Refused(403, "this form is of another session, or of none: load the page again.")
 
 
-def _seal(who: Who, words: str) -> str:
+def _seal(who: Who, what: str, words: str = "") -> str:
     key = who.session or "".join(value for _, value in who.proxy)
-    return hmac.new(key.encode(), words.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+    return hmac.new(key.encode(), f"{what}\0{words}".encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

@@ -64,7 +64,7 @@ def _pair(files: Any) -> list[dict[str, Any]]:
     named = {name.rpartition("/")[2]: content for name, content in files.items() if content}
     found: list[dict[str, Any]] = []
     for name, content in sorted(named.items()):
-        if name.endswith(".sig"):
+        if name.endswith((".sig", ".document.json")):  # of remarks the desk has the document
             continue
         signature = named.get(f"{name}.sig")
         if signature is None:

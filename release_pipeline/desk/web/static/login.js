@@ -4,5 +4,5 @@ const token = location.hash.slice(1);
 if (token) {
   history.replaceState(null, "", location.pathname);
   document.getElementById("token").value = token;
-  document.forms[0].submit();
+  if (!("asks" in document.forms[0].dataset)) document.forms[0].submit();
 }

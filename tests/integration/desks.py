@@ -1,0 +1,262 @@
+"""A desk in process: a counter of a small site, the pages before it, and people with browsers that do as browsers do."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote, urlencode, urlsplit
+
+from release_pipeline.desk.counter.server import open_counter, read_question, write_answer
+from release_pipeline.desk.counter.service import Counter
+from release_pipeline.desk.counter.sessions import Sessions
+from release_pipeline.desk.tokens import make_token
+from release_pipeline.desk.web.application import Desk, ProxyNames
+from release_pipeline.desk.web.client import Client
+from release_pipeline.door.addresses import local_addresses
+from release_pipeline.door.proxies import ProxyHeaders
+from tests.guards import HANGING
+from tests.integration.sites import TinySite
+
+PORT = 8796
+HOST = f"127.0.0.1:{PORT}"
+ORIGIN = f"http://{HOST}"
+AUDITOR, OPERATOR, NEITHER = "vic", "otto", "nina"  # people without keys, whom site.yaml names; and one whom it does not
+SITE = f"desk: {{people: {{{AUDITOR}: [auditor], {OPERATOR}: [operator]}}}}\n"
+ROLES = {"steward": "ana", "reviewer": "ben", "officer": "olga", "auditor": AUDITOR, "operator": OPERATOR}  # who stands for each
+_BOUNDARY = "----boundary"
+
+
+class Direct(Client):
+    """Asks a counter without a socket, through the same bytes."""
+
+    def __init__(self, counter: Counter) -> None:
+        super().__init__(Path("none"))
+        self._counter = counter
+        self.asked: list[str] = []  # the calls, by name
+
+    def _send(self, question: bytes) -> IO[bytes]:
+        answer = io.BytesIO()
+        read = read_question(io.BytesIO(question))
+        if read is not None:
+            self.asked.append(read.call)
+            write_answer(answer, self._counter.answer(read))
+        answer.seek(0)
+        return answer
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a browser was answered."""
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """As text."""
+        return self.content.decode("utf-8", "replace")
+
+    def header(self, name: str) -> str:
+        """A header that stands once, or not at all (the empty text)."""
+        found = [value for key, value in self.headers if key == name]
+        assert len(found) <= 1, (name, found)
+        return found[0] if found else ""
+
+    @property
+    def elements(self) -> list[tuple[str, dict[str, str]]]:
+        """Every tag that is opened, with its attributes."""
+        reader = _Reader()
+        reader.feed(self.text)
+        reader.close()
+        return reader.found
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+
+@dataclass
+class Browser:
+    """Keeps cookies by their paths, sends Origin with what it posts, and follows to where it is sent."""
+
+    desk: Any
+    host: str = HOST
+    scheme: str = "http"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])  # of a proxy before the desk
+    cookies: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])  # name, value, path
+    base: str = ""  # the path of the session
+    token: str = ""  # of the forms of the session
+
+    def send(
+        self, method: str, address: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"", follow: bool = True
+    ) -> Page:
+        """One request, and those to where it leads. A header with the empty text is not sent."""
+        path, _, query = address.partition("#")[0].partition("?")
+        given = {"host": self.host, "sec-fetch-site": "same-origin", **self.headers}
+        if cookie := "; ".join(f"{name}={value}" for name, value, at in self.cookies if path == at or path.startswith(f"{at}/")):
+            given["cookie"] = cookie
+        if method == "POST":
+            given |= {"origin": f"{self.scheme}://{self.host}", "content-type": "application/x-www-form-urlencoded"}
+        given = {name: value for name, value in {**given, **(headers or {})}.items() if value}
+        page = ask(self.desk, method, path, query, list(given.items()), body)
+        for name, value in page.headers:
+            if name == "set-cookie":
+                self._keep(value)
+        if page.status == 303 and follow:
+            found = urlsplit(page.header("location"))
+            assert not found.netloc, "the desk sends nobody elsewhere"
+            return self.send("GET", f"{found.path}?{found.query}" if found.query else found.path)
+        return page
+
+    def _keep(self, value: str) -> None:
+        first, *more = [part.strip() for part in value.split(";")]
+        name, _, content = first.partition("=")
+        said = {key.lower(): word for key, _, word in (part.partition("=") for part in more)}
+        self.cookies = [one for one in self.cookies if (one[0], one[2]) != (name, said["path"])]
+        if said.get("max-age") != "0":
+            self.cookies.append((name, content.strip('"'), said["path"]))
+
+    def log_in(self, token: str) -> Page:
+        """As with a link; its pages are below `base` then."""
+        page = self.send("POST", "/login", body=urlencode({"token": token}).encode(), follow=False)
+        if page.status == 303:
+            self.base = page.header("location").rstrip("/")
+            page = self.send("GET", f"{self.base}/")
+            self.read_token(page)
+        return page
+
+    def read_token(self, page: Page) -> None:
+        """What the forms of this page have, and so those of every page of the session."""
+        tokens = {said["value"] for tag, said in page.elements if tag == "input" and said.get("name") == "desk"}
+        [self.token] = tokens
+
+    def get(self, path: str, **how: Any) -> Page:
+        """A page of the session."""
+        return self.send("GET", self.base + path, **how)
+
+    def post(
+        self, path: str, form: Mapping[str, str] | None = None, files: Mapping[str, bytes] | None = None, **how: Any
+    ) -> Page:
+        """A form of the session, or one with files that were chosen for its field `files`."""
+        fields = {"desk": self.token, **(form or {})}
+        if files is None:
+            return self.send("POST", self.base + path, body=urlencode(fields).encode(), **how)
+        kind = {"content-type": f"multipart/form-data; boundary={_BOUNDARY}", **how.pop("headers", {})}
+        return self.send("POST", self.base + path, headers=kind, body=write_parts(fields, files), **how)
+
+
+def write_parts(fields: Mapping[str, str], files: Mapping[str, bytes]) -> bytes:
+    """A form as browsers send it that has files."""
+    parts = [
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+        for name, value in fields.items()
+    ]
+    for name, content in files.items():
+        head = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
+        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + content + b"\r\n")
+    return b"".join(parts) + f"--{_BOUNDARY}--\r\n".encode()
+
+
+def ask(desk: Any, method: str, path: str, query: str = "", headers: Sequence[tuple[str, str]] = (), body: bytes = b"") -> Page:
+    """One request with just these headers, without a server."""
+    return asyncio.run(_ask(desk, method, path, query, headers, body))
+
+
+async def _ask(desk: Any, method: str, path: str, query: str, headers: Sequence[tuple[str, str]], body: bytes) -> Page:
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(path, "utf-8", "replace"),
+        "raw_path": path.encode("utf-8", "surrogateescape"),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", PORT),
+    }
+    sent: list[dict[str, Any]] = []
+    pieces = [body[start : start + 65536] for start in range(0, len(body), 65536)] or [b""]
+
+    async def receive() -> dict[str, Any]:
+        if pieces:
+            piece = pieces.pop(0)
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
+        await asyncio.sleep(HANGING)
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(dict(message))
+
+    await desk(scope, receive, send)
+    [start, *rest] = sent
+    told = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
+    return Page(start["status"], told, b"".join(message.get("body", b"") for message in rest))
+
+
+@dataclass(frozen=True)
+class OpenDesk:
+    """A desk that is open, and who comes to it."""
+
+    tiny: TinySite
+    counter: Counter
+    client: Client
+    desk: Desk
+
+    def open(self, person: str = "") -> Browser:
+        """A browser in which this person is logged in, or nobody."""
+        browser = Browser(self.desk)
+        if person:
+            assert browser.log_in(make_token(self.tiny.site, person)).status == 200
+        return browser
+
+
+def open_desk(tiny: TinySite, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> OpenDesk:
+    """The desk of a site, without a socket. An auditor and an operator are there, unless the site has a site.yaml of its own."""
+    add_people(tiny)
+    counter = Counter(tiny.site, proxy=proxy, sessions=sessions)
+    return _open(tiny, counter, Direct(counter), proxy)
+
+
+@contextmanager
+def serving_counter(tiny: TinySite, socket: Path, *, accounts: frozenset[int] = frozenset()) -> Iterator[OpenDesk]:
+    """Likewise with the counter behind a real socket, in a thread."""
+    add_people(tiny)
+    counter = Counter(tiny.site)
+    server = open_counter(socket, counter, accounts)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield _open(tiny, counter, Client(socket), None)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(HANGING)
+
+
+def add_people(tiny: TinySite) -> None:
+    """An auditor and an operator, where nothing is said yet."""
+    file = tiny.home / "site.yaml"
+    if not file.exists():
+        file.write_text(SITE)
+
+
+def _open(tiny: TinySite, counter: Counter, client: Client, proxy: ProxyHeaders | None) -> OpenDesk:
+    names = None if proxy is None else ProxyNames(proxy.secret_header, proxy.person_header)
+    addresses = local_addresses(PORT) if proxy is None else proxy.addresses
+    return OpenDesk(tiny, counter, client, Desk(client, addresses, proxy=names))
