@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ PORT = 8796
 HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 AUDITOR, OPERATOR, NEITHER = "vic", "otto", "nina"  # people without keys, whom site.yaml names; and one whom it does not
-SITE = f"desk: {{people: {{{AUDITOR}: [auditor], {OPERATOR}: [operator]}}}}\n"
+PEOPLE = f"{{{AUDITOR}: [auditor], {OPERATOR}: [operator]}}"  # as site.yaml names them
 ROLES = {"steward": "ana", "reviewer": "ben", "officer": "olga", "auditor": AUDITOR, "operator": OPERATOR}  # who stands for each
 _BOUNDARY = "----boundary"
 
@@ -250,13 +251,39 @@ def serving_counter(tiny: TinySite, socket: Path, *, accounts: frozenset[int] = 
 
 
 def add_people(tiny: TinySite) -> None:
-    """An auditor and an operator, where nothing is said yet."""
+    """An auditor and an operator, where site.yaml says nothing of the desk yet."""
     file = tiny.home / "site.yaml"
-    if not file.exists():
-        file.write_text(SITE)
+    if not file.exists() or "desk:" not in file.read_text():
+        name_people(tiny, PEOPLE)
+
+
+def name_people(tiny: TinySite, said: str) -> None:
+    """What site.yaml says of the desk's people from now on; the rest of it stays."""
+    file = tiny.home / "site.yaml"
+    lines = [line for line in (file.read_text() if file.exists() else "").splitlines() if not line.startswith("desk:")]
+    file.write_text("".join(f"{line}\n" for line in [*lines, f"desk: {{people: {said}}}"]))
 
 
 def _open(tiny: TinySite, counter: Counter, client: Client, proxy: ProxyHeaders | None) -> OpenDesk:
     names = None if proxy is None else ProxyNames(proxy.secret_header, proxy.person_header)
     addresses = local_addresses(PORT) if proxy is None else proxy.addresses
     return OpenDesk(tiny, counter, client, Desk(client, addresses, proxy=names))
+
+
+RELEASE = "people/1/r1"
+KNOWN = {"release": RELEASE, "policy": "people", "population": "folk", "what": "policy", "subject": "people", "name": "people"}
+
+
+def fill_path(path: str, **known: str) -> str:
+    """The path of a page with names of the small site, or those that are given, where it has places for them."""
+    values = {**KNOWN, **known}
+    return re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: values.get(found[1], "people"), path)
+
+
+def read_everything(home: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file below a folder: its modes, and what is in it."""
+    return {
+        str(file.relative_to(home)): (file.stat().st_mode, file.read_bytes() if file.is_file() else b"")
+        for file in sorted(home.rglob("*"))
+        if not file.is_socket()
+    }

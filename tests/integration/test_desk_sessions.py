@@ -1,25 +1,70 @@
-"""Who is let in at the desk, and for how long."""
+"""Who is let in at the desk, and for how long: stolen, forged, ended and shared sessions."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
-from tests.integration.desks import OpenDesk, open_desk, serving_counter
+from release_pipeline.desk.counter import attempts
+from release_pipeline.desk.counter.sessions import IDLE_SECONDS, LASTS_SECONDS, Sessions
+from release_pipeline.desk.tokens import make_token, withdraw_tokens
+from release_pipeline.desk.web.application import COOKIE
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.flow.trust.members import distrust
+from tests.integration.desks import (
+    AUDITOR,
+    HOST,
+    NEITHER,
+    OPERATOR,
+    PEOPLE,
+    Browser,
+    OpenDesk,
+    Page,
+    name_people,
+    open_desk,
+    serving_counter,
+)
 from tests.integration.people import copy_site
+
+REMARK = {"what": "candidate", "subject": "people/1/r1", "passage": "", "text": "why?"}
+
+
+@dataclass
+class Clock:
+    """Goes on when it is told to."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @pytest.fixture
-def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
+def clock() -> Clock:
+    """Of the sessions."""
+    return Clock()
+
+
+@pytest.fixture
+def desk(candidate: Path, tmp_path: Path, clock: Clock) -> OpenDesk:
     """Of a site with a candidate."""
-    return open_desk(copy_site(candidate, tmp_path / "site"))
+    return open_desk(copy_site(candidate, tmp_path / "site"), sessions=Sessions(clock=clock))
+
+
+def is_in(page: Page) -> bool:
+    """Whether the page is one of somebody who is logged in."""
+    return page.status == 200 and "Log out" in page.text
 
 
 def test_people_come_in_with_their_tokens(desk: OpenDesk) -> None:
     """And find their name and what waits."""
     page = desk.open("ben").get("/")
-    assert page.status == 200
+    assert is_in(page)
     assert "For you, ben" in page.text
     assert "Review people/1/r1" in page.text
 
@@ -29,7 +74,209 @@ def test_the_same_through_a_socket(candidate: Path, tmp_path: Path) -> None:
     with serving_counter(copy_site(candidate, tmp_path / "site"), tmp_path / "socket") as desk:
         browser = desk.open("cleo")
         assert browser.get("/releases/people/1/r1/report").content.startswith(b"<!DOCTYPE html>")
-        assert (
-            "Your remark is kept"
-            in browser.post("/remarks", {"what": "candidate", "subject": "people/1/r1", "text": "why?", "passage": ""}).text
-        )
+        assert "Your remark is kept" in browser.post("/remarks", REMARK).text
+
+
+def test_nobody_comes_in_without_one(desk: OpenDesk) -> None:
+    """Every page leads to the login, and that says no more than why."""
+    for address in ("/", "/releases", "/x/", "/x/releases/people/1/r1", "//", "/x/releases/people/1/r1/report"):
+        page = Browser(desk.desk).send("GET", address, headers={"cookie": f"{COOKIE}=x"})
+        assert (page.status, page.text.count("people")) == (200, 0)
+        assert 'name="token"' in page.text
+    wrong = Browser(desk.desk).log_in("x" * 43)
+    assert wrong.status == 403
+    assert "no token" in wrong.text
+    assert not wrong.header("set-cookie")
+
+
+def test_a_cookie_is_worth_nothing_at_another_path(desk: OpenDesk) -> None:
+    """A server at another port of the machine gets no cookie of ours, for it does not know the path; and who has the secret
+    without the path is nobody."""
+    ben, cleo = desk.open("ben"), desk.open("cleo")
+    [(name, secret, path)] = ben.cookies
+    assert path == ben.base
+    assert len(path) > 20
+    thief = Browser(desk.desk)
+    for place in ("/x", cleo.base, "/releases", "", "/%C3%A9", ben.base[:-1], ben.base + "x"):
+        page = thief.send("GET", f"{place}/", headers={"cookie": f"{name}={secret}"})
+        assert not is_in(page), place
+    assert is_in(thief.send("GET", f"{ben.base}/", headers={"cookie": f"{name}={secret}"})), "the test asks rightly"
+
+
+def test_a_cookie_is_for_one_browser_and_no_script(desk: OpenDesk) -> None:
+    """Neither scripts nor other sites' pages have it sent; over TLS it goes nowhere else."""
+    sent = Browser(desk.desk).send("POST", "/login", body=b"token=" + make_token(desk.tiny.site, "ben").encode(), follow=False)
+    parts = {part.strip().lower() for part in sent.header("set-cookie").split(";")[1:]}
+    assert {"httponly", "samesite=strict"} <= parts
+    assert "secure" not in parts
+    assert not any(part.startswith("domain") for part in parts)
+
+
+def test_a_cookie_of_another_port_throws_nobody_out(desk: OpenDesk) -> None:
+    """A server at another port may set one of our name for every path, even one of a session of its own: browsers send ours,
+    whose path is longer, first."""
+    ben, mallory = desk.open("ben"), desk.open("cleo")
+    [(name, secret, _)], [(_, other, _)] = ben.cookies, mallory.cookies
+    page = ben.get("/", headers={"cookie": f"{name}={secret}; {name}={other}"})
+    assert "For you, ben" in page.text
+    assert "cleo" not in ben.get("/", headers={"cookie": f"{name}={other}; {name}={secret}"}).text
+
+
+def test_who_logs_in_gets_a_session_that_nobody_had_before(desk: OpenDesk) -> None:
+    """What the browser brought along does not become one."""
+    browser = Browser(desk.desk, cookies=[(COOKIE, "chosen", "/")])
+    browser.log_in(make_token(desk.tiny.site, "ben"))
+    assert [value for _, value, path in browser.cookies if path == browser.base] != ["chosen"]
+    assert not is_in(Browser(desk.desk, cookies=[(COOKIE, "chosen", "/")]).send("GET", f"{browser.base}/"))
+
+
+def test_who_logs_out_is_out(desk: OpenDesk) -> None:
+    """Also for who has copied the cookie; other sessions of the person go on."""
+    ben, again = desk.open("ben"), desk.open("ben")
+    thief = Browser(desk.desk, cookies=list(ben.cookies), base=ben.base)
+    assert is_in(thief.get("/"))
+    assert 'name="token"' in ben.post("/leave").text
+    assert not is_in(ben.get("/"))
+    assert not is_in(thief.get("/"))
+    assert is_in(again.get("/"))
+
+
+@pytest.mark.parametrize(("steps", "lasts"), [((IDLE_SECONDS - 1,) * 2, True), ((IDLE_SECONDS + 1,), False)])
+def test_an_idle_session_ends(desk: OpenDesk, clock: Clock, steps: tuple[int, ...], lasts: bool) -> None:
+    """Each page that is looked at counts as use."""
+    ben, first = desk.open("ben"), steps[0]
+    clock.now += first
+    for step in steps[1:]:
+        assert is_in(ben.get("/"))
+        clock.now += step
+    assert is_in(ben.get("/")) is lasts
+
+
+def test_a_session_ends_however_busy_it_is(desk: OpenDesk, clock: Clock) -> None:
+    """After a day's work."""
+    ben, begun = desk.open("ben"), clock.now
+    while clock.now + 1800 < begun + LASTS_SECONDS:
+        clock.now += 1800
+        assert is_in(ben.get("/"))
+    clock.now += 1800
+    assert not is_in(ben.get("/"))
+    assert ben.post("/remarks", REMARK).status == 401
+
+
+def _withdraw(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    del keys
+    assert withdraw_tokens(desk.tiny.site, "ben") == 1
+
+
+def _untrust(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    distrust(desk.tiny.site, "ben", key=keys["olga"])
+
+
+@pytest.mark.parametrize(("leave", "status"), [(_withdraw, 401), (_untrust, 403)])
+def test_who_is_removed_is_out(
+    desk: OpenDesk, keys: dict[str, PrivateKey], leave: Callable[[OpenDesk, dict[str, PrivateKey]], None], status: int
+) -> None:
+    """With the next question, whatever they have open: pages, forms, tickets."""
+    ben, cleo = desk.open("ben"), desk.open("cleo")
+    sign = ben.post("/sign", {"what": "candidate", "subject": "people/1/r1", "verdict": "approve", "why": ""})
+    ticket = find_ticket(sign)
+    assert ben.send("GET", f"/tickets/{ticket}").status == 200
+    leave(desk, keys)
+    assert not is_in(ben.get("/"))
+    assert ben.post("/remarks", REMARK).status == status
+    for part in ("", "/bundle"):
+        assert ben.send("GET", f"/tickets/{ticket}{part}").status == 404
+    assert ben.send("POST", f"/tickets/{ticket}/statements", body=b"{}").status == 404
+    assert is_in(cleo.get("/"))
+
+
+def find_ticket(page: Page) -> str:
+    """The secret in the address of the agent."""
+    [ticket] = {said["href"].rpartition("ticket=")[2] for tag, said in page.elements if "ticket=" in said.get("href", "")}
+    return ticket
+
+
+def test_roles_of_site_yaml_count_at_once(desk: OpenDesk) -> None:
+    """Who is named no more is out; who has another role has other pages."""
+    vic, otto = desk.open(AUDITOR), desk.open(OPERATOR)
+    assert vic.get("/releases/people/1/r1/report").status == 200
+    assert otto.get("/releases/people/1/r1/report").status == 403
+    name_people(desk.tiny, f"{{{OPERATOR}: [auditor, operator]}}")
+    assert vic.get("/").status == 403
+    assert otto.get("/releases/people/1/r1/report").status == 200
+
+
+def test_a_site_yaml_that_cannot_be_read_lets_nobody_further(desk: OpenDesk) -> None:
+    """Rather than by what it said before."""
+    vic = desk.open(AUDITOR)
+    name_people(desk.tiny, "{vic: [king]}")
+    page = vic.get("/")
+    assert not is_in(page)
+    assert "roles are a list" in page.text
+    name_people(desk.tiny, PEOPLE)
+    assert is_in(vic.get("/"))
+
+
+def test_a_token_of_somebody_without_a_role_lets_nobody_in(desk: OpenDesk) -> None:
+    """Though it was given when there was one."""
+    name_people(desk.tiny, f"{{{NEITHER}: [auditor]}}")
+    token = make_token(desk.tiny.site, NEITHER)
+    name_people(desk.tiny, PEOPLE)
+    assert Browser(desk.desk).log_in(token).status == 403
+
+
+def test_two_people_in_one_browser_stay_two(desk: OpenDesk) -> None:
+    """Each below a path of their own; the form of one is not sent as the other."""
+    both = desk.open("ben")
+    ben = replace(both, cookies=both.cookies)
+    both.log_in(make_token(desk.tiny.site, "cleo"))
+    assert "For you, cleo" in both.get("/").text
+    assert "For you, ben" in both.send("GET", f"{ben.base}/").text
+    page = both.post("/remarks", {**REMARK, "desk": ben.token})
+    assert (page.status, "another session" in page.text) == (403, True)
+
+
+def test_nobody_is_logged_in_by_a_page_of_somebody_else(desk: OpenDesk) -> None:
+    """A form of theirs is refused; a link of theirs to our login asks before it logs in, since it could have anybody's token."""
+    token = make_token(desk.tiny.site, "cleo").encode()
+    for headers in ({"origin": "https://evil.example"}, {"origin": ""}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
+        page = Browser(desk.desk).send("POST", "/login", headers=headers, body=b"token=" + token)
+        assert (page.status, page.header("set-cookie")) == (403, "")
+    led = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    for headers, asks in ((led, True), ({"sec-fetch-site": "none"}, False), ({"sec-fetch-site": ""}, False)):
+        page = Browser(desk.desk).send("GET", "/login", headers=headers)
+        [form] = [said for tag, said in page.elements if tag == "form"]
+        assert ("data-asks" in form) is asks
+        assert ("Another page led you here" in page.text) is asks
+
+
+def test_who_tries_tokens_is_told_and_keeps_nobody_out(desk: OpenDesk, caplog: pytest.LogCaptureFixture) -> None:
+    """The operator reads it once in the log, without a token; the right one is taken meanwhile."""
+    right = make_token(desk.tiny.site, "ben")
+    browser = Browser(desk.desk)
+    with caplog.at_level(logging.WARNING):
+        statuses = [browser.log_in(f"wrong-{number}").status for number in range(attempts.MOST + 3)]
+    assert statuses == [403] * attempts.MOST + [429] * 3
+    assert len(caplog.messages) == 1
+    assert "wrong tokens" in caplog.text
+    assert "wrong-" not in caplog.text
+    assert browser.log_in(right).status == 200
+
+
+def test_tokens_are_kept_as_hashes(desk: OpenDesk) -> None:
+    """Whoever reads the file has none."""
+    token = make_token(desk.tiny.site, "ben")
+    kept = (desk.tiny.site.desk / "tokens.json").read_text()
+    assert token not in kept
+    [digest] = {part for part in kept.split('"') if len(part) == 64}
+    assert Browser(desk.desk).log_in(digest).status == 403
+
+
+@pytest.mark.parametrize("token", ["", " ", "é", "\ud800", "x" * 100_000, "a\0b"])
+def test_what_is_no_token_at_all_is_refused_in_words(desk: OpenDesk, token: str) -> None:
+    """Whatever it is made of."""
+    browser = Browser(desk.desk)
+    page = browser.send("POST", "/login", body=b"token=" + quote_plus(token, errors="surrogatepass").encode())
+    assert page.status in (400, 403, 413)
+    assert "Traceback" not in page.text
+    assert HOST not in page.text
