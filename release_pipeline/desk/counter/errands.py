@@ -121,17 +121,12 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
-def clear_room(site: Site) -> None:
-    """Nothing waits to be sent."""
-    shutil.rmtree(_find_room(site), ignore_errors=True)
-
-
-def _find_room(site: Site) -> Path:
+def room_of_bundles(site: Site) -> Path:
+    """Where bundles lie while they are sent: in the vault, for they are confidential."""
     return site.vault / "sent"
 
 
 def _make_room(site: Site) -> Path:
-    """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
-    folder = _find_room(site)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    room = room_of_bundles(site)
+    room.mkdir(mode=0o700, exist_ok=True)
+    return room
