@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import re
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -27,7 +33,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
 from tests.integration.people import PASSPHRASE, RELEASE, Demo, copy_site, review
-from tests.integration.sites import make_rows, make_site
+from tests.integration.sites import ROOT, make_rows, make_site
 
 Keys = Mapping[str, PrivateKey]
 
@@ -45,6 +51,13 @@ def show(desk: OpenDesk) -> str:
     return re.sub(r"\s+", " ", page.text)
 
 
+def find_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def add_to_site(home: Path, text: str) -> None:
     """More lines of site.yaml."""
     file = home / "site.yaml"
@@ -57,7 +70,7 @@ def test_the_page_says_what_waits_what_is_kept_and_who_comes_in(desk: OpenDesk) 
     assert "None: nothing is late, blocked, failed or damaged." in page
     assert "Its reviewers decide." in page
     assert "Wrong at the site" not in page
-    assert "1 releases with tables in the vault" in page
+    assert "1 release with tables in the vault" in page
     assert "a prune would remove nothing" in page
     assert "No run broke off." in page
     assert "it is there, for its owner alone" in page
@@ -192,6 +205,33 @@ def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_pat
     assert find_token(site, digest(players["ben"].token)) is None
     assert find_token(site, digest(again["ben"].token)) is not None
     assert [Path(key).stem for key in list_demo_keys(site)] == ["olga", "ana", "ben", "cleo"]
+
+
+@pytest.mark.slow
+def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(finished_demo: Demo, tmp_path: Path) -> None:
+    """Every link lets its person in; what is for playing is said to be."""
+    home, port = copy_site(finished_demo.home, tmp_path / "demo").home, find_port()
+    command = [sys.executable, "-m", "release_pipeline.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        while "docs/desk.md" not in said:
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            said += line
+        links = dict(re.findall(r"^  (\w+) \(.*\n.*\n    http://127.0.0.1:\d+/login#(\S+)", said, re.MULTILINE))
+        assert set(links) == {"olga", "ana", "ben", "cleo", "vic"}
+        for token in links.values():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)
+            headers = {"Origin": f"http://127.0.0.1:{port}", "Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("POST", "/login", urlencode({"token": token}), headers)
+            assert connection.getresponse().status == 303
+            connection.close()
+        assert "THIS IS FOR PLAYING" in said or "could not be started" in said  # another agent may run on this machine
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=HANGING)
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(home) not in running
 
 
 def test_only_a_folder_that_the_demo_made_is_played_with(desk: OpenDesk) -> None:

@@ -145,9 +145,9 @@ _judged: dict[Path, tuple[Listing, dict[str, str]]] = {}
 
 
 def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
-    """What waits for its reviewers, and what is approved and not public: with everything that is in its way."""
+    """What is approved and not public, with everything that is in its way; then what waits for its reviewers."""
     obstacles = _find_obstacles(site, listing)
-    for line in listing.lines:
+    for line in sorted(listing.lines, key=lambda line: line.state == "candidate"):
         if line.given_up_for:
             continue
         if line.state == "candidate":
