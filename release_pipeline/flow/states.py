@@ -320,7 +320,7 @@ def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
             where=str(release),
             remedy=f"Only {release.next} can replace it, with a fresh charge.",
         )
-    state = "" if status is None else status.state
+    state = "" if status is None or not status.since else status.state  # a run that broke off before it was opened is no state
     if state not in MOVES[kind]:
         raise Blocked(f"it is {state or 'not opened'}, and cannot be {_DONE.get(kind, kind)}.", where=str(release))
 
