@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -103,7 +104,11 @@ def find_catalogue_faults(file: Path) -> Iterator[str]:
 def read_croissant(file: Path) -> list[Any]:
     """The first record that mlcroissant reads by the description; what is wrong with that is raised, or a warning."""
     import mlcroissant
+    from absl import logging
 
+    # It came with a handler that closes its stream when logging is set up anew: the one that pytest reads from, and with it
+    # every later test of the process would fail. Python's own it lets be.
+    logging.get_absl_handler().python_handler.stream = sys.__stderr__
     return [next(iter(mlcroissant.Dataset(jsonld=str(file)).records("rows")))]
 
 
