@@ -26,6 +26,7 @@ from release_pipeline.verify import VOTES, Fault, Json, get, read_json
 TICKET = re.compile(r"[A-Za-z0-9_-]{20,100}")
 FORMAT = "release-pipeline/ticket/1"
 APPROVE = VOTES[0]  # what a policy and caps are wished, too
+REMARK = "remarks"  # in the place of a verdict: remarks, and nothing else
 MOST_WORDS, MOST_WHY, MOST_ANSWER = 2000, 500, 2**16
 WAIT_SECONDS, LONGEST_SECONDS = 30.0, 900.0  # for one step of the network, and for all of an answer
 _PATH = re.compile(r"/(?!/)[A-Za-z0-9._~/%-]{0,300}")
@@ -187,7 +188,7 @@ def read_ticket(document: Json) -> Ticket:
         raise Fault(f"its format is not {FORMAT}")
     wish, what = get(document, "wish", dict), get(document, "what", str)
     verdict, why = get(wish, "verdict", str), " ".join(get(wish, "why", str).split())
-    if what not in DRAFTS or verdict not in VOTES:
+    if what not in DRAFTS or verdict not in (*VOTES, REMARK):
         raise Fault("it is for nothing that is signed so")
     if len(why) > MOST_WHY or not (why or " ").isprintable():
         raise Fault(f"its reason is no line of at most {MOST_WHY} characters that can be seen")

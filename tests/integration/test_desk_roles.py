@@ -22,6 +22,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.integration.desks import KNOWN, RELEASE, ROLES, Browser, OpenDesk, fill_path, open_desk
 from tests.integration.people import copy_site
 
+pytestmark = pytest.mark.slow
 WRONG = "this is signed by"
 SIGN = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
 REVIEW, READ = {"reviewer"}, {"steward", "reviewer", "officer", "auditor"}

@@ -14,6 +14,7 @@ from release_pipeline.desk.counter.tickets import Ticket
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
+from release_pipeline.fingerprint import spell
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.states import list_statuses
@@ -63,7 +64,15 @@ def _drop_remark(asked: Asked) -> Document:
 
 def _give_ticket(asked: Asked) -> Document:
     ticket = make_ticket(asked)
-    return {"ticket": asked.tickets.give(ticket), "what": ticket.what, "subject": ticket.subject, "hash": ticket.digest}
+    words = list(spell(ticket.digest))
+    return {
+        "ticket": asked.tickets.give(ticket),
+        "what": ticket.what,
+        "subject": ticket.subject,
+        "hash": ticket.digest,
+        "words": words,
+        "remarks": 0 if ticket.remarks is None else len(ticket.remarks["remarks"]),
+    }
 
 
 def make_ticket(asked: Asked) -> Ticket:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from release_pipeline.desk.web import approving, auditing, home, reviewing
+from release_pipeline.desk.web import approving, auditing, home, reviewing, stewarding
 
-WAYS = (*home.WAYS, *reviewing.WAYS, *approving.WAYS, *auditing.WAYS)
+WAYS = (*home.WAYS, *reviewing.WAYS, *stewarding.WAYS, *approving.WAYS, *auditing.WAYS)

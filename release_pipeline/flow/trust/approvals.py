@@ -353,8 +353,12 @@ def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) ->
     """Refuse a run under a policy, or under caps, that are not what the officer approved last. A site that never had an officer
     may run; what it makes can never be published."""
     trust = read_trust(site, registry)
-    if trust is None:
-        return
+    if trust is not None:
+        check_approved(site, registry, trust, policy, caps)
+
+
+def check_approved(site: Site, registry: Registry, trust: Trust, policy: Policy, caps: Caps) -> None:
+    """The same by a list of trusted keys that was read: of many policies it is read once."""
     for what, subject, digest, file in (
         ("policy", policy.policy, policy.canonical_hash(), f"policies/{policy.policy}.yaml"),
         ("populations", "populations", caps.hash, "populations.yaml"),
