@@ -63,6 +63,11 @@ def policy_of(registry: Registry, digest: str) -> Policy:
     raise Blocked("the registry does not have the policy that this was made under.", where=digest[:12])
 
 
+def find_noted(events: Iterable[Event], digest: str) -> NotedPolicy | None:
+    """The policy of that hash, with its canonical form then; None where no event has it."""
+    return next((_read_noted(event) for event in _policy_events(events) if event.content["hash"] == digest), None)
+
+
 def list_policies(events: Iterable[Event]) -> list[NotedPolicy]:
     """Every version of every policy that was ever noted, in order."""
     return [_read_noted(event) for event in _policy_events(events)]

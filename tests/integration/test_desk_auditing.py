@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.counter import auditing
+from release_pipeline.errors import SourceError
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.publication.verification import verify
@@ -24,7 +25,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import CORRECTION, PASSPHRASE, RELEASE, copy_site
 from tests.integration.publishing import failures_of, flip
-from tests.integration.sites import TinySite
+from tests.integration.sites import TinySite, make_site
 from tests.unit.report.accessibility import find_faults
 
 pytestmark = pytest.mark.slow
@@ -278,3 +279,19 @@ def test_an_event_of_a_kind_that_is_not_known_is_told(desk: OpenDesk, tmp_path: 
     [entry] = [one for one in tell_history(tiny.site, RELEASE).entries if one.number == event.number]
     assert replace(entry, facts=()).title == "Something that this page has no words for"
     assert entry.facts == (("kind", "polished"),)
+
+
+def test_a_release_that_was_refused_has_a_chain(tmp_path: Path) -> None:
+    """On a site without a list of keys too, which is told; the reason has no path of the machine."""
+    tiny = make_site(tmp_path / "site")
+    (tiny.home / "people.csv").unlink()
+    with pytest.raises(SourceError):
+        tiny.flow().run()
+    browser = open_desk(tiny).open("vic")
+    page = browser.get(f"/chain/{RELEASE}").text
+    assert "people.csv: there is no such file." in page
+    assert str(tiny.home) not in page
+    assert "The site has no list of trusted keys" in page
+    assert browser.post(f"/chain/{RELEASE}/verify").status == 409
+    assert "The privacy officer begins one" in browser.get("/keys").text
+    assert browser.get("/approvals").status == 409

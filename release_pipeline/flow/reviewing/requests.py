@@ -12,10 +12,9 @@ from typing import Any
 from release_pipeline import sign
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
-from release_pipeline.flow.policies import Caps, list_policies, read_caps
+from release_pipeline.flow.policies import Caps, find_noted, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.check import check_policy, describe_check
-from release_pipeline.flow.status.headroom import describe_headroom
 from release_pipeline.flow.trust.approvals import check_approvable, check_steward, find_last_approval
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -26,6 +25,7 @@ from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, Registry
 
 POLICY, POPULATIONS = "policy", "populations"
+_LEDGER = "ledger  "  # how `check` begins its lines about the ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,8 @@ def _describe_policy_change(registry: Registry, last: Event | None, policy: Poli
     """The change in words, and the canonical form that was approved last; nothing where nothing was."""
     if last is None:
         return (), {}
-    old = next(known for known in list_policies(registry.events) if known.hash == last.content["hash"])
-    return tuple(describe_diff(old.policy, policy)), json.loads(old.text)
+    old = find_noted(registry.events, last.content["hash"])
+    return ((), {}) if old is None else (tuple(describe_diff(old.policy, policy)), json.loads(old.text))
 
 
 def _describe_caps_change(before: dict[str, Any], caps: Caps) -> Iterator[str]:
@@ -190,11 +190,10 @@ def _describe_accounts(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
 def _say_check(site: Site, policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The lines of `check`, and those about the ledger; or what keeps it from a plan, which would keep a run from it too."""
     try:
-        check = check_policy(site.policy_file(policy.policy), rows=None, home=site.home)
-        headroom = check.headroom
-        return tuple(describe_check(check)), () if headroom is None else tuple(describe_headroom(headroom))
+        lines = tuple(describe_check(check_policy(site.policy_file(policy.policy), rows=None, home=site.home)))
     except ReleasePipelineError as error:
         return (f"check stops here: {error.in_full}",), ()
+    return lines, tuple(line.removeprefix(_LEDGER).strip() for line in lines if line.startswith(_LEDGER))
 
 
 def _write(whole: Any) -> str:
