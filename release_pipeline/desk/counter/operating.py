@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -141,7 +142,8 @@ def _list_broken_runs(events: tuple[Event, ...], statuses: Mapping[str, ReleaseS
 
 
 _lock = threading.Lock()
-_judged: dict[Path, tuple[Listing, dict[str, str]]] = {}
+_judged: dict[Path, tuple[Listing, float, dict[str, str]]] = {}
+_JUDGED_SECONDS = 300.0  # after which what hangs on the clock is looked at again
 
 
 def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
@@ -157,11 +159,13 @@ def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
 
 
 def _find_obstacles(site: Site, listing: Listing) -> dict[str, str]:
-    """Why approved releases cannot be published now, by release: everything is looked at anew, so once for each listing."""
+    """Why approved releases cannot be published now, by release. Everything is looked at anew for that, which takes a while: so
+    once for as long as no line of the listing, which sees folders that change, is another."""
     with _lock:
         known = _judged.get(site.home)
-        if known is not None and known[0] is listing:
-            return known[1]
+        same = known is not None and (known[0].lines, known[0].broken) == (listing.lines, listing.broken)
+        if known is not None and same and time.monotonic() - known[1] < _JUDGED_SECONDS:
+            return known[2]
         found: dict[str, str] = {}
         waiting = {line.policy for line in listing.lines if line.state in _PUBLISHED_NEXT and not line.given_up_for}
         for policy in sorted(waiting):
@@ -174,7 +178,7 @@ def _find_obstacles(site: Site, listing: Listing) -> dict[str, str]:
             for reason in reasons:
                 release, _, words = reason.partition(": ")
                 found[release] = _shorten(site, words)
-        _judged[site.home] = (listing, found)
+        _judged[site.home] = (listing, time.monotonic(), found)
         return found
 
 
