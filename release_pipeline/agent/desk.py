@@ -21,12 +21,12 @@ from typing import Any
 from release_pipeline.agent.origins import Origin
 from release_pipeline.errors import ReleasePipelineError, read_out_of_space
 from release_pipeline.sign import DRAFTS, MOST_BUNDLE
-from release_pipeline.verify import Fault, Json, get, read_json
+from release_pipeline.verify import VOTES, Fault, Json, get, read_json
 
 TICKET = re.compile(r"[A-Za-z0-9_-]{20,100}")
 FORMAT = "release-pipeline/ticket/1"
-APPROVE, RETURN, REJECT = "approve", "return", "reject"
-VERDICTS = (APPROVE, RETURN, REJECT)
+APPROVE = VOTES[0]  # what a policy and caps are wished, too
+REMARK = "remarks"  # in the place of a verdict: remarks, and nothing else
 MOST_WORDS, MOST_WHY, MOST_ANSWER = 2000, 500, 2**16
 WAIT_SECONDS, LONGEST_SECONDS = 30.0, 900.0  # for one step of the network, and for all of an answer
 _PATH = re.compile(r"/(?!/)[A-Za-z0-9._~/%-]{0,300}")
@@ -110,24 +110,27 @@ class Desk:
     @contextmanager
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Generator[http.client.HTTPResponse]:
         """The response to one request, on a connection of its own that is cut when it takes too long."""
-        connection = self._connect()
-        over = threading.Event()
-
-        def cut() -> None:
-            over.set()
-            if connection.sock is not None:
-                with suppress(OSError):  # of the plain socket: that of TLS would forget its state while it is read from
-                    socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
-
-        timer = threading.Timer(LONGEST_SECONDS, cut)
-        timer.daemon = True
-        timer.start()
+        connection, over = self._make_connection(), threading.Event()
+        cutting: threading.Timer | None = None
         try:
+            connection.connect()
+            whole = connection.sock  # which the connection forgets, while its response is still read
+
+            def cut() -> None:
+                over.set()
+                with suppress(OSError):  # of the plain socket: that of TLS would forget its state while it is read from
+                    socket.socket.shutdown(whole, socket.SHUT_RDWR)
+
+            cutting = threading.Timer(LONGEST_SECONDS, cut)
+            cutting.daemon = True
+            cutting.start()
             headers = {"Accept": "application/json, application/zip"}
             if body is not None:
                 headers["Content-Type"] = "application/json"
             connection.request(method, path, body, headers)
             yield connection.getresponse()
+            if over.is_set():
+                raise TimeoutError
         except ssl.SSLCertVerificationError as error:
             raise self._tell_broken(f"its certificate is not trusted here: {error.verify_message}") from None
         except TimeoutError:
@@ -138,10 +141,12 @@ class Desk:
             reason = "it takes too long" if over.is_set() else "it cannot be reached, or speaks something else"
             raise self._tell_broken(f"{reason} ({type(error).__name__})") from None
         finally:
-            timer.cancel()
+            if cutting is not None:
+                cutting.cancel()
             connection.close()
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _make_connection(self) -> http.client.HTTPConnection:
+        """One that is not there yet."""
         host, port = self.origin.host, self.origin.port
         if self.origin.scheme == "https":
             return http.client.HTTPSConnection(host, port, timeout=WAIT_SECONDS, context=ssl.create_default_context())
@@ -183,7 +188,7 @@ def read_ticket(document: Json) -> Ticket:
         raise Fault(f"its format is not {FORMAT}")
     wish, what = get(document, "wish", dict), get(document, "what", str)
     verdict, why = get(wish, "verdict", str), " ".join(get(wish, "why", str).split())
-    if what not in DRAFTS or verdict not in VERDICTS:
+    if what not in DRAFTS or verdict not in (*VOTES, REMARK):
         raise Fault("it is for nothing that is signed so")
     if len(why) > MOST_WHY or not (why or " ").isprintable():
         raise Fault(f"its reason is no line of at most {MOST_WHY} characters that can be seen")

@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from release_pipeline.agent.desk import APPROVE, Desk
+from release_pipeline.agent.desk import APPROVE, REMARK, Desk
 from release_pipeline.agent.markup import Markup, join, tag
 from release_pipeline.agent.reviews import REFUSED, TAKEN, Review
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.sentences import AGENT
 from release_pipeline.sign import CANDIDATE, MOST_LINES, OURS, Signer, write_whole
-from release_pipeline.verify import message_of, name_ssh_key
+from release_pipeline.verify import hash_remarks, message_of, name_ssh_key
 
 _VERDICTS = {
     "approve": lambda: AGENT("verdict.approve"),
     "return": lambda: AGENT("verdict.return"),
     "reject": lambda: AGENT("verdict.reject"),
+    "remarks": lambda: AGENT("verdict.remarks"),
 }
 _MEANINGS = {
     ("approve", "candidate"): lambda: AGENT("mean.approve.candidate"),
@@ -27,6 +28,8 @@ _MEANINGS = {
     ("approve", "populations"): lambda: AGENT("mean.approve.populations"),
     ("return", "candidate"): lambda: AGENT("mean.return.candidate"),
     ("reject", "candidate"): lambda: AGENT("mean.reject.candidate"),
+    ("remarks", "candidate"): lambda: AGENT("mean.remarks.candidate"),
+    ("remarks", "policy"): lambda: AGENT("mean.remarks.policy"),
 }
 
 
@@ -95,6 +98,7 @@ def build_review(review: Review, address: str, verdict: str, *, trouble: str = "
         _section(AGENT("review.changes"), *_list_changes(review.changes)),
         _describe_content(review),
         _describe_report(review),
+        _list_remarks(review),
         _describe_words(review),
         _build_form(review, verdict, trouble=bool(trouble), why=why),
     ]
@@ -111,7 +115,9 @@ def build_outcome(review: Review, address: str, *, ended: bool = False) -> str:
     title = AGENT("done.taken") if taken else AGENT("done.not_taken")
     first = review.signed[0]["statement"]
     verdict = first["kind"] if first["kind"] in _VERDICTS else APPROVE
-    said = AGENT("done.said", verdict=_VERDICTS[verdict](), what=_describe_subject(review))
+    what = _describe_subject(review)
+    is_remarks = verdict == REMARK
+    said = AGENT("done.said_remarks", what=what) if is_remarks else AGENT("done.said", verdict=_VERDICTS[verdict](), what=what)
     return _build_page(
         title,
         address,
@@ -230,6 +236,23 @@ def _describe_report(review: Review) -> Markup | str:
     return _section(AGENT("review.report"), tag("p", AGENT("review.report_is"), " ", alone), frame)
 
 
+def _list_remarks(review: Review) -> Markup | str:
+    """Every remark that is signed with the verdict, whole, line by line."""
+    remarks = review.bundle.remarks
+    if remarks is None:
+        return ""
+    listed = (
+        tag("li", tag("strong", passage or AGENT("remarks.whole")), tag("pre", _join_lines(text.split("\n"))))
+        for passage, text in remarks.entries
+    )
+    return _section(
+        AGENT("remarks.title"),
+        tag("p", AGENT("remarks.are", count=len(remarks.entries)), class_="panel"),
+        tag("ol", *listed),
+        tag("p", AGENT("remarks.hash"), " ", tag("code", hash_remarks(remarks.document))),
+    )
+
+
 def _describe_words(review: Review) -> Markup:
     parts: list[Markup] = []
     for name, text in review.bundle.words.items():
@@ -246,28 +269,32 @@ def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None)
         return _section(AGENT("review.look"), tag("p", review.hindrance, class_="panel bad"), id="sign")
     wished = verdict == review.ticket.verdict
     given = why if why is not None else review.ticket.why if wished else ""
-    needed = verdict != APPROVE
+    needed = verdict not in (APPROVE, REMARK)
     from_desk = wished and bool(review.ticket.why) and given == review.ticket.why
     label = AGENT("sign.why_needed") if needed else AGENT("sign.why")
     asked = review.signer is not None and bool(review.signer.file)
+    reason: tuple[str, ...] = (
+        tag("label", label, for_="why"),
+        tag("p", AGENT("sign.why_from_desk"), class_="theirs", id="why-from") if from_desk else "",
+        tag(
+            "textarea",
+            given,
+            id="why",
+            name="why",
+            rows=str(2 + len(given) // 60),
+            maxlength="500",
+            required=needed,
+            aria_describedby=from_desk and "why-from",
+        ),
+    )
+    do = AGENT("sign.do_remarks") if verdict == REMARK else AGENT("sign.do", verdict=_VERDICTS[verdict]())
     return _section(
         AGENT("sign.title"),
         tag("p", AGENT("review.key_asked"), class_="panel") if asked else "",
         _form(
             review,
             tag("input", type="hidden", name="verdict", value=verdict),
-            tag("label", label, for_="why"),
-            tag("p", AGENT("sign.why_from_desk"), class_="theirs", id="why-from") if from_desk else "",
-            tag(
-                "textarea",
-                given,
-                id="why",
-                name="why",
-                rows=str(2 + len(given) // 60),
-                maxlength="500",
-                required=needed,
-                aria_describedby=from_desk and "why-from",
-            ),
+            *(reason if verdict != REMARK else ()),
             tag("label", AGENT("sign.type"), for_="typed"),
             tag("p", AGENT("sign.type_hint"), class_="hint", id="typed-hint"),
             tag(
@@ -282,12 +309,12 @@ def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None)
                 aria_describedby="trouble typed-hint" if trouble else "typed-hint",
                 autofocus=trouble,
             ),
-            tag("div", tag("button", AGENT("sign.do", verdict=_VERDICTS[verdict]()), name="do", value="sign", class_="go")),
+            tag("div", tag("button", do, name="do", value="sign", class_="go")),
         ),
         _form(
             review,
-            tag("p", AGENT("sign.not_means"), class_="hint"),
             tag("button", AGENT("sign.not"), name="do", value="refuse"),
+            tag("p", AGENT("sign.not_means"), class_="hint"),
         ),
         id="sign",
     )

@@ -16,22 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.agent.desk import APPROVE, MOST_WORDS, REJECT, TICKET, Desk, NotTaken, Ticket
+from release_pipeline.agent.desk import APPROVE, MOST_WORDS, REMARK, TICKET, Desk, NotTaken, Ticket
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.fingerprint import spell
 from release_pipeline.sign import (
     CANDIDATE,
-    DRAFTS,
     REPORT,
     Bundle,
     Signer,
     describe_changes,
     keep,
     make_plain,
+    make_remarks,
     make_statement,
     read_bundle,
 )
-from release_pipeline.verify import Fault, Key, Tree, WrongUsage, open_tree
+from release_pipeline.verify import VOTES, Fault, Key, Tree, WrongUsage, open_tree
 
 OPEN, SIGNED, TAKEN, REFUSED = "open", "signed", "taken", "refused"
 MOST_REVIEWS = 8  # at the same time: the oldest makes room
@@ -72,8 +72,10 @@ class Review:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """What can be signed of it."""
-        return (APPROVE, *(kind for kind in DRAFTS[self.bundle.what] if kind not in (APPROVE, self.bundle.what)))
+        """What can be signed of it: remarks alone, where somebody wants that, or a verdict and the remarks with it."""
+        if self.ticket.verdict == REMARK:
+            return (REMARK,)
+        return VOTES if self.bundle.what == CANDIDATE else (APPROVE,)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -178,7 +180,7 @@ class Reviews:
                     remedy=f"Type the first {TO_TYPE} characters of the hash, or its first {WORDS_TO_TYPE} words.",
                 )
             reason = " ".join(why.split())
-            if verdict != APPROVE and not reason:
+            if verdict not in (APPROVE, REMARK) and not reason:
                 raise NotSigned("this needs its reason: nothing was signed.", remedy="Write what is wrong, in a sentence.")
             try:
                 statements = make_statements(review.bundle, review.signer, verdict, reason)
@@ -212,8 +214,13 @@ class Reviews:
 
 
 def make_statements(bundle: Bundle, signer: Signer, verdict: str, why: str) -> list[dict[str, str]]:
-    """Everything that is signed for one verdict; `WrongUsage` where it would count nowhere."""
-    return [make_statement(bundle, signer, reject=verdict == REJECT, why=why)]
+    """Everything that is signed for one verdict, remarks too, or for remarks alone; `WrongUsage` where it would count nowhere."""
+    remarks = [] if bundle.remarks is None else [make_remarks(bundle, signer, bundle.remarks)]
+    if verdict == REMARK:
+        if not remarks:
+            raise WrongUsage("there are no remarks in the bundle")
+        return remarks
+    return [make_statement(bundle, signer, verdict=verdict if bundle.what == CANDIDATE else "", why=why), *remarks]
 
 
 def confirms(typed: str, digest: str) -> bool:
@@ -236,7 +243,7 @@ def _find_hindrance(bundle: Bundle, said: Ticket, key: Key | None, signer: Signe
             f" {key.name}, log in at the desk as yourself."
         )
     try:
-        make_statements(bundle, signer, APPROVE, "")
+        make_statements(bundle, signer, REMARK if said.verdict == REMARK else APPROVE, "")
     except WrongUsage as error:
         return f"You may look, and you cannot sign it: {error.what}."
     return ""

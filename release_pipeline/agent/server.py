@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_error(404, AGENT("error.nothing"), AGENT("error.nothing_is"))
 
     def _open(self, asked: dict[str, list[str]]) -> None:
-        """Fetch what a ticket is for, and go on at an address without it: that one stays in the browser's history."""
+        """Fetch what a ticket is for, and go on at an address without it, which may be seen and copied."""
         origins, tickets = asked.pop("desk", []), asked.pop("ticket", [])
         if len(origins) != 1 or len(tickets) != 1 or asked:
             raise NotSigned("this is no link of a desk.", remedy="Follow the desk's own link, and do not type it.")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import pwd
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from release_pipeline.desk.counter.errands import room_of_bundles
+from release_pipeline.desk.counter.errands import clear_room
 from release_pipeline.desk.counter.server import open_counter
 from release_pipeline.desk.counter.service import GREET, Counter
 from release_pipeline.desk.people import read_people
@@ -51,8 +50,9 @@ def opened_counter(
     """Meanwhile the counter answers at a socket, in a thread."""
     read_people(site)  # what is wrong with the site is told here, and not to whoever comes first
     with site.changing_desk():  # its folder is there
-        shutil.rmtree(room_of_bundles(site), ignore_errors=True)  # what a counter that was killed left
+        pass
     server = open_counter(socket, Counter(site, proxy=proxy), accounts)
+    clear_room(site)  # of what a counter that was killed had not sent yet
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

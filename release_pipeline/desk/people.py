@@ -77,6 +77,8 @@ def read_people(site: Site) -> dict[str, Person]:
 
 
 def _find_faults(said: Plain) -> Iterator[Problem]:
+    if said is None:
+        return
     if not isinstance(said, Mapping):
         yield (SECTION,), "the desk's settings are keys with values.", _EXAMPLE
         return

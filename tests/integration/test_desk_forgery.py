@@ -28,6 +28,7 @@ from tests.integration.desks import (
 )
 from tests.integration.people import copy_site
 
+pytestmark = pytest.mark.slow
 SENDS = [way for way in WAYS if way.sends]
 LOOKS = [way for way in WAYS if not way.sends]
 FORM = {"what": "candidate", "subject": RELEASE, "passage": "", "text": "why?", "verdict": "approve", "why": "", "number": "0"}

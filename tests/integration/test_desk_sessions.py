@@ -31,6 +31,7 @@ from tests.integration.desks import (
 )
 from tests.integration.people import copy_site
 
+pytestmark = pytest.mark.slow
 REMARK = {"what": "candidate", "subject": "people/1/r1", "passage": "", "text": "why?"}
 
 

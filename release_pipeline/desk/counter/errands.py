@@ -61,7 +61,7 @@ ERRANDS: Mapping[str, Errand] = {
 def make_bundle(site: Site, ticket: Ticket) -> File:
     """The bundle of what a ticket is for, as it is now: whoever signs computes what it is."""
     target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
-    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=_make_room(site)))
+    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=make_room(site)))
     name = f"{ticket.subject.replace('/', '-')}.zip"
     try:
         write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
@@ -80,7 +80,7 @@ def read_statements(body: bytes) -> list[dict[str, Any]]:
             set(part) == {"statement", "sshsig"}
             and isinstance(part["sshsig"], str)
             and set(part["statement"]) == _FIELDS
-            and all(isinstance(value, str) for value in part["statement"].values())
+            and all(isinstance(value, str) and value.isprintable() for value in part["statement"].values())
             for part in parts
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -121,12 +121,17 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
-def room_of_bundles(site: Site) -> Path:
-    """Where bundles lie while they are sent: in the vault, for they are confidential."""
+def clear_room(site: Site) -> None:
+    """Nothing waits to be sent."""
+    shutil.rmtree(_find_room(site), ignore_errors=True)
+
+
+def _find_room(site: Site) -> Path:
     return site.vault / "sent"
 
 
-def _make_room(site: Site) -> Path:
-    room = room_of_bundles(site)
-    room.mkdir(mode=0o700, exist_ok=True)
-    return room
+def make_room(site: Site) -> Path:
+    """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
+    folder = _find_room(site)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

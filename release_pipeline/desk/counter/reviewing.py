@@ -22,13 +22,12 @@ from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.flow.states import ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.figures import format_apart
 from release_pipeline.report.internal import describe_verdict
-from release_pipeline.store.registry import ReleaseId
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential

@@ -162,7 +162,7 @@ def write_answer(stream: IO[bytes] | BufferedIOBase, answer: Answer) -> None:
     head: dict[str, Any] = {"status": answer.status}
     file = answer.file
     if file is None:
-        body = json.dumps(answer.document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        body = json.dumps(answer.document, ensure_ascii=False).encode("utf-8", "replace")
         stream.write(_write_line({**head, "size": len(body)}) + body)
         return
     head |= {"media": file.media, "name": file.name, "facts": file.facts}

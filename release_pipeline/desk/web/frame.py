@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from email.parser import BytesParser
-from email.policy import HTTP
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote, urlencode
@@ -21,8 +20,12 @@ from release_pipeline import __version__
 from release_pipeline.desk.web.client import Client, Told, Who
 from release_pipeline.door.refusal import Refused
 
-LONGEST_FORM, _MOST_LINES = 1 << 21, 100_000
+LONGEST_FORM, _MOST_PARTS = 1 << 21, 500
 _NO_FORM = "this is no form."
+_BOUNDARY = re.compile(r"; *boundary=\"?([0-9A-Za-z'()+_,./:=?-]{1,70})\"?$")
+_DISPOSITION = re.compile(
+    rb'\r\ncontent-disposition: *form-data; *name="([^"\r\n]*)"(; *filename="([^"\r\n]*)")?(?=\r\n)', re.IGNORECASE
+)
 FORM_TOKEN = "desk"  # the field of every form  # noqa: S105
 SAID, SEAL = "said", "seal"
 _FORM, _NOTE = "form", "note"  # what is sealed: nobody takes one for the other
@@ -107,6 +110,11 @@ class Visit:
         }
         return show_page(template, given, status)
 
+    def see(self, path: str, question: Mapping[str, str], *, to: str = "") -> Response:
+        """To a page that shows what was asked for."""
+        address = f"{self.to(path)}?{urlencode(question)}"
+        return RedirectResponse(f"{address}#{quote(to)}" if to else address, 303)
+
     def go(self, path: str, words: str = "", *, to: str = "") -> Response:
         """To a page after something was done, which says what was; nobody else can make it say anything."""
         address = self.to(path)
@@ -164,7 +172,7 @@ async def read_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]
             raise Refused(413, "this is longer than anything that the desk takes.")
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
-        return await run_in_threadpool(_read_parts, kind, bytes(body))
+        return _read_parts(kind, bytes(body))
     try:
         said = parse_qs(body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=500)
     except ValueError:
@@ -173,25 +181,24 @@ async def read_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]
 
 
 def _read_parts(kind: str, body: bytes) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The parts of a form with files. Mail is written in the same way, and its parser takes more than browsers send: what has
-    parts within parts is no form, and what the parser stumbles over is none either."""
-    if len(body.splitlines()) > _MOST_LINES:
-        raise Refused(413, "this has more lines than anything that the desk takes.")
+    """The parts of a form with files, as browsers send it: not as mail, whose parsers take parts within parts, and their time."""
+    named = _BOUNDARY.search(kind)
+    first, *parts = (b"\r\n" + body).split(b"\r\n--" + named[1].encode(), _MOST_PARTS + 1) if named else [body]
+    if first or not parts or not parts[-1].startswith(b"--"):
+        raise Refused(400, _NO_FORM)
     fields: dict[str, str] = {}
     files: dict[str, bytes] = {}
-    try:
-        whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode("latin-1") + b"\r\n\r\n" + body)
-        for part in whole.iter_parts() if whole.is_multipart() else ():
-            name, file = part.get_param("name", header="content-disposition"), part.get_filename()
-            content = part.get_payload(decode=True)
-            if not isinstance(name, str) or not isinstance(content, bytes):
-                raise Refused(400, _NO_FORM)
-            if file is not None:
-                files[f"{name}/{file}"] = content
-            else:
-                fields[name] = content.decode("utf-8", "replace")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise Refused(400, _NO_FORM) from None
+    for part in parts[:-1]:
+        head, _, content = part.partition(b"\r\n\r\n")
+        found = _DISPOSITION.findall(head + b"\r\n")
+        if len(found) != 1 or head + b"\r\n\r\n" + content != part:
+            raise Refused(400, _NO_FORM)
+        name, has_file, file = found[0]
+        key = name.decode("utf-8", "replace")
+        if has_file:
+            files[f"{key}/{file.decode('utf-8', 'replace')}"] = content
+        else:
+            fields[key] = content.decode("utf-8", "replace")
     return fields, files
 
 

@@ -1,0 +1,139 @@
+"""Many at once, slow ones, and too much: the desk goes on answering those who ask for pages."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from release_pipeline.desk.web.frame import LONGEST_FORM
+from tests.guards import HANGING
+from tests.integration.desks import HOST, RELEASE, Browser, OpenDesk, open_desk, serving_counter
+from tests.integration.people import copy_site
+
+pytestmark = pytest.mark.slow
+READERS = 20
+
+
+@contextmanager
+def served(desk: OpenDesk) -> Iterator[int]:
+    """The port of a real server of the pages."""
+    server = uvicorn.Server(uvicorn.Config(desk.desk, port=0, http="h11", ws="none", lifespan="off", log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    end = time.monotonic() + HANGING
+    while not server.started:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join(HANGING)
+
+
+def get(port: int, browser: Browser, path: str) -> tuple[int, bytes]:
+    """A page, over a real connection."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)) as connection:
+        [cookie] = [f"{name}={value}" for name, value, at in browser.cookies if at == browser.base]
+        connection.request("GET", browser.base + path, headers={"Host": HOST, "Cookie": cookie})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def test_readers_read_while_a_run_goes_on(candidate: Path, tmp_path: Path) -> None:
+    """Twenty at a time, all over the desk, get their pages: none is told to come again, and the run is not disturbed."""
+    tiny = copy_site(candidate, tmp_path / "site")
+    with serving_counter(tiny, tmp_path / "socket") as desk, served(desk) as port:
+        browsers = [desk.open(name) for name in ("ben", "cleo", "olga", "vic")]
+        running = threading.Thread(target=tiny.flow("2").run)
+        running.start()
+        paths = ("/", "/releases", f"/releases/{RELEASE}", f"/releases/{RELEASE}/report")
+        with ThreadPoolExecutor(READERS) as readers:
+            seen: list[tuple[int, bytes]] = []
+            while True:
+                alive = running.is_alive()
+                asks = [(port, browsers[number % 4], paths[number // 4 % 4]) for number in range(2 * READERS)]
+                seen += readers.map(lambda one: get(*one), asks)
+                if not alive:
+                    break
+        running.join(HANGING)
+        assert {status for status, _ in seen} == {200}
+        assert tiny.status("2").state == "candidate"
+
+
+def test_slow_connections_keep_nobody_out(candidate: Path, tmp_path: Path) -> None:
+    """A hundred that never finish their requests, in the head and in the body."""
+    tiny = copy_site(candidate, tmp_path / "site")
+    with serving_counter(tiny, tmp_path / "socket") as desk, served(desk) as port, ExitStack() as open_ones:
+        ben = desk.open("ben")
+        for number in range(100):
+            slow = open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=HANGING))
+            head = f"POST /login HTTP/1.1\r\nHost: {HOST}\r\nOrigin: http://{HOST}\r\nContent-Length: 1000\r\n"
+            slow.sendall(head.encode() if number % 2 else f"{head}\r\ntoken=".encode())
+        assert get(port, ben, "/")[0] == 200
+
+
+@pytest.fixture
+def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
+    """Without sockets."""
+    return open_desk(copy_site(candidate, tmp_path / "site"))
+
+
+def test_too_much_is_refused_in_words(desk: OpenDesk) -> None:
+    """Forms, statements and what programs bring, before it is read to its end."""
+    ben = desk.open("ben")
+    ticket = desk.counter.answer(_sign(ben)).document["ticket"]
+    assert ben.post("/remarks", {"text": "x" * LONGEST_FORM}).status == 413
+    assert ben.post("/statements", {"what": "candidate", "subject": RELEASE}, {"a.json": b"x" * LONGEST_FORM}).status == 413
+    assert ben.send("POST", "/login", body=b"token=" + b"x" * LONGEST_FORM).status == 413
+    assert ben.send("POST", f"/tickets/{ticket}/statements", body=b"x" * (1 << 17)).status == 413
+    long = ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "x" * 200_000})
+    assert (long.status, "longer" in long.text) == (413, True)
+    assert ben.get("/").status == 200
+
+
+def _sign(browser: Browser) -> Any:
+    from release_pipeline.desk.counter.service import Question
+
+    [secret] = [value for _, value, at in browser.cookies if at == browser.base]
+    wish = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
+    return Question("sign", wish, b"", secret, browser.base.removeprefix("/"))
+
+
+DEEP = (
+    b"[" * 30_000,
+    b'{"statements": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+    b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+    b'{"statements": [{"statement": {"kind": ' + b"[" * 20_000 + b"]" * 20_000 + b'}, "sshsig": "x"}]}',
+    b'{"statements": [' + b'{"statement": {}, "sshsig": ""},' * 1500 + b"{}]}",
+    b'{"statements": ' + b"9" * 50_000 + b"}",
+    b'{"statements": NaN}',
+    b'"' + b"\\u0000" * 5000 + b'"',
+    b"\xff" * 60_000,
+    b"PK\x03\x04" + b"\0" * 60_000,
+)
+
+
+@pytest.mark.parametrize("body", DEEP, ids=range(len(DEEP)))
+def test_deep_and_odd_statements_are_refused_in_words(desk: OpenDesk, body: bytes) -> None:
+    """By a ticket and by a form; the log has nothing of it."""
+    ben = desk.open("ben")
+    ticket = desk.counter.answer(_sign(ben)).document["ticket"]
+    answer = Browser(desk.desk).send("POST", f"/tickets/{ticket}/statements", body=body)
+    assert 400 <= answer.status < 500
+    assert json.loads(answer.text)["words"]
+    page = ben.post("/statements", {"what": "candidate", "subject": RELEASE}, {"a.json": body, "a.json.sig": b"\xff"})
+    assert 400 <= page.status < 500
+    assert ben.get("/").status == 200

@@ -1,0 +1,341 @@
+"""Who may ask what at the desk: every question by every role, each person's own things, and statements that are not theirs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.desk.counter.calls import Call
+from release_pipeline.desk.counter.catalogue import CALLS
+from release_pipeline.desk.counter.service import Answer, Question
+from release_pipeline.desk.counter.tickets import LASTS_SECONDS, Tickets
+from release_pipeline.desk.people import Role
+from release_pipeline.desk.web.application import COOKIE
+from release_pipeline.desk.web.catalogue import WAYS
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.desks import KNOWN, RELEASE, ROLES, Browser, OpenDesk, fill_path, open_desk
+from tests.integration.people import copy_site
+
+pytestmark = pytest.mark.slow
+WRONG = "this is signed by"
+SIGN = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
+REVIEW, READ = {"reviewer"}, {"steward", "reviewer", "officer", "auditor"}
+OVERSEE = {"officer", "auditor"}
+EVERYBODY = {role.value for role in Role}
+MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question says it here too
+    "home": EVERYBODY,
+    "me": EVERYBODY,
+    "releases": EVERYBODY,
+    "release": EVERYBODY,
+    "report": READ,
+    "remark": READ - {"auditor"},
+    "drop-remark": READ - {"auditor"},
+    "sign": READ,
+    "bundle": READ,
+    "statements": READ,
+    "own-key": READ,
+    "approvals": READ,
+    "policy-approval": READ,
+    "populations-approval": READ,
+    "caps": READ,
+    "keys": READ,
+    "chain": READ,
+    "overlaps": OVERSEE,
+    "audit": OVERSEE,
+    "verify-release": OVERSEE,
+    "dossier": OVERSEE,
+    "measure-overlaps": {"officer"},
+}
+
+
+@pytest.fixture
+def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
+    """Of a site with a candidate."""
+    return open_desk(copy_site(candidate, tmp_path / "site"))
+
+
+@pytest.fixture(scope="module")
+def shared(candidate: Path, tmp_path_factory: pytest.TempPathFactory) -> OpenDesk:
+    """Likewise, of which nothing is changed."""
+    return open_desk(copy_site(candidate, tmp_path_factory.mktemp("roles") / "site"))
+
+
+def question(browser: Browser, call: str, **arguments: str) -> Question:
+    """A question as the web process asks it for this person, whatever its pages would."""
+    [secret] = [value for name, value, path in browser.cookies if (name, path) == (COOKIE, browser.base)]
+    return Question(call, arguments, b"", secret, browser.base.removeprefix("/"))
+
+
+def test_every_question_is_decided_on() -> None:
+    """And for the roles that it says itself; one that nobody may ask is none."""
+    assert {call.name: {role.value for role in call.roles} for call in CALLS} == dict(MAY)
+    assert all(MAY.values())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_nobody_asks_what_is_not_for_them(shared: OpenDesk, role: str) -> None:
+    """The counter refuses, whatever the pages do; with the right arguments, and without."""
+    browser = shared.open(ROLES[role])
+    for call in CALLS:
+        allowed = role in {one.value for one in call.roles}
+        for arguments in ({}, {**KNOWN, **SIGN}):
+            answer = shared.counter.answer(question(browser, call.name, **arguments))
+            if not allowed:
+                assert (answer.status, answer.file) == (403, None), call.name
+                assert set(answer.document) == {"what", "where", "remedy", "details"}
+            else:
+                assert "you are here as" not in str(answer.document.get("what")), call.name
+
+
+def test_nobody_asks_anything_without_a_session(shared: OpenDesk) -> None:
+    """But how the desk is reached; a session counts below its own path alone."""
+    ben = shared.open("ben")
+    asked = question(ben, "home")
+    for call in (*CALLS, Call("leave", frozenset(), lambda _: {}), Call("nothing", frozenset(), lambda _: {})):
+        for session, place in (("", ""), ("x" * 43, asked.place), (asked.session, ""), (asked.session, "x"), ("\ud800", "é")):
+            answer = shared.counter.answer(Question(call.name, {**KNOWN, **SIGN}, b"{}", session, place))
+            assert (answer.status, answer.file) == (401, None), call.name
+    for name in ("enter", "ticket", "ticket-bundle", "ticket-statements"):
+        assert shared.counter.answer(Question(name, {"token": "x", "ticket": "x"})).status in (403, 404)
+    assert shared.counter.answer(Question("greet")).document == {"hosts": [], "secret_header": "", "person_header": ""}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_shows_what_its_role_may_not_see(shared: OpenDesk, role: str) -> None:
+    """Through the pages: what the counter refuses is told in words, and nothing fails."""
+    browser = shared.open(ROLES[role])
+    for way in WAYS:
+        path = fill_path(way.path)
+        page = (
+            browser.post(path, {**KNOWN, "text": "x"}) if way.sends and path not in ("/leave", "/remarks") else browser.get(path)
+        )
+        assert page.status < 500, (path, page.text)
+        assert "Traceback" not in page.text
+    report = browser.get(f"/releases/{RELEASE}/report")
+    assert report.status == (200 if role in READ else 403)
+
+
+def test_headers_of_a_proxy_are_worth_nothing_without_one(shared: OpenDesk) -> None:
+    """Where people come in with tokens."""
+    forged = (("x-desk-secret", "x" * 32), ("x-forwarded-user", "ben"))
+    assert shared.counter.answer(Question("home", proxy=forged)).status == 401
+    page = Browser(shared.desk, headers=dict(forged)).send("GET", "/")
+    assert 'name="token"' in page.text
+
+
+def test_a_draft_is_for_who_writes_it(desk: OpenDesk) -> None:
+    """Nobody else's page or answer has a word of it; what somebody drops is their own."""
+    ben, others = desk.open("ben"), [desk.open(name) for name in ("cleo", "ana", "olga", "vic")]
+    ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "kanarie is odd"})
+    assert "kanarie" in ben.get(f"/releases/{RELEASE}").text
+    for other in others:
+        for call in CALLS:
+            if not call.changes:
+                answer = desk.counter.answer(question(other, call.name, **KNOWN))
+                assert "kanarie" not in repr(answer), call.name
+        other.post("/remarks/drop", {"what": "candidate", "subject": RELEASE, "number": "0"})
+    assert "kanarie" in ben.get(f"/releases/{RELEASE}").text
+
+
+@pytest.mark.parametrize("verdict", ["approve", "return"])
+def test_a_vote_is_told_to_nobody_before_all_are_in(desk: OpenDesk, keys: dict[str, PrivateKey], verdict: str) -> None:
+    """That ben voted is known, and neither what he said nor why; a rejection ends the review, and is told."""
+    ben, others = desk.open("ben"), [desk.open(name) for name in ("cleo", "dora", "ana", "olga", "vic", "otto")]
+    bring(ben, sign(desk, keys["ben"], "ben", kind=verdict, why="kanarie" if verdict == "return" else ""))
+    told = ben.get(f"/releases/{RELEASE}").text
+    assert {"approve": "approved it", "return": "returned it"}[verdict] in told
+    for other in others:
+        for call in CALLS:
+            if call.changes:
+                continue
+            answer = desk.counter.answer(question(other, call.name, **KNOWN))
+            if answer.file is None:
+                said = json.dumps(answer.document)
+                assert "kanarie" not in said, call.name
+                assert "returned" not in re.sub('"returned": null|"returned_by": \\[\\]', "", said), call.name
+                assert not re.search('"(by|returned_by)": \\["', said), call.name
+                assert not re.search('"verdict": "(approve|return)', said), call.name
+        page = other.get(f"/releases/{RELEASE}").text
+        assert "1 of 2 have voted" in page or "There is no candidate to show" in page
+
+
+def sign(
+    desk: OpenDesk, key: PrivateKey, name: str, *, kind: str = "approve", subject: str = RELEASE, digest: str = "", why: str = ""
+) -> dict[str, Any]:
+    """A signed statement, of the candidate as it is."""
+    digest = digest or str(desk.tiny.statuses()[ReleaseId("people", "1")].candidate_hash)
+    return key.sign(kind=kind, subject=subject, digest=digest, name=name, why=why)
+
+
+def bring(browser: Browser, *statements: dict[str, Any], subject: str = RELEASE, what: str = "candidate") -> str:
+    """What the page says that a browser gets which brings these."""
+    files: dict[str, bytes] = {}
+    for number, signed in enumerate(statements):
+        files[f"{number}.json"] = json.dumps(signed["statement"]).encode()
+        files[f"{number}.json.sig"] = signed["sshsig"].encode()
+    page = browser.post("/statements", {"what": what, "subject": subject}, files)
+    assert page.status < 500, page.text
+    return page.text
+
+
+def is_untouched(desk: OpenDesk, events: int) -> bool:
+    """Whether nothing was noted."""
+    return len(desk.tiny.events()) == events
+
+
+def test_what_somebody_signed_is_noted(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """Once, however often it is brought."""
+    ben = desk.open("ben")
+    signed = sign(desk, keys["ben"], "ben")
+    assert "approved, 1 of 2" in bring(ben, signed)
+    count = len(desk.tiny.events())
+    bring(ben, signed)
+    assert len(desk.tiny.events()) == count
+
+
+Forged = Callable[[OpenDesk, Mapping[str, PrivateKey]], dict[str, Any]]
+FORGED: Mapping[str, Forged] = {
+    "of somebody else": lambda desk, keys: sign(desk, keys["cleo"], "cleo"),
+    "in the name of somebody else": lambda desk, keys: sign(desk, keys["ben"], "cleo"),
+    "with the key of somebody else": lambda desk, keys: sign(desk, keys["cleo"], "ben"),
+    "with a key of nobody": lambda desk, keys: sign(desk, keys["stranger"], "ben"),
+    "of another release": lambda desk, keys: sign(desk, keys["ben"], "ben", subject="people/2/r1"),
+    "of a policy": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="policy", subject="people"),
+    "of another candidate": lambda desk, keys: sign(desk, keys["ben"], "ben", digest="ab" * 32),
+    "of another kind": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="package"),
+    "of remarks that are not there": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="remarks"),
+    "of a rejection without a reason": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="reject"),
+    "another verdict under its signature": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), kind="reject", why="no"),
+    "another hash under its signature": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), hash="cd" * 32),
+    "without a signature": lambda desk, keys: {**sign(desk, keys["ben"], "ben"), "sshsig": "x"},
+    "with more in it": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), more="x"),
+    "with a number": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), why=1),
+    "by a name of half a letter": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), name="\ud800"),
+}
+
+
+def _change(signed: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**signed, "statement": {**signed["statement"], **fields}}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_no_other_statement_is_noted(desk: OpenDesk, keys: dict[str, PrivateKey], how: str) -> None:
+    """By the pages, by a ticket, and together with one that is right."""
+    ben, events = desk.open("ben"), len(desk.tiny.events())
+    signed = FORGED[how](desk, keys)
+    page = bring(ben, signed)
+    assert "This was not done" in page
+    assert "approved" not in page.replace("was approved", "")
+    ticket = give_ticket(desk, ben)
+    body = json.dumps({"statements": [signed]}).encode()
+    answer = Browser(desk.desk).send("POST", f"/tickets/{ticket}/statements", body=body)
+    assert 400 <= answer.status < 500, answer.text
+    assert is_untouched(desk, events)
+
+
+def give_ticket(desk: OpenDesk, browser: Browser, **wish: str) -> str:
+    """A ticket of this person for that."""
+    answer = desk.counter.answer(question(browser, "sign", **{**SIGN, **wish}))
+    assert answer.status == 200, answer
+    return answer.document["ticket"]
+
+
+def with_ticket(desk: OpenDesk, ticket: str, *statements: dict[str, Any]) -> Answer:
+    """What a program brings with a ticket."""
+    return desk.counter.answer(Question("ticket-statements", {"ticket": ticket}, json.dumps({"statements": statements}).encode()))
+
+
+def test_a_ticket_is_for_one_person_and_one_thing(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """Nobody signs with another's, nor something else; used, it is over."""
+    desk.tiny.flow("2").run()
+    ticket, events = give_ticket(desk, desk.open("ben")), len(desk.tiny.events())
+    other = desk.tiny.statuses()[ReleaseId("people", "2")].candidate_hash
+    wrong = [
+        sign(desk, keys["cleo"], "cleo"),
+        sign(desk, keys["ben"], "ben", subject="people/2/r1", digest=str(other)),
+    ]
+    for signed in wrong:
+        answer = with_ticket(desk, ticket, signed)
+        assert answer.status == 403
+        assert answer.document["what"].startswith(WRONG)
+        assert with_ticket(desk, ticket, sign(desk, keys["ben"], "ben"), signed).status == 403, "both or none"
+    assert is_untouched(desk, events)
+    right = sign(desk, keys["ben"], "ben")
+    assert with_ticket(desk, ticket, right).status == 200
+    for call in ("ticket", "ticket-bundle", "ticket-statements"):
+        assert desk.counter.answer(Question(call, {"ticket": ticket})).status == 404
+
+
+def test_who_may_not_sign_gets_no_ticket(desk: OpenDesk) -> None:
+    """Each of what is theirs alone, and nobody of what there is not."""
+    people = {name: desk.open(name) for name in ("ana", "ben", "olga", "vic")}
+    policy, caps = {"what": "policy", "subject": "people"}, {"what": "populations", "subject": "populations"}
+    for name, browser in people.items():
+        for wish, signer in ((SIGN, "ben"), ({**SIGN, **policy}, "olga"), ({**SIGN, **caps}, "olga")):
+            answer = desk.counter.answer(question(browser, "sign", **wish))
+            assert answer.status == (200 if name == signer else 403), (name, wish, answer)
+            assert desk.counter.answer(question(browser, "bundle", **wish)).status in ((200, 409) if name == signer else (403,))
+    for strange in (
+        {"verdict": "publish"},
+        {"what": "vault"},
+        {"what": "policy", "subject": "../people"},
+        {"subject": "people/9/r1"},
+        {"subject": "../../people/1/r1"},
+        {"verdict": "return"},
+        {"verdict": "reject", "why": "  "},
+        {"verdict": "reject", "why": "a\nb"},
+        {"why": "x" * 100_000},
+        {"verdict": "remarks"},
+    ):
+        assert 400 <= desk.counter.answer(question(people["ben"], "sign", **{**SIGN, **strange})).status < 500, strange
+
+
+def test_a_ticket_ends_by_itself(desk: OpenDesk) -> None:
+    """After half an hour, and when another is given for the same."""
+    now = 1000.0
+    desk.counter._tickets = Tickets(clock=lambda: now)  # pyright: ignore[reportPrivateUsage]
+    ben = desk.open("ben")
+    first, second = give_ticket(desk, ben), give_ticket(desk, ben, verdict="return", why="no")
+    assert desk.counter.answer(Question("ticket", {"ticket": first})).status == 404
+    assert desk.counter.answer(Question("ticket", {"ticket": second})).document["wish"] == {"verdict": "return", "why": "no"}
+    now += LASTS_SECONDS + 1
+    assert desk.counter.answer(Question("ticket", {"ticket": second})).status == 404
+
+
+def test_a_ticket_says_nothing_but_what_it_is_for(desk: OpenDesk) -> None:
+    """It opens no page, and its bundle is that of its subject."""
+    ticket = give_ticket(desk, desk.open("ben"))
+    told = desk.counter.answer(Question("ticket", {"ticket": ticket, "subject": "people/2/r1", "what": "policy"})).document
+    assert (told["person"], told["what"], told["subject"]) == ("ben", "candidate", RELEASE)
+    assert desk.counter.answer(Question("home", {"ticket": ticket}, session=ticket)).status == 401
+    bundle = Browser(desk.desk).send("GET", f"/tickets/{ticket}/bundle")
+    assert bundle.content.startswith(b"PK")
+    assert not list((desk.tiny.site.vault / "sent").iterdir()), "nothing of it stays"
+
+
+def test_remarks_in_draft_stay_when_something_else_was_signed(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """They are forgotten when they were signed."""
+    ben = desk.open("ben")
+    ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "kanarie"})
+    bring(ben, sign(desk, keys["ben"], "ben"))
+    assert "kanarie" in ben.get(f"/releases/{RELEASE}").text
+
+
+def test_a_bundle_that_cannot_be_made_leaves_nothing(desk: OpenDesk) -> None:
+    """Neither does a page of where the site lies."""
+    ben = desk.open("ben")
+    ticket = give_ticket(desk, ben)
+    [page] = desk.tiny.site.candidate(RELEASE).glob("*.html")
+    page.chmod(0o600)
+    page.write_text("kanarie")
+    answer = desk.counter.answer(Question("ticket-bundle", {"ticket": ticket}))
+    assert answer.status == 409
+    assert str(desk.tiny.home) not in repr(answer)
+    assert not list((desk.tiny.site.vault / "sent").iterdir())
+    assert "kanarie" not in ben.get(f"/releases/{RELEASE}/report").text

@@ -1,0 +1,89 @@
+"""Who works at the desk, by the list of trusted keys and site.yaml, and what is wrong in the latter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.desk.people import DeskSettings, Person, Role, read_desk, read_people
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust import pkcs8
+from release_pipeline.flow.trust.keys import make_key, read_key
+from release_pipeline.flow.trust.members import trust_key
+
+PASSPHRASE = "for this test"  # noqa: S105
+
+
+def site_of(folder: Path, text: str) -> Site:
+    """A site whose site.yaml is this."""
+    (folder / "policies").mkdir(exist_ok=True)
+    (folder / "site.yaml").write_text(text)
+    return Site(folder, {})
+
+
+def test_what_site_yaml_says(tmp_path: Path) -> None:
+    """People with their roles, and the rest; without a section nobody."""
+    text = "desk: {people: {vic: [auditor], ana: [steward, operator]}, runs: true, dagster: 'https://dagster.example.org/x'}"
+    people = {"vic": frozenset({Role.AUDITOR}), "ana": frozenset({Role.STEWARD, Role.OPERATOR})}
+    assert read_desk(site_of(tmp_path, text)) == DeskSettings(people, runs=True, dagster="https://dagster.example.org/x")
+    for nothing in ("", "desk:", "desk: {}"):
+        assert read_desk(site_of(tmp_path, nothing)) == DeskSettings({})
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("[vic]", "desk"),
+        ("vic", "desk"),
+        ("{peple: {}}", "'peple' is not known here"),
+        ("{people: [vic]}", "people are names with lists of roles"),
+        ("{people: {vic: auditor}}", "roles are a list"),
+        ("{people: {vic: []}}", "roles are a list"),
+        ("{people: {vic: [king]}}", "roles are a list"),
+        ("{people: {vic: [[auditor]]}}", "roles are a list"),
+        ("{people: {vic: }}", "roles are a list"),
+        ("{people: {Vic: [auditor]}}", "no name of a person"),
+        ("{people: {'../x': [auditor]}}", "no name of a person"),
+        ("{people: {1: [auditor]}}", "desk"),
+        ("{runs: 1}", "true or false"),
+        ("{runs: 'yes'}", "true or false"),
+        ("{dagster: 'javascript:alert(1)'}", "no address"),
+        ("{dagster: 'https://x\" onclick=\"y'}", "no address"),
+        ("{dagster: ''}", "no address"),
+        ("{dagster: [x]}", "no address"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(tmp_path: Path, said: str, words: str) -> None:
+    """Nobody comes in by half of what stands there."""
+    with pytest.raises(ReleasePipelineError) as refused:
+        read_people(site_of(tmp_path, f"desk: {said}"))
+    told = f"{refused.value.in_full} {' '.join(refused.value.details)}"
+    assert words in told
+    assert "site.yaml" in told
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    """As of every file."""
+    with pytest.raises(ReleasePipelineError) as refused:
+        read_desk(site_of(tmp_path, "desk: {people: {Vic: [king]}, runs: 1, x: 2}"))
+    assert len(refused.value.details) >= 4
+
+
+def test_roles_of_keys_and_of_site_yaml_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service's key is nobody's, and nobody loses a role by being named."""
+    monkeypatch.setattr(pkcs8, "N", 2**10)
+    monkeypatch.setattr(pkcs8, "P", 1)
+    keys = {}
+    for name in ("olga", "ana", "robot"):
+        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        keys[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+    site = site_of(tmp_path, "desk: {people: {ana: [operator], vic: [auditor]}}\n")
+    for name, role in (("olga", "officer"), ("ana", "steward"), ("robot", "service")):
+        trust_key(site, name, role, keys[name].public, key=keys["olga"])
+    assert read_people(site) == {
+        "ana": Person("ana", frozenset({Role.STEWARD, Role.OPERATOR})),
+        "olga": Person("olga", frozenset({Role.OFFICER})),
+        "vic": Person("vic", frozenset({Role.AUDITOR})),
+    }

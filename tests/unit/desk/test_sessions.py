@@ -1,0 +1,115 @@
+"""Sessions, tickets and wrong tokens, by a clock that goes on when it is told to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.desk.counter import attempts, sessions, tickets
+from release_pipeline.desk.counter.attempts import Attempts
+from release_pipeline.desk.counter.sessions import IDLE_SECONDS, LASTS_SECONDS, Sessions
+from release_pipeline.desk.counter.tickets import Ticket, Tickets
+from release_pipeline.door.refusal import Refused
+
+BEN = Ticket("ben", "candidate", "people/1/r1", "ab", "approve", "", "/releases/people/1/r1")
+
+
+class Clock:
+    """Stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_session_is_found_by_secret_and_place_together() -> None:
+    """Neither alone, nor those of two."""
+    known = Sessions(clock=Clock())
+    (one, here), (two, there) = known.begin("ben", "t"), known.begin("cleo", "u")
+    found = known.find(one, here)
+    assert found is not None
+    assert (found.person, found.token) == ("ben", "t")
+    for secret, place in ((one, there), (two, here), (one, ""), ("", here), ("", ""), (here, one), ("é", "é"), (one, "\ud800")):
+        assert known.find(secret, place) is None
+    assert one not in repr(found)
+
+
+@given(st.lists(st.floats(1, IDLE_SECONDS * 1.5), max_size=20))
+def test_a_session_lasts_as_long_as_it_is_used_and_no_longer_than_a_day(steps: list[float]) -> None:
+    """Whatever the pauses are."""
+    clock = Clock()
+    known = Sessions(clock=clock)
+    secret, place = known.begin("ben", "t")
+    lasts = True
+    for step in steps:
+        clock.now += step
+        lasts = lasts and step < IDLE_SECONDS and clock.now < LASTS_SECONDS
+        assert (known.find(secret, place) is not None) is lasts
+
+
+def test_nobody_throws_others_out() -> None:
+    """Who logs in again and again ends their own oldest sessions."""
+    known = Sessions(clock=Clock())
+    cleo, first = known.begin("cleo", "t"), known.begin("ben", "t")
+    later = [known.begin("ben", "t") for _ in range(sessions._MOST)]  # pyright: ignore[reportPrivateUsage]
+    assert known.find(*first) is None
+    assert all(known.find(*one) is not None for one in [cleo, *later])
+
+
+def test_what_is_ended_is_ended() -> None:
+    """Alone, however often."""
+    known = Sessions(clock=Clock())
+    one, two = known.begin("ben", "t"), known.begin("ben", "t")
+    for _ in range(2):
+        known.end(one[0])
+        known.end("x")
+    assert known.find(*one) is None
+    assert known.find(*two) is not None
+
+
+def test_a_ticket_lasts_half_an_hour() -> None:
+    """And is one of its person and subject at a time."""
+    clock = Clock()
+    known = Tickets(clock=clock)
+    first = known.give(BEN)
+    others = [known.give(one) for one in (replace(BEN, person="cleo"), replace(BEN, subject="people/2/r1"))]
+    second = known.give(BEN)
+    with pytest.raises(Refused, match="over"):
+        known.find(first)
+    clock.now += tickets.LASTS_SECONDS - 1
+    assert [known.find(secret).person for secret in (second, *others)] == ["ben", "cleo", "ben"]
+    clock.now += 1
+    for secret in (second, *others):
+        with pytest.raises(Refused):
+            known.find(secret)
+
+
+def test_a_ticket_that_is_ended_is_over() -> None:
+    """And no other with it; nor is one found that was never given."""
+    known = Tickets(clock=Clock())
+    one, two = known.give(BEN), known.give(replace(BEN, person="cleo"))
+    known.end(one)
+    for secret in (one, "", "x", "é", "\ud800"):
+        with pytest.raises(Refused) as refused:
+            known.find(secret)
+        assert refused.value.status == 404
+    assert known.find(two).person == "cleo"
+
+
+def test_wrong_tokens_are_counted_for_a_minute() -> None:
+    """Then there are none."""
+    clock = Clock()
+    known = Attempts(clock=clock)
+    for _ in range(attempts.MOST):
+        known.note()
+    for _ in range(3):
+        with pytest.raises(Refused) as refused:
+            known.note()
+        assert refused.value.status == 429
+    clock.now += attempts.SECONDS
+    known.note()
