@@ -17,14 +17,12 @@ from release_pipeline.flow.alerts.report import find_trouble
 from release_pipeline.flow.dagster_pages import DagsterPages
 from release_pipeline.flow.publication.delivery import list_outstanding
 from release_pipeline.flow.publication.publish import list_publishable
-from release_pipeline.flow.retention import list_kept
+from release_pipeline.flow.retention import list_kept, list_stores
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import FAILED, ReleaseStatus, read_statuses
+from release_pipeline.flow.states import FAILED, Event, ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.status.health import check_stores
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.status.stopped import describe_progress
-from release_pipeline.store.memory import format_size
-from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_RUNS = 30  # that broke off, the last ones
 _UNDONE, _PUBLISHED_NEXT = ("late", "blocked", "damaged", "returned"), ("approved", "publishing")
@@ -88,7 +86,7 @@ def _show_operations(asked: Asked) -> Document:
             }
             for one in kept
         ],
-        "stores": [{"population": name, "size": format_size(size)} for name, size in _list_stores(site)],
+        "stores": [{"population": name, "size": size} for name, size in list_stores(site)],
         "health": [{"name": check.name, "ok": check.ok, "words": _shorten(site, check.words)} for check in check_stores(site)],
         "unsent": [_shorten(site, words) for words in find_trouble(site)],
         "broken": list(listing.broken),
@@ -195,12 +193,6 @@ def _describe_publishing(site: Site) -> str:
     if missing:
         return f"site.yaml names a service key, and there is no {' and no '.join(missing)}: nothing is published by itself."
     return f"The site's service publishes what is approved, as often as Dagster's daemon asks it to; by hand: {by_hand}."
-
-
-def _list_stores(site: Site) -> Iterator[tuple[str, int]]:
-    """The files of the vault with people's tables, and their sizes."""
-    for file in sorted(site.vault.glob("*.duckdb")):
-        yield file.stem, file.stat().st_size
 
 
 def _list_people(site: Site) -> list[Document]:
