@@ -17,7 +17,7 @@ from release_pipeline.errors import WrongUsage
 if TYPE_CHECKING:
     from release_pipeline.desk.demo import Player
     from release_pipeline.flow.site import Site
-    from release_pipeline.store.registry import ReleaseId
+    from release_pipeline.flow.states import ReleaseId
 
 PORT = 8796
 _STOP = "(stop with Ctrl-C)"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from release_pipeline.desk.people import SECTION, read_people
@@ -17,10 +17,9 @@ from release_pipeline.flow.demo import COLUMNS_DEMO, OFFICER, PEOPLE, find_demo_
 from release_pipeline.flow.files import PUBLIC, write_text
 from release_pipeline.flow.publication.publish import list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.states import ReleaseId, list_statuses
 from release_pipeline.flow.trust.approvals import approve_populations
 from release_pipeline.policy.load import read_text
-from release_pipeline.store.registry import ReleaseId
 
 POLICY, POPULATION = "rand-hie-desk", "rand-hie-participants-desk"
 _EVERY_SECONDS = 3.0
@@ -103,7 +102,7 @@ def _add_once(site: Site, name: str, mark: str, text: str) -> bool:
 
 
 @contextlib.contextmanager
-def publishing(site: Site, tell: Callable[[str, ReleaseId | None], None]) -> Iterator[None]:
+def publishing(site: Site, tell: Callable[[str, ReleaseId | None], None]) -> Generator[None]:
     """Meanwhile the demo's service publishes what has all its votes, in a thread, by the protocol of every publication. `tell` is
     told what was published, and once what went wrong."""
     ended = threading.Event()

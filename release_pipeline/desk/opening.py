@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pwd
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from release_pipeline.desk.counter.errands import clear_room
@@ -46,7 +46,7 @@ def default_socket(site: Site) -> Path:
 @contextlib.contextmanager
 def opened_counter(
     site: Site, socket: Path, *, accounts: frozenset[int] = frozenset(), proxy: ProxyHeaders | None = None
-) -> Iterator[None]:
+) -> Generator[None]:
     """Meanwhile the counter answers at a socket, in a thread."""
     read_people(site)  # what is wrong with the site is told here, and not to whoever comes first
     with site.changing_desk():  # its folder is there

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
@@ -55,12 +55,14 @@ def read_proxy_file(file: Path, *, headers: Sequence[str], lists: Sequence[str])
     document, where = read_yaml(read_text(file)), str(file)
     if document.problems:
         raise_problems(document, document.problems, where, what="file")
-    said: Any = document.value
+    value: Any = document.value
+    said = cast("dict[str, Any]", value) if isinstance(value, dict) else dict[str, Any]()
     expected = ("secret_file", *headers, *lists)
-    if not isinstance(said, dict) or set(said) != set(expected):
+    if set(said) != set(expected):
         raise WrongUsage(f"a trusted proxy has exactly these: {', '.join(expected)}.", where=where, remedy=EXAMPLE)
     for name in lists:
-        if not isinstance(said[name], list) or not all(isinstance(one, str) and one and "," not in one for one in said[name]):
+        texts = cast("list[Any]", said[name]) if isinstance(said[name], list) else [None]
+        if not all(isinstance(one, str) and one and "," not in one for one in texts):
             raise WrongUsage(f"'{name}' is a list of texts without commas.", where=where, remedy=EXAMPLE)
     if not all(isinstance(said[name], str) and re.fullmatch(r"[A-Za-z0-9-]+", said[name]) for name in headers):
         raise WrongUsage("a header has letters, digits and hyphens.", where=where, remedy=EXAMPLE)

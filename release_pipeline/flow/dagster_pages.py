@@ -24,7 +24,7 @@ class DagsterPages:
 
     def show_runs(self, policy: str = "") -> str:
         """Its runs, or those that make releases of a policy."""
-        return self._join("/runs" + (f"?{urlencode({'q[0]': f'job:{name_job(policy)}'})}" if policy else ""))
+        return self._join("/runs" + (f"?{urlencode({'q[]': f'job:{name_job(policy)}'})}" if policy else ""))
 
     def show_asset(self, policy: str, stage: str = "candidate", *, partition: str = "") -> str:
         """One stage of a policy's chain, of one release where that is named."""

@@ -12,6 +12,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PRUNED, ReleaseStatus, read_statuses
 from release_pipeline.flow.trust.members import TRUSTED
 from release_pipeline.policy import Policy
+from release_pipeline.store.memory import format_size
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import prune_workspaces
 
@@ -48,6 +49,11 @@ def list_kept(site: Site, *, now: datetime | None = None) -> list[Kept]:
         due = policy is not None and _is_due(policy, status, now)
         found.append(Kept(status.id, status.state, status.since, retain, goes, due))
     return sorted(found, key=lambda kept: kept.since)
+
+
+def list_stores(site: Site) -> list[tuple[str, str]]:
+    """The files of the vault with people's tables: whose population, and how large."""
+    return [(file.stem, format_size(file.stat().st_size)) for file in sorted(site.vault.glob("*.duckdb"))]
 
 
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,14 +17,12 @@ from release_pipeline.flow.alerts.report import find_trouble
 from release_pipeline.flow.dagster_pages import DagsterPages
 from release_pipeline.flow.publication.delivery import list_outstanding
 from release_pipeline.flow.publication.publish import list_publishable
-from release_pipeline.flow.retention import list_kept
+from release_pipeline.flow.retention import list_kept, list_stores
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import FAILED, ReleaseStatus, read_statuses
+from release_pipeline.flow.states import FAILED, Event, ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.status.health import check_stores
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.status.stopped import describe_progress
-from release_pipeline.store.memory import format_size
-from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_RUNS = 30  # that broke off, the last ones
 _UNDONE, _PUBLISHED_NEXT = ("late", "blocked", "damaged", "returned"), ("approved", "publishing")
@@ -87,7 +86,7 @@ def _show_operations(asked: Asked) -> Document:
             }
             for one in kept
         ],
-        "stores": [{"population": name, "size": format_size(size)} for name, size in _list_stores(site)],
+        "stores": [{"population": name, "size": size} for name, size in list_stores(site)],
         "health": [{"name": check.name, "ok": check.ok, "words": _shorten(site, check.words)} for check in check_stores(site)],
         "unsent": [_shorten(site, words) for words in find_trouble(site)],
         "broken": list(listing.broken),
@@ -141,7 +140,8 @@ def _list_broken_runs(events: tuple[Event, ...], statuses: Mapping[str, ReleaseS
 
 
 _lock = threading.Lock()
-_judged: dict[Path, tuple[Listing, dict[str, str]]] = {}
+_judged: dict[Path, tuple[Listing, float, dict[str, str]]] = {}
+_JUDGED_SECONDS = 300.0  # after which what hangs on the clock is looked at again
 
 
 def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
@@ -157,11 +157,13 @@ def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
 
 
 def _find_obstacles(site: Site, listing: Listing) -> dict[str, str]:
-    """Why approved releases cannot be published now, by release: everything is looked at anew, so once for each listing."""
+    """Why approved releases cannot be published now, by release. Everything is looked at anew for that, which takes a while: so
+    once for as long as no line of the listing, which sees folders that change, is another."""
     with _lock:
         known = _judged.get(site.home)
-        if known is not None and known[0] is listing:
-            return known[1]
+        same = known is not None and (known[0].lines, known[0].broken) == (listing.lines, listing.broken)
+        if known is not None and same and time.monotonic() - known[1] < _JUDGED_SECONDS:
+            return known[2]
         found: dict[str, str] = {}
         waiting = {line.policy for line in listing.lines if line.state in _PUBLISHED_NEXT and not line.given_up_for}
         for policy in sorted(waiting):
@@ -174,7 +176,7 @@ def _find_obstacles(site: Site, listing: Listing) -> dict[str, str]:
             for reason in reasons:
                 release, _, words = reason.partition(": ")
                 found[release] = _shorten(site, words)
-        _judged[site.home] = (listing, found)
+        _judged[site.home] = (listing, time.monotonic(), found)
         return found
 
 
@@ -191,12 +193,6 @@ def _describe_publishing(site: Site) -> str:
     if missing:
         return f"site.yaml names a service key, and there is no {' and no '.join(missing)}: nothing is published by itself."
     return f"The site's service publishes what is approved, as often as Dagster's daemon asks it to; by hand: {by_hand}."
-
-
-def _list_stores(site: Site) -> Iterator[tuple[str, int]]:
-    """The files of the vault with people's tables, and their sizes."""
-    for file in sorted(site.vault.glob("*.duckdb")):
-        yield file.stem, file.stat().st_size
 
 
 def _list_people(site: Site) -> list[Document]:

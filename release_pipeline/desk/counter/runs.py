@@ -10,7 +10,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -120,7 +120,7 @@ def _is_held(file: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(file: Path) -> Iterator[int]:
+def _opened(file: Path) -> Generator[int]:
     lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         yield lock

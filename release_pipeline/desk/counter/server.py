@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any
@@ -183,7 +183,7 @@ def _write_line(said: Mapping[str, Any]) -> bytes:
 
 
 @contextlib.contextmanager
-def _umask(mask: int) -> Iterator[None]:
+def _umask(mask: int) -> Generator[None]:
     before = os.umask(mask)
     try:
         yield

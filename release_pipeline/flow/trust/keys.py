@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ class NotSigned(ReleasePipelineError):
     """A signature that is missing, does not hold, or is by somebody who may not give it."""
 
 
+@lru_cache(maxsize=1024)
+def _is_point(raw: bytes) -> bool:
+    """Whether these bytes are a point of the curve: the same lists of keys are read again and again."""
+    return read_point(raw) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class PublicKey:
     """A public key, as a text in lists and files: `ed25519:` and its bytes, or `sk-ed25519:` and those of a key in a FIDO token,
@@ -83,7 +90,7 @@ class PublicKey:
         """The key of these bytes; `Fault` if they are none."""
         kind, application = (SSH_TOKEN_KEY, [raw[_RAW:]]) if len(raw) > _RAW else (SSH_KEY, [])
         read_ssh_key(pack_ssh(kind, raw[:_RAW], *application))
-        if read_point(raw[:_RAW]) is None:
+        if not _is_point(raw[:_RAW]):
             raise Fault("there is no such key")
         return cls((TOKEN_PREFIX if application else PREFIX) + base64.b64encode(raw).decode())
 
