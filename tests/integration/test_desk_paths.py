@@ -111,7 +111,7 @@ def test_no_field_leads_out(desk: OpenDesk, olga: Browser, trick: str) -> None:
         if not way.sends or way.path == "/leave":
             continue
         for form in (
-            dict.fromkeys(fields, trick),
+            {**dict.fromkeys(fields, trick)},
             {**right, "subject": trick},
             {**right, "what": "policy", "subject": trick},
         ):

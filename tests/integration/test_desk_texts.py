@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,13 @@ import pytest
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.desk.web.catalogue import WAYS
 from release_pipeline.flow.trust.keys import PrivateKey
-from tests.guards import HANGING
 from tests.integration.browser import open_browser
 from tests.integration.desks import RELEASE, ROLES, Browser, OpenDesk, Page, fill_path, open_desk, serving_pages
 from tests.integration.publishing import make_trusted_site
 from tests.integration.sites import HEADER, PARTS, make_rows
 
 pytestmark = pytest.mark.slow
-HOSTILE = "<script>window.hit=1</script>\"><img src=x onerror=window.hit=1>'{{7*7}}{% raw %}"
+HOSTILE = "<script>window.hit=1</script>\"><img src=x onerror=window.hit=1>'{{73*7013}}{% raw %}"
 LINK = "javascript:window.hit=1"
 COLUMN, TOWN = "<img src=x onerror=window.hit=1>", '"><script>window.hit=1</script>'
 ABOUT = (
@@ -178,7 +176,7 @@ def test_no_text_becomes_a_tag(desk: OpenDesk, person: str) -> None:
             for place in ("href", "src", "action", "formaction"):
                 assert said.get(place, "/").startswith(("/", "#", "http://127.0.0.1:8797/", "?")), (name, said)
         assert "<script>" not in page.text, name
-        assert "49" not in page.text.replace(":49", "").replace("49:", "").replace("-49", "") or "{{7*7}}" in page.text, name
+        assert str(73 * 7013) not in page.text, name
     if person in ("ben", "ana", "olga", "vic"):
         assert "&lt;script&gt;window.hit=1" in seen, "the pages have the texts"
 
@@ -221,10 +219,7 @@ def test_nothing_of_it_runs_in_a_browser(desk: OpenDesk, tmp_path: Path) -> None
                     "[...document.querySelectorAll('main *')].some(e => getComputedStyle(e).animationName != 'none')"
                 )
         page.go(f"http://127.0.0.1:{port}{base}/releases/{RELEASE}")
-        page.wait("document.querySelector('form[action$=\"/sign\"]') || document.readyState == 'complete'")
-        end = time.monotonic() + HANGING
-        while page.evaluate("document.readyState") != "complete":
-            assert time.monotonic() < end
+        page.wait("document.readyState == 'complete'")
         told = [event["params"]["entry"] for event in page.events if event.get("method") == "Log.entryAdded"]
         assert [entry["text"] for entry in told if "Content Security Policy" in entry["text"] or "Refused" in entry["text"]] == []
 
@@ -243,10 +238,12 @@ def test_the_browser_would_tell(desk: OpenDesk, tmp_path: Path) -> None:
         assert page.evaluate("window.hit === undefined")
         token = make_token(desk.tiny.site, "ben")
         page.go(f"data:text/html,<a id=a href='http://127.0.0.1:{port}/login%23{token}'>x</a>")
-        page.wait("document.getElementById('a')")
+        page.wait("!!document.getElementById('a')")
         page.evaluate("document.getElementById('a').href = document.getElementById('a').href.replace('%23', '#')")
         page.evaluate("document.getElementById('a').click()")
-        page.wait("location.pathname == '/login' && document.getElementById('token') && document.getElementById('token').value")
+        page.wait(
+            "location.pathname == '/login' && !!document.getElementById('token') && document.getElementById('token').value != ''"
+        )
         assert page.evaluate("location.hash") == ""
         assert "Another page led you here" in page.text()
         page.evaluate("document.querySelector('button').click()")
