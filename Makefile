@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test quick ui lint docs bench lock dist dagster-versions clean
+.PHONY: help demo demo-table test quick desk ui lint docs bench lock dist dagster-versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -52,6 +52,9 @@ quick: $(READY)  ## about a minute on two cores: style, types, unit tests, one r
 	  exit $$types; } >"$$said" 2>&1 & second=$$!; \
 	$(QUICK) --ignore tests/unit/experiments tests/unit; first=$$?; \
 	wait $$second; second=$$?; cat "$$said"; exit $$((first || second))
+
+desk: $(READY)  ## the demo's desk: pages for five people in a browser, to play the story of docs/desk.md (after make demo)
+	@$(BIN)/release-pipeline desk --home demo --demo
 
 ui: $(READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)
 	@$(BIN)/release-pipeline ui --home demo

@@ -14,6 +14,7 @@ from benchmarks import machine, memory, peers, scale, table
 from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.commands import commands
+from benchmarks.desk import desk
 from benchmarks.events import events
 from benchmarks.exploring import exploring
 from benchmarks.figures import Figure, with_growth
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "commands": commands,
     "events": events,
     "exploring": exploring,
+    "desk": desk,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (4 * 10**3, 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 3 * 10**3)
@@ -46,6 +48,7 @@ SYNTHESIS_SIZES, QUICK_SYNTHESIS_SIZES = (10**5, 10**6), (4 * 10**3,)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 COMMANDS_SIZES = (4 * 10**3,)
 EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run without some ten events before it
+DESK_SIZES, QUICK_DESK_SIZES = (50,), (4,)
 EXPLORING_SIZES, QUICK_EXPLORING_SIZES = (280_000,), (600,)
 
 
@@ -99,6 +102,8 @@ def _sizes(name: str, *, quick: bool) -> Sequence[int]:
         return QUICK_GROUPING_SIZES if quick else GROUPING_SIZES
     if name == "auditing":
         return QUICK_AUDITING_SIZES if quick else AUDITING_SIZES
+    if name == "desk":
+        return QUICK_DESK_SIZES if quick else DESK_SIZES
     if name == "exploring":
         return QUICK_EXPLORING_SIZES if quick else EXPLORING_SIZES
     if name == "clustering":

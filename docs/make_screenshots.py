@@ -1,7 +1,8 @@
-"""Regenerates docs/screenshots/ from the demo's Dagster UI and a wave's report, with headless Chromium and its driver (Debian:
-chromium-driver).
+"""Regenerates docs/screenshots/ from the demo's Dagster UI, a wave's report and the demo's desk, with headless Chromium and its
+driver (Debian: chromium-driver).
 
-    make demo && .venv/bin/python docs/make_screenshots.py
+    make demo && .venv/bin/python docs/make_screenshots.py          # all of them
+    .venv/bin/python docs/make_screenshots.py desk                  # those of the desk alone, from the demo as it is
 
 Standard library only: it speaks the WebDriver protocol itself.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -55,12 +57,22 @@ VIEWS = [  # of a page: name, width, height (0: all of it), media, colours; 703 
     ("dark", 1280, 1150, "screen", "dark"),
     ("print", 703, 0, "print", "light"),
 ]
+DESK = [  # name, person, path, and the button of a form that is sent before the picture is taken
+    ("desk-home", "ben", "/", ""),
+    ("desk-release", "ben", "/releases/rand-hie/2/r1", ""),
+    ("desk-sign", "ben", "/releases/rand-hie/2/r1", "Go on to sign"),
+    ("desk-operations", "ana", "/operations", ""),
+]
+DESK_SIZE = (1280, 1150)
 REPORT = ROOT / "demo" / "vault" / "candidates" / "rand-hie" / "4" / "r1" / "report.html"
 
 
 def main() -> None:
     """Serve the demo's UI, visit each page, and write each picture."""
     OUT.mkdir(exist_ok=True)
+    shoot_desk(ROOT / "demo", OUT)
+    if sys.argv[1:] == ["desk"]:
+        return
     with _ui() as link, _browser() as session:
         _call(f"{session}/url", {"url": link})
         time.sleep(8)
@@ -123,6 +135,49 @@ def shoot_report(page: Path, out: Path) -> dict[str, float]:
         printed = tell("Page.printToPDF", preferCSSPageSize=True, printBackground=False)["data"]
         (out / f"{page.stem}.pdf").write_bytes(base64.b64decode(printed))
     return {"milliseconds": took, "kilobytes": page.stat().st_size / 1000}
+
+
+def shoot_desk(home: Path, out: Path) -> None:
+    """Pictures of the desk of a demo's folder, each as the person who works there sees it."""
+    sys.path.insert(0, str(ROOT))
+    from tests.integration.browser import open_browser  # it needs Chromium alone
+
+    with _desk(home) as links, tempfile.TemporaryDirectory() as profile, open_browser(Path(profile)) as page:
+        width, height = DESK_SIZE
+        page.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        for name, person, path, pressed in DESK:
+            page.go("about:blank")
+            page.go(links[person])
+            page.wait("document.readyState == 'complete' && location.pathname != '/login'")
+            page.go(page.evaluate("location.href").rstrip("/") + path)
+            page.wait("document.readyState == 'complete'")
+            if pressed:
+                page.evaluate(f"window.before = 1; ({_PRESS})({json.dumps(pressed)})")
+                page.wait("!window.before && document.readyState == 'complete'")
+            picture = page.tell("Page.captureScreenshot", format="webp", quality=70)["data"]
+            (out / f"{name}.webp").write_bytes(base64.b64decode(picture))
+            print(f"docs/screenshots/{name}.webp")
+
+
+_PRESS = (
+    "text => { const form = [...document.forms].find(f => f.innerText.includes(text));"
+    " const choice = form.querySelector('input[type=radio]'); if (choice) choice.checked = true; form.requestSubmit() }"
+)
+
+
+@contextmanager
+def _desk(home: Path) -> Iterator[dict[str, str]]:
+    """The link of each person, while the desk of a demo is open."""
+    port = _free_port()
+    command = [sys.executable, "-m", "release_pipeline.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
+    with tempfile.TemporaryFile("w+") as printed, _process(command, printed):
+        _wait(f"http://127.0.0.1:{port}/alive")
+        said = ""
+        while "docs/desk.md" not in said:
+            time.sleep(0.5)
+            printed.seek(0)
+            said = printed.read()
+        yield dict(re.findall(r"^  (\w+) \(.*\n.*\n    (http\S+)", said, re.MULTILINE))
 
 
 @contextmanager

@@ -686,6 +686,7 @@ def read_remarks(document: Any) -> Remarks:
 
 
 REVIEW, REVIEW_FORMAT = "review.json", "release-pipeline/reviewed/1"  # of dossiers: what people signed while it was reviewed
+REVIEWS_SINCE = 7  # the format of the registry from which on dossiers have it
 
 
 def is_review(kind: str, release: str, content: Mapping[str, Any], about: str) -> bool:
@@ -2170,7 +2171,7 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
             _check_looks(history, package.release, package.looks, "the card")
         with report.about(f"{EVENTS}, candidate/{SUMS}"):
             _check_approvals(report, history, package, candidate, policy)
-        if REVIEW in tree.sizes:
+        if REVIEW in tree.sizes or _tells_reviews(history):
             with report.about(f"{EVENTS}, {REVIEW}"):
                 _check_review(report, history, tree.json(REVIEW), package.release)
             bound.add(REVIEW)
@@ -2508,6 +2509,12 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
         raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
     words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
     report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
+
+
+def _tells_reviews(history: _History) -> bool:
+    """Whether the chain was written by a version whose dossiers tell of their reviews: earlier ones did not."""
+    versions = [event.content.get("version") for event in history.of("format", "")]
+    return any(isinstance(version, int) and version >= REVIEWS_SINCE for version in versions)
 
 
 def _check_review(report: _Report, history: _History, document: Any, release: str) -> None:

@@ -18,7 +18,7 @@ BEGIN, END = "\u27e6", "\u27e7"  # around a sentence
 OPEN, CLOSE = "\u27e8", "\u27e9"  # around what fills a place of it, which is data, or a sentence again
 DECIMAL, THOUSANDS = "\u066b", "\u066c"
 _VOID = {"meta", "link", "br", "line", "rect", "circle", "polygon", "polyline", "path", "img", "input", "hr"}
-_UNSEEN = {"style", "script", "code", "bdi"}  # what is no text, and what shows names and values as they are
+_UNSEEN = {"style", "script", "code"}  # what is no text, and what shows names as they are
 _LABELS = {"aria-label", "data-label", "title", "alt"}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import PROGRAM, Progress, add_home, add_json, print_json, read_release_of
+from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
 
 
@@ -18,10 +19,11 @@ def add_commands(commands: Any) -> None:
         help="the papers that an officer files: NIST SP 800-226, DPIA, ISO/IEC 27559, output check, registry of deployments",
         description="Of a release that has a candidate, published or not, as HTML and Markdown. Confidential, but for what the "
         "package has too. Every sentence names the field that it was read from, or the words of the policy's `assessment`; what "
-        "nobody stated says so. docs/papers.md.",
+        "nobody stated says so. Of a policy it prints what its papers will have to go on, and what must wait for a release. "
+        "docs/papers.md.",
     )
-    papers.add_argument("target", metavar="RELEASE")
-    papers.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="a new folder, or an empty one")
+    papers.add_argument("target", metavar="RELEASE|POLICY")
+    papers.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="of a release: a new folder, or an empty one")
     add_home(papers)
     papers.set_defaults(run=_papers)
 
@@ -95,10 +97,25 @@ def add_commands(commands: Any) -> None:
 def _papers(options: argparse.Namespace) -> int:
     from release_pipeline.flow.publication.papers import write_papers
 
+    if "/" not in options.target:
+        return _preview_papers(options)
     site, release = read_release_of(options)
+    if options.output is None:
+        raise WrongUsage("papers go into a folder, and none is named.", where=str(release), remedy="Add -o FOLDER, a new one.")
     for file in write_papers(site, release, options.output):
         print(file)
     print(f"{options.output}: confidential: figures in it were measured against the records")
+    return 0
+
+
+def _preview_papers(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.publication.papers_to_come import describe_papers_to_come, refuse_papers
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    if options.output is not None:
+        refuse_papers(site, options.target)
+    print_lines(describe_papers_to_come(site, options.target))
     return 0
 
 

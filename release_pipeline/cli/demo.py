@@ -63,6 +63,7 @@ def _demo(options: argparse.Namespace) -> int:
     program = PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
     if program.endswith("__main__.py"):
         program = f"{sys.executable} -m release_pipeline.cli"
+    desk = "" if options.table else _DESK.format(program=program, folder=folder)
     progress("done")
     head, words, evidence = (_TABLE_HEAD, _TABLE_WORDS, _TABLE_EVIDENCE) if options.table else (_HEAD, _WORDS, _EVIDENCE)
     print(f"\n{head}\n")
@@ -79,7 +80,7 @@ package  {package}: {levels.count("ok")} things verified, {levels.count("FAIL")}
 Where to look next:
   {program} ui --home {folder}
       the chain, its checks, epsilon and k over the waves, in Dagster
-  {program} status --home {folder}
+{desk}  {program} status --home {folder}
       the releases and their states
   {program} ledger --home {folder}
       what the same people were exposed to, and what is left
@@ -139,6 +140,10 @@ _HEAD = (
     "and the first is published."
 )
 _EVIDENCE = ""
+_DESK = """\
+  {program} desk --home {folder} --demo
+      where stewards, reviewers, officers and auditors work: five people, to be played in a browser
+"""
 _WORDS = """\
 epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap. rand-hie-dp has
          the same people as a population of their own, so that iDP (idp-cbls) and DP (dp-cdf) can be seen side by side: DP is the

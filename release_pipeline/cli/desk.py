@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import subprocess
+import sys
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from release_pipeline.cli.options import add_home, whole_number
+from release_pipeline.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from release_pipeline.desk.demo import Player
+    from release_pipeline.flow.site import Site
+    from release_pipeline.store.registry import ReleaseId
 
 PORT = 8796
 _STOP = "(stop with Ctrl-C)"
+_AGENT_SECONDS = 3  # in which an agent that cannot begin has ended
+_ALL_KEYS = """\
+THIS IS FOR PLAYING. One agent on this machine signs with the keys of all of them, which lie in {keys}, so that one person can
+play everybody. In earnest each key is on its owner's own machine, in an agent of their own, and the desk's machine has none:
+whoever takes the desk over cannot approve anything. Here whoever has this machine can."""
+_NO_AGENT = """\
+The agent, which signs, could not be started; it says why above. Another one may run: end it, and start this again. Or sign with
+files, as the desk's page says: release-pipeline sign BUNDLE.zip --key {keys}/NAME.key --passphrase-file {keys}/passphrase"""
+_SERVICE = """\
+What has all its votes is published a few seconds later by the demo's service, whose key site.yaml names. No page of
+the desk publishes: in earnest Dagster's daemon does it, or somebody by a command."""
 
 
 def add_commands(commands: Any) -> None:
@@ -24,6 +45,12 @@ def add_commands(commands: Any) -> None:
     _add_serving(desk)
     desk.add_argument(
         "--trusted-proxy", type=Path, metavar="FILE", help="who somebody is says a proxy, as this file describes it"
+    )
+    desk.add_argument(
+        "--demo",
+        action="store_true",
+        help="for the folder of `release-pipeline demo`: links for five people, one agent with all of their keys, and a service "
+        "that publishes what has all its votes",
     )
     add_home(desk)
     desk.set_defaults(run=_open_both, stopped="the desk is closed")
@@ -67,10 +94,68 @@ def _open_both(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
+    if options.demo:
+        return _play_demo(site, options)
     proxy = None if options.trusted_proxy is None else read_proxy(options.trusted_proxy)
     with opened_counter(site, default_socket(site), proxy=proxy):
         serve_web(default_socket(site), port=options.port, also=tuple(options.allow_host), ready=_say_ready)
     return 0
+
+
+def _play_demo(site: Site, options: argparse.Namespace) -> int:
+    from release_pipeline.desk.demo import prepare_demo_desk, publishing
+    from release_pipeline.desk.opening import default_socket, opened_counter, serve_web
+
+    if options.trusted_proxy is not None:
+        raise WrongUsage("the demo's people come in by links.", where="--trusted-proxy", remedy="Leave it out.")
+    players = prepare_demo_desk(site)
+    address = f"http://127.0.0.1:{options.port}"
+    with contextlib.ExitStack() as stack:
+
+        def begin(_: str) -> None:
+            agent = stack.enter_context(_demo_agent(site, address))
+            _tell_players(site, address, players, agent=agent)
+
+        stack.enter_context(opened_counter(site, default_socket(site)))
+        stack.enter_context(publishing(site, lambda words, release: _tell_publication(site, words, release)))
+        serve_web(default_socket(site), port=options.port, also=tuple(options.allow_host), ready=begin)
+    return 0
+
+
+@contextlib.contextmanager
+def _demo_agent(site: Site, address: str) -> Iterator[bool]:
+    """Meanwhile one agent signs with everybody's demo key, a process of its own; gives whether it could be started."""
+    from release_pipeline.desk.demo import list_demo_keys
+    from release_pipeline.flow.demo import find_demo_passphrase
+
+    keys = [part for key in list_demo_keys(site) for part in ("--key", key)]
+    command = [sys.executable, "-m", "release_pipeline.agent", "--desk", address, *keys]
+    command += ["--passphrase-file", str(find_demo_passphrase(site))]
+    agent = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603  our own program
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            agent.wait(_AGENT_SECONDS)
+        yield agent.poll() is None
+    finally:
+        agent.terminate()
+        agent.wait()
+
+
+def _tell_players(site: Site, address: str, players: Iterable[Player], *, agent: bool) -> None:
+    print(f"\nThe demo's desk: {address}/  Five people, each with a link; open each in a tab of its own, in one browser.\n")
+    for player in players:
+        print(f"  {player.name} ({', '.join(player.roles)})\n    {player.first}\n    {address}/login#{player.token}")
+    words = _ALL_KEYS if agent else _NO_AGENT
+    print(f"\n{words.format(keys=site.home / 'keys', address=address)}\n\n{_SERVICE}\n")
+    print(f"The story, step by step: docs/desk.md\n{_STOP}", flush=True)
+
+
+def _tell_publication(site: Site, words: str, release: ReleaseId | None) -> None:
+    print(words, flush=True)
+    if release is not None:
+        from release_pipeline.dagster_app.launch import record_published
+
+        record_published(site, release)
 
 
 def _open_counter(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ import dagster as dg
 
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.dagster_pages import asset_prefix, name_job
 
 _PART = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _POLICY = re.compile("[a-z][a-z0-9-]*")
@@ -52,7 +53,7 @@ class Names:
 
     def job(self, policy: str) -> str:
         """The job that makes one release of a policy."""
-        return self.name("release", asset_prefix(policy))
+        return self.name(name_job(policy))
 
     def publishing_job(self, policy: str) -> str:
         """The job that publishes one release of a policy."""
@@ -81,8 +82,3 @@ def _name_file(stem: str) -> str:
     if _POLICY.fullmatch(stem):
         return asset_prefix(stem)
     return f"{re.sub('[^A-Za-z0-9_]', '_', stem)}_{hashlib.sha256(stem.encode(errors='surrogateescape')).hexdigest()[:8]}"
-
-
-def asset_prefix(policy: str) -> str:
-    """A policy's name as it stands in keys and names."""
-    return policy.replace("-", "_")

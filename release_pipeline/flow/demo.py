@@ -123,6 +123,21 @@ def review_demo_wave(site: Site, release: ReleaseId, keys: Mapping[str, PrivateK
             approve_candidate(site, release, key=keys[name], why="the demo's public data")
 
 
+def read_demo_key(site: Site, name: str) -> PrivateKey:
+    """The key of one of the demo's people, which lies in its folder."""
+    return read_key(site.home / "keys" / f"{name}.key", passphrase=_PASSPHRASE)
+
+
+def find_demo_passphrase(site: Site) -> Path:
+    """The file with the passphrase of all of the demo's keys."""
+    return site.home / "keys" / "passphrase"
+
+
+def name_demo(folder: Path) -> str:
+    """Which demo made a folder; empty for a folder that none made."""
+    return _read_mark(folder) if (folder / _MARK).exists() else ""
+
+
 def find_demo_data() -> Path:
     """The data file inside the statsmodels wheel, which is found without importing it."""
     spec = find_spec("statsmodels")

@@ -18,6 +18,7 @@ from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
 from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
 from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.noticed import Noticed
 from release_pipeline.store import formats
 
 EVIDENCE = "evidence.json"
@@ -467,8 +468,9 @@ class CriterionFigures:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
-    original, nothing where gates stopped it before; `figures_of` reads it. `language`: that of the page and of the card to come;
-    evidence has it where it is not English."""
+    original, nothing where gates stopped it before; `figures_of` reads it. `warnings` are in English; `noticed` has the same as
+    counts, none in evidence of earlier versions. `language`: that of the page and of the card to come; evidence has it where it
+    is not English."""
 
     release: str
     gates: tuple[Judged, ...]
@@ -485,6 +487,7 @@ class Evidence:
     looks: tuple[LookFigures, ...] = ()
     language: str = ENGLISH
     criteria: tuple[CriterionFigures, ...] = ()
+    noticed: tuple[Noticed, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""

@@ -99,12 +99,22 @@ def draft_policy(
     if warn is not None and left_over:
         warn(_describe_left_over(left_over, is_every_one=len(left_over) == len(described)))
     note = f"# The codebook describes {count_of(len(left_over), 'column')} that the file does not have.\n" if left_over else ""
+    return _write(name, "", _key(_name_source(file, place)), note, lines, rest, about)
+
+
+def draft_empty(name: str, steward: str) -> str:
+    """The text of a policy for data of which nothing is known here: what `draft_policy` writes, without a column."""
+    lines = "  # NAME: {role: , do: }"
+    return _write(name, steward, "", "", lines, "", "\n".join(draft_about()))
+
+
+def _write(name: str, steward: str, source: str, note: str, lines: str, rest: str, about: str) -> str:
     return f"""\
 # A skeleton: fill in what is empty, then run `release-pipeline check`.
 policy: {name}
-steward:                # who answers for this policy
+steward: {steward:<14} # who answers for this policy
 population:             # whose budget it spends (populations.yaml)
-source: {{path: {_key(_name_source(file, place))}}}          # with release_column: NAME when one column tells the releases apart
+source: {{path: {source}}}          # with release_column: NAME when one column tells the releases apart
 person:                 # each-row, or {{column: NAME, records_per_release: 1}}
 releases: once          # or a list of names
 protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, idp-cbls; dp-mdav with order: corner or hilbert;

@@ -47,12 +47,13 @@ from release_pipeline.stages.checks import (
     check_facts,
     check_release_column,
     match_header,
-    warn,
-    warn_of_clamping,
-    warn_of_releases,
+    notice,
+    notice_clamping,
+    notice_releases,
 )
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.measures.columns import compare_values
+from release_pipeline.stages.noticed import Noticed
 from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
 from release_pipeline.store.raw import RawTable
@@ -161,10 +162,11 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
             of = f" of release {release}" if release is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=str(file))
         refuse(str(file), check_facts(facts, policy))
-        return _mask(policy, table, release, (*warn(facts, policy), *warn_of_releases(outside or NO_RELEASES, policy)), progress)
+        noticed = (*notice(facts, policy), *notice_releases(outside or NO_RELEASES, policy))
+        return _mask(policy, table, release, noticed, progress)
 
 
-def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:
+def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[Noticed, ...], progress: Progress) -> MaskedTable:
     secret = secrets.token_bytes(SECRET_BYTES)
     context = (policy.canonical_hash(), release or "once", 0)
     made: dict[str, pa.Table] = {}
@@ -197,7 +199,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[st
         records=masked.num_rows,
         claim=describe_claim(policy),
         columns=evidence,
-        warnings=(*warnings, *warn_of_clamping(taken, policy)),
+        warnings=tuple(one.words for one in (*noticed, *notice_clamping(taken, policy))),
         policy_hash=policy.canonical_hash(),
         release=release,
         definition=policy.definition,

@@ -78,17 +78,18 @@ from release_pipeline.stages.checks import (
     check_roles,
     families_of,
     match_header,
+    notice,
+    notice_clamping,
+    notice_releases,
     readable_without,
     round_up,
-    warn,
-    warn_of_clamping,
-    warn_of_releases,
 )
 from release_pipeline.stages.column_table import ColumnTable, Parts, load_table
 from release_pipeline.stages.criteria import judge_criteria, list_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
+from release_pipeline.stages.noticed import Noticed
 from release_pipeline.stages.package import grid_facts, spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.tables import TABLES, measure_tables
@@ -163,8 +164,8 @@ class ReleaseFlow(ReleaseCheckpoints):
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
 
-    def collect_checks(self) -> tuple[list[Check], list[str], str]:
-        """The checks of what was ingested, by counts alone, the warnings, and the version of it all. Makes `records`."""
+    def collect_checks(self) -> tuple[list[Check], list[Noticed], str]:
+        """The checks of what was ingested, by counts alone, what else was noticed, and the version of it all. Makes `records`."""
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True)
@@ -184,12 +185,12 @@ class ReleaseFlow(ReleaseCheckpoints):
             releases = check_release_column(checkpoint.outside, policy)
             checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
             version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
-        return checks, [*warn(facts, policy), *warn_of_releases(checkpoint.outside, policy)], version
+        return checks, [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)], version
 
     def validate(self, judge: Judge = judge_counts) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
         policy = self.policy
-        checks, warnings, judged = self.collect_checks()
+        checks, noticed, judged = self.collect_checks()
         verdicts = judge(checks, families_of(policy))
         messages = [message for verdict in verdicts for message in verdict.messages]
         if not all(verdict.passed for verdict in verdicts):
@@ -210,7 +211,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 return workspace.read("records", [name]).column(name).to_numpy()
 
             taken = take_clamping(policy, came)
-            warnings += warn_of_clamping(taken, policy)
+            noticed += notice_clamping(taken, policy)
             if judged != self._version([checkpoint.version, checkpoint.records, content]):
                 raise NotPassed(
                     "another run ingested or validated it meanwhile.",
@@ -230,7 +231,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             payload: dict[str, object] = {
                 "records": checkpoint.records,
-                "warnings": list(warnings),
+                "warnings": [one.words for one in noticed],
+                "noticed": [one.to_json() for one in noticed],
                 "content": keyed,
                 "checks": passed,
             }
@@ -245,7 +247,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
         facts = {"rows": checkpoint.records, "checks": len(checks)}
-        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
+        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(one.words for one in noticed))
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
@@ -491,6 +493,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             "budget": audited.budget,
             "checks_passed": validated.checks,
             "warnings": validated.warnings,
+            **({"noticed": validated.noticed} if validated.noticed else {}),
             **({"criteria": audited.criteria} if audited.criteria else {}),
             **({"expectations": validated.expectations} if policy.expect else {}),
             **({} if self.policy.language == ENGLISH else {"language": self.policy.language}),  # of the page beside it

@@ -23,6 +23,7 @@ from release_pipeline.flow.exploring.looks import keep_looks, list_looked
 from release_pipeline.flow.policies import record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
+    APPROVED,
     LOST,
     POLICY,
     PRUNED,
@@ -46,17 +47,8 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.swap import swapping
 
 _OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # a release is judged, seen by others, or lost before
-_AGAIN = (
-    TRUSTED,
-    "recovery",
-    REVOKED,
-    CLOCK,
-    REJECTED,
-    *(RETURNED, REMARKED),
-    RETRACTED,
-    SUPERSEDED,
-    PRUNED,
-)  # what people must do again
+_AGAIN = (TRUSTED, "recovery", REVOKED, CLOCK, REJECTED, REMARKED, RETRACTED, SUPERSEDED, PRUNED)  # people do it again
+_VOTES = (APPROVED, RETURNED)  # likewise, of candidates; which of the two is not told, for votes may be blind
 _KNOWN = ("policy_hash", "records", "loss", "source", "series", "cohort")  # what a lost charge is known by
 
 
@@ -107,10 +99,18 @@ def restore(
                 where=str(home),
                 remedy="Nothing was changed. Name a folder whose parent folder may be written to.",
             ) from None
-    later = [event for events in list_later(survivors, backup.head) for event in events if event.kind in _AGAIN]
-    again = [f"{event.kind}{f' of {event.release}' if event.release else ''}" for event in later]
+    later = [event for events in list_later(survivors, backup.head) for event in events if _is_done_again(event)]
+    again = [
+        f"votes on {event.release}" if event.kind in _VOTES else f"{event.kind}{f' of {event.release}' if event.release else ''}"
+        for event in later
+    ]
     lost, doubted = [*found.lost.values()], [*found.doubted.values()]
     return Restored(backup, swap.aside, lost, doubted, list(dict.fromkeys(again)), all_known)
+
+
+def _is_done_again(event: Event) -> bool:
+    """Whether people must do again what an event tells, since it came after the backup."""
+    return event.kind in _AGAIN or (event.kind in _VOTES and event.release is not None)
 
 
 def _check_site(home: Path) -> None:

@@ -24,6 +24,32 @@ class Pruned:
     releases: tuple[ReleaseId, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A release of which the vault has tables, as the registry tells it: since when nothing happened to it, how many days its
+    policy keeps what is left alone (None: for ever), when they may go, and whether a prune removes them now."""
+
+    release: ReleaseId
+    state: str
+    since: str
+    retain: int | None
+    goes: datetime | None
+    is_due: bool
+
+
+def list_kept(site: Site, *, now: datetime | None = None) -> list[Kept]:
+    """Every release whose tables were made and not removed, by the registry alone: no file of the vault is opened."""
+    now, found = now or datetime.now(UTC), list[Kept]()
+    for status, policy in _list_under_policies(site):
+        if status.charge is None or (status.pruned and status.pruned >= status.since):
+            continue
+        retain = None if policy is None else policy.retain
+        goes = None if retain is None else datetime.fromisoformat(status.since) + timedelta(days=retain)
+        due = policy is not None and _is_due(policy, status, now)
+        found.append(Kept(status.id, status.state, status.since, retain, goes, due))
+    return sorted(found, key=lambda kept: kept.since)
+
+
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:
     """Empty the rooms of releases that are done with and older than their policy retains, and rewrite the files that held them,
     so that what was removed cannot be read from them any more. A release that is charged and not drawn keeps what a retry needs.
@@ -60,18 +86,18 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
 
 def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
     """The releases whose rooms may go, as they stand at this moment."""
+    return [known for known, policy in _list_under_policies(site) if policy is not None and _is_due(policy, known, now)]
+
+
+def _list_under_policies(site: Site) -> list[tuple[ReleaseStatus, Policy | None]]:
+    """Every release with the policy that says how long it is kept: the officer's word, where there is an officer."""
     with site.open_registry(read_only=True) as registry:
         statuses = read_statuses(registry.events).values()
         trusted = any(event.kind == TRUSTED for event in registry.events)
         hashes = {known.policy_hash for known in statuses if trusted and known.charge is not None}
         charged = {digest: policy_of(registry, digest) for digest in hashes}
     policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
-    found: list[ReleaseStatus] = []
-    for known in statuses:
-        policy = charged.get(known.policy_hash) or policies.get(known.id.policy)  # the officer's word, where there is an officer
-        if policy is not None and _is_due(policy, known, now):
-            found.append(known)
-    return found
+    return [(known, charged.get(known.policy_hash) or policies.get(known.id.policy)) for known in statuses]
 
 
 def _is_due(policy: Policy, status: ReleaseStatus, now: datetime) -> bool:

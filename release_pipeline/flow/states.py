@@ -83,11 +83,11 @@ class ReleaseStatus:
     """One release as the events have it.
 
     `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
-    the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `approvals` who
-    approved which candidate hash, as noted: whether the signatures hold is verified before anything is published. `code` is the
+    the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `code` is the
     kind of the reason of a block, where it was noted; `moments` when each kind of event last happened, `approved` and `returned`
-    being when the votes made it so. `votes`: all that were given and count, in their order; `told`: of which candidate hash they
-    may be told, and the event since which; `decided`: the events by which votes moved it, with what it became.
+    being when the votes made it so. `votes`: all that were given and count, as noted: whether the signatures hold is verified
+    before anything is published; `told`: of which candidate hash they may be told, and the event since which; `decided`: the
+    events by which votes moved it, with what it became.
     """
 
     id: ReleaseId
@@ -105,7 +105,6 @@ class ReleaseStatus:
     pruned: str = ""
     lost: bool = False  # after a restore: more of it happened than the registry has
     replaced: ReleaseId | None = None
-    approvals: Mapping[str, str] = field(default_factory=dict[str, str])
     package_hash: str | None = None
     package_signed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     successor: str = ""
@@ -117,9 +116,8 @@ class ReleaseStatus:
 
     @property
     def approvers(self) -> list[str]:
-        """Who approved the candidate as it is now, and did not return it after that. Not to be told while votes are blind."""
-        returned = self.returners
-        return sorted(name for name, digest in self.approvals.items() if digest == self.candidate_hash and name not in returned)
+        """Who approved the candidate as it is now, and said nothing else after that. Not to be told while votes are blind."""
+        return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.verdict == "approve")
 
     @property
     def returners(self) -> list[str]:
@@ -233,7 +231,9 @@ def _draft(
             mine.update(why=payload["why"])
             if release.revision > 1:
                 earlier = ReleaseId(release.policy, release.release, release.revision - 1)
-                _begin_draft(earlier, drafts, found).update(replaced=release)
+                given_up = _begin_draft(earlier, drafts, found)
+                told = {given_up["candidate_hash"]: event.number, **given_up["told"]}  # nobody decides on it any more
+                given_up.update(replaced=release, told=told if given_up["candidate_hash"] else given_up["told"])
         case "reserved":
             mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
         case "secret":
@@ -279,13 +279,10 @@ def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
     the last vote of anybody returns it, and approved when enough approve it; then every later vote is told at once."""
     payload, digest = event.content, mine["candidate_hash"]
     mine["votes"] = (*mine["votes"], _read_vote(event, counts=counts))
-    if event.kind == APPROVED:
-        mine["approvals"] = {**mine["approvals"], payload["name"]: payload["hash"]}
     before = mine["state"]
     votes = last_votes(mine["votes"], digest)
-    returned = [vote for vote in votes.values() if vote.verdict == "return"]
-    given = {name for name, approved in mine["approvals"].items() if approved == digest} - {vote.name for vote in returned}
-    enough = len(given) >= payload["needed"]
+    returned = sorted((vote for vote in votes.values() if vote.verdict == "return"), key=lambda vote: vote.number)
+    enough = sum(vote.verdict == "approve" for vote in votes.values()) >= payload["needed"]
     if digest not in mine["told"] and (sum(vote.counts for vote in votes.values()) >= payload["needed"] or enough):
         mine["told"] = {**mine["told"], digest: event.number}
     if before not in ("candidate", "returned", "approved") and (before, event.kind) != ("publishing", RETURNED):
@@ -323,7 +320,7 @@ def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
             where=str(release),
             remedy=f"Only {release.next} can replace it, with a fresh charge.",
         )
-    state = "" if status is None else status.state
+    state = "" if status is None or not status.since else status.state  # a run that broke off before it was opened is no state
     if state not in MOVES[kind]:
         raise Blocked(f"it is {state or 'not opened'}, and cannot be {_DONE.get(kind, kind)}.", where=str(release))
 

@@ -93,7 +93,7 @@ class Bands(Derived):
         """The labels; made of the edges where none are named."""
         if self.labels:
             return tuple(str(label) for label in self.labels)
-        edges = [format_decimal(decimal_text(edge)) for edge in self.at]
+        edges = [decimal_text(edge) for edge in self.at]  # entries are data: the same in each language
         middle = [f"{low} to below {high}" for low, high in itertools.pairwise(edges)]
         return (f"below {edges[0]}", *middle, f"{edges[-1]} or more")
 

@@ -26,6 +26,8 @@ from pydantic import (
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.scalars import Category, Exact, Name, Percent, Text, unique
+from release_pipeline.privacy.figures import format_decimal
+from release_pipeline.sentences import POLICY
 
 
 def _one_or_more(value: Any) -> Any:
@@ -93,7 +95,8 @@ class Comparison(Rule):
     @property
     def words(self) -> str:
         """It in words."""
-        return f"{' '.join(self.compare)}{', as dates' if self.read_as == 'dates' else ''}"
+        rule = " ".join(self.compare)
+        return POLICY("expect.dates", rule=rule) if self.read_as == "dates" else rule
 
 
 class Total(Rule):
@@ -119,8 +122,11 @@ class Total(Rule):
     @property
     def words(self) -> str:
         """It in words."""
-        within = f", within {decimal_text(self.within)}" if self.within else ""
-        return f"{' + '.join(self.sum)} = {self.equals} on the grid {decimal_text(self.grid)}{within}"
+        parts, grid = " + ".join(self.sum), format_decimal(decimal_text(self.grid))
+        if not self.within:
+            return POLICY("expect.total", parts=parts, sum=self.equals, grid=grid)
+        within = format_decimal(decimal_text(self.within))
+        return POLICY("expect.total_within", parts=parts, sum=self.equals, grid=grid, within=within)
 
 
 class Unique(Rule):

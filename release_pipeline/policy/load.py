@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, cast, get_type_hints
@@ -39,7 +40,43 @@ _PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 def load_policy(file: FilePath) -> Policy:
     """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names for
     hierarchies are looked for from its own folder on."""
-    return parse_policy(read_text(file), name=str(file), read=reader_beside(file))
+    text, read = read_text(file), reader_beside(file)
+    known = _parsed.get(str(file))
+    if known is not None and known.text == text and _is_as_before(known, read):
+        return known.policy
+    named: list[tuple[str, str]] = []
+
+    def note(name: str) -> str:
+        content = read(name)
+        named.append((name, content))
+        return content
+
+    policy = parse_policy(text, name=str(file), read=note)
+    while len(_parsed) >= _MOST_PARSED:
+        _parsed.pop(next(iter(_parsed), ""), None)
+    _parsed[str(file)] = _Parsed(text, tuple(named), policy)
+    return policy
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """What the text of a file, and those of the files that it names, were parsed as. All are read each time, and parsed when one
+    is another: a policy does not change."""
+
+    text: str
+    named: tuple[tuple[str, str], ...]
+    policy: Policy
+
+
+_MOST_PARSED = 500
+_parsed: dict[str, _Parsed] = {}
+
+
+def _is_as_before(known: _Parsed, read: Read) -> bool:
+    try:
+        return all(read(name) == content for name, content in known.named)
+    except ReleasePipelineError:  # parsing it tells that with its line
+        return False
 
 
 def refuse_files(name: str) -> str:

@@ -21,6 +21,7 @@ from release_pipeline.policy.kinds.base import RECOGNISED, ColumnKind, ReleasedA
 from release_pipeline.policy.kinds.labels import LabelledColumn, LabelledEntries
 from release_pipeline.policy.kinds.missing import BLANK, EMPTY, SUPPRESSED, CodedColumn, number_of_code, reason_column
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.sentences import POLICY
 
 SurveyFormat: TypeAlias = Literal["dta", "sav"]
 SURVEY_FORMATS: tuple[SurveyFormat, ...] = ("dta", "sav")
@@ -178,4 +179,7 @@ def describe_labels(columns: Mapping[str, AnyColumn]) -> Iterator[str]:
         if isinstance(column, LabelledColumn):
             entries = name_some(f"{entry} = {label}" for entry, label in labels_of(column).items())
             if column.label is not None or entries:
-                yield ": ".join([name, ", with ".join(part for part in (column.label, entries) if part)])
+                told = column.label or entries
+                if column.label is not None and entries:
+                    told = POLICY("label.with", label=column.label, entries=entries)
+                yield f"{name}: {told}"

@@ -23,6 +23,7 @@ _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0
 EMPTY = "the file is empty."
 _LONGEST_NUMBER = 100
 _NULL = ("", "null", "~")
+_LONGEST_KEPT = 1 << 16  # characters of a text whose nodes are kept for the next reading
 _DEEPEST = 40  # levels of a file; none that means something has more than ten
 _base: Any = yaml.SafeLoader  # its methods have no types
 
@@ -134,7 +135,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _compose(text: str, document: Document) -> yaml.Node | None:
-    node, places, problems = _composed(text)
+    node, places, problems = _composed(text) if len(text) <= _LONGEST_KEPT else _composed.__wrapped__(text)
     document.places.update(places)
     document.problems.extend(problems)
     return node

@@ -17,6 +17,7 @@ from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.kinds.missing import number_of_code
 from release_pipeline.policy.model import Policy
+from release_pipeline.sentences import POLICY
 
 Rule: TypeAlias = Comparison | Total | Derived
 _NINE_DIGITS, _LARGE = Decimal("0.000000001"), 9_000_000  # below which floats have all decimals of nine digits
@@ -32,11 +33,11 @@ class Tie:
 
     @property
     def words(self) -> str:
-        """The rule in words."""
+        """The rule in words, in the language that is spoken."""
         if isinstance(self.rule, Sum | Difference):
             return f"{self.name} = {''.join(self.rule.preview())}"
         if isinstance(self.rule, Derived):
-            return f"{self.name} as derived of {name_some(self.rule.inputs)}"
+            return POLICY("derive.as", column=self.name, columns=name_some(self.rule.inputs))
         return self.rule.words
 
 

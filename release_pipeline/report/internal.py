@@ -66,7 +66,8 @@ _MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 @in_its_language
 def render_internal(view: InternalView) -> str:
     """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none. What
-    styles broad tables is there with them alone: the page of a candidate of an earlier version stays as it was, byte by byte."""
+    styles broad tables is there with them alone, and what lays open ones beside their pictures with criteria, which no evidence
+    of an earlier version has: the page of a candidate of such a version stays as it was, byte by byte."""
     sections = list_sections(view)
     context: dict[str, Any] = {
         "view": view,
@@ -77,6 +78,7 @@ def render_internal(view: InternalView) -> str:
         "gate_figures": draw_gates(view),
         "sections": sections,
         "broad": any(figure.table.is_broad for section in sections if section.many for figure in section.figures),
+        "spreads": bool(view.criteria),
         "draw_burndown": draw_burndown,
         "sums": list_sums,
         "steps": REVIEWERS.read_section("step"),

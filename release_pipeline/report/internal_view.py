@@ -410,10 +410,10 @@ class InternalView:
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `language`: that of all
-    texts but `statement`, which is in English, and `warnings`, which are told as they were noted; `translation`: what the
-    statement says in that language, where it is another one. `criteria`: attacks by
-    the criterion that they are tried for, none in evidence of earlier versions; `before_charge`: these are of simulated
-    releases, for it was stopped before there was a table."""
+    texts but `statement`, which is in English, and of `warnings` where an earlier version noted them in English alone
+    (`has_noted_warnings`); `translation`: what the statement says in that language, where it is another one. `criteria`:
+    attacks by the criterion that they are tried for, none in evidence of earlier versions; `before_charge`: these are of
+    simulated releases, for it was stopped before there was a table."""
 
     release: str
     policy: str
@@ -471,3 +471,4 @@ class InternalView:
     before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()
+    has_noted_warnings: bool = False

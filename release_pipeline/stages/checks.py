@@ -7,14 +7,26 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from release_pipeline.policy.families import find_family
-from release_pipeline.policy.formats import find_near
+from release_pipeline.policy.formats import decimal_text, find_near
 from release_pipeline.policy.kinds.missing import number_of_code
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
 from release_pipeline.policy.sections import Person
-from release_pipeline.privacy.figures import LEAST_SHARE, percent, show_share
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.utility import Clamping
+from release_pipeline.stages.noticed import (
+    BLANK,
+    CLAMPED,
+    CODED,
+    EXPECTATION,
+    FILLED,
+    HEAVILY_CLAMPED,
+    OF_OTHER_RELEASES,
+    SOME,
+    TIES,
+    Noticed,
+)
 
 TENS = 10  # to which counts of stewards' expectations are rounded up
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
@@ -115,12 +127,12 @@ def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Chec
     return [Check("missing", name, "without_release", missing, f"column {name}: {_records(missing)} without a release.")]
 
 
-def warn_of_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
+def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[Noticed]:
     """A word on records of releases that the policy does not declare: they are in none."""
     if not counts["undeclared"]:
         return []
-    how_many = "some records" if policy.slots is not None else _records(counts["undeclared"])  # no count of people leaves
-    return [f"column {policy.source.release_column}: {how_many} of releases that the policy does not list."]
+    count = SOME if policy.slots is not None else counts["undeclared"]  # no count of people leaves
+    return [Noticed(OF_OTHER_RELEASES, policy.source.release_column or "", count)]
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
@@ -171,24 +183,23 @@ def refusals(checks: Sequence[Check]) -> list[str]:
     return [check.message for check in checks if check.failed]
 
 
-def warn(facts: Facts, policy: Policy) -> list[str]:
+def notice(facts: Facts, policy: Policy) -> list[Noticed]:
     """What stops nothing and deserves a word, by the counts: clamped and filled records, heavy ties, broken rules."""
-    warnings: list[str] = []
+    found: list[Noticed] = []
     for name, column in policy.columns.items():
         if isinstance(column.reading, NumberReading):
             how = column.reading
             kept = how.blank is not None
-            warnings += _warn_of_numbers(name, facts, outside=how.outside, filled=not how.must_have, kept=kept)
+            found += _notice_numbers(name, facts, outside=how.outside, filled=not how.must_have, kept=kept)
         if name in policy.noise_columns and policy.claim.rule is not None:
-            warnings += _warn_of_ties(name, facts)
-    return [*warnings, *(check.message for check in _check_expectations(facts, policy) if 0 < check.count <= check.at_most)]
+            found += _notice_ties(name, facts)
+    return [*found, *_notice_expectations(facts, policy)]
 
 
-def warn_of_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
+def notice_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[Noticed]:
     """A word on noise columns that clamping took much from, however few records it moved. Not how much, which is no count."""
     return [
-        f"column {name}: clamping took more than {HEAVY_CLAMPING:.0%} of its variance. Means, spreads and links between columns "
-        "are those of the clamped values."
+        Noticed(HEAVILY_CLAMPED, name, share=HEAVY_CLAMPING)
         for name, clamping in taken.items()
         if name in policy.noise_columns and clamping.variance > HEAVY_CLAMPING
     ]
@@ -291,25 +302,33 @@ def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
     return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
 
 
-def _warn_of_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[str]:
+def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[Noticed]:
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
-        share = beyond / facts.records
-        words = f"{share:.2%}" if share >= LEAST_SHARE else show_share(share)
-        yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it: {words} of all."
+        yield Noticed(CLAMPED, name, beyond, among=facts.records)
     if counts.get("coded"):
-        yield f"column {name}: {_records(counts['coded'])} with a code for no value, released without one as declared."
+        yield Noticed(CODED, name, counts["coded"])
     if counts.get("missing") and kept:
-        yield f"column {name}: {_records(counts['missing'])} without a value, released without one as declared."
+        yield Noticed(BLANK, name, counts["missing"])
     elif counts.get("missing") and filled:
-        yield f"column {name}: {_records(counts['missing'])} without a value, filled as declared."
+        yield Noticed(FILLED, name, counts["missing"])
 
 
-def _warn_of_ties(name: str, facts: Facts) -> Iterator[str]:
+def _notice_ties(name: str, facts: Facts) -> Iterator[Noticed]:
     counts = facts.columns.get(name, {})
     if counts.get("most_frequent", 0) >= HEAVY_TIES * facts.records:
-        yield f"column {name}: heavy ties; at least half of the records share one value, so many clusters are constant."
+        yield Noticed(TIES, name)
+
+
+def _notice_expectations(facts: Facts, policy: Policy) -> Iterator[Noticed]:
+    """Rules that are broken, and not more often than they may be."""
+    for check in _check_expectations(facts, policy):
+        if 0 < check.count <= check.at_most:
+            rule = policy.expect[check.fact]
+            most = rule.at_most if isinstance(rule.at_most, int) else f"{decimal_text(rule.at_most * 100)}%"
+            columns = tuple(dict.fromkeys(rule.columns))
+            yield Noticed(EXPECTATION, check.fact, round_up(check.count), at_most=str(most), columns=columns)
 
 
 def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[Check]:

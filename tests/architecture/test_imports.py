@@ -22,13 +22,15 @@ INSIDE = {  # what of the package each folder may import; errors, sentences and 
     "flow": {"flow", "claims", "stages", "store", "report", "policy", "privacy", "verify", "sign", "analyst"},
     "door": {"door", "policy"},
     "dagster_app": {"dagster_app", "door", "flow", "policy", "privacy"},
-    "desk": {"desk", "door", "flow", "report", "policy", "privacy"},
+    "desk": {"desk", "door", "flow", "report", "policy", "privacy", "fingerprint"},
     "experiments": {"experiments", "flow", "stages", "policy", "privacy"},
-    "cli": {"cli", "flow", "policy", "experiments", "dagster_app", "desk", "sign", "verify"},
+    "cli": {"cli", "flow", "policy", "experiments", "dagster_app", "desk", "agent", "sign", "verify"},
     "verify.py": set[str](),  # it runs alone, in a dossier
     "sign.py": {"verify"},  # the two run alone as one file, on a reviewer's machine
+    "agent": {"agent", "sign", "verify", "fingerprint"},  # on a person's own machine: no site, no store, no library of others
     "analyst": {"analyst", "privacy"},
     "errors.py": set[str](),
+    "fingerprint.py": set[str](),
     "sentences": set[str](),
     "__init__.py": set[str](),
     "__main__.py": {"cli"},
@@ -51,8 +53,10 @@ OUTSIDE = {  # third-party modules each folder may import
     "cli": set[str](),
     "verify.py": set[str](),
     "sign.py": set[str](),
+    "agent": set[str](),
     "analyst": {"numpy", "scipy"},
     "errors.py": set[str](),
+    "fingerprint.py": set[str](),
     "sentences": set[str](),
     "__init__.py": set[str](),
     "__main__.py": set[str](),

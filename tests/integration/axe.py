@@ -26,6 +26,11 @@ def load_axe() -> str:
 
 
 def find_violations(browser: Page, axe: str, file: Path) -> list[str]:
+    """All that axe finds on a page in a file."""
+    return find_violations_at(browser, axe, file.as_uri())
+
+
+def find_violations_at(browser: Page, axe: str, address: str) -> list[str]:
     """All that axe finds on a page, at each width and in light and dark: its impact, the rule, and where."""
     found: list[str] = []
     browser.tell("Page.setBypassCSP", enabled=True)  # the page itself lets no script run
@@ -34,8 +39,8 @@ def find_violations(browser: Page, axe: str, file: Path) -> list[str]:
         browser.tell("Emulation.setEmulatedMedia", media="screen", features=features)
         browser.tell("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         browser.go("about:blank")
-        browser.go(file.as_uri())
-        browser.wait("document.readyState === 'complete' && location.protocol === 'file:'")
+        browser.go(address)
+        browser.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
         browser.tell("Runtime.evaluate", expression=axe)
         violations: list[tuple[str, str, Any]] = json.loads(browser.evaluate(_RUN))
         found += [f"{impact}: {rule} ({width}, {colours}): {places[:3]}" for impact, rule, places in violations]

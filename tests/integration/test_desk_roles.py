@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 WRONG = "this is signed by"
 SIGN = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
 REVIEW, READ = {"reviewer"}, {"steward", "reviewer", "officer", "auditor"}
+OVERSEE = {"officer", "auditor"}
 EVERYBODY = {role.value for role in Role}
 MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question says it here too
     "home": EVERYBODY,
@@ -41,6 +42,17 @@ MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question
     "bundle": READ,
     "statements": READ,
     "own-key": READ,
+    "approvals": READ,
+    "policy-approval": READ,
+    "populations-approval": READ,
+    "caps": READ,
+    "keys": READ,
+    "chain": READ,
+    "overlaps": OVERSEE,
+    "audit": OVERSEE,
+    "verify-release": OVERSEE,
+    "dossier": OVERSEE,
+    "measure-overlaps": {"officer"},
 }
 
 

@@ -53,7 +53,7 @@ PARTS = {
 LATER = {**PARTS, "protect": "{method: idp-cbls, epsilon: 3, k: 6}"}  # the second version of the policy
 VERSIONS = [parse_policy(policy_text(**parts), name="people.yaml").canonical_hash() for parts in (PARTS, LATER)]
 SECOND = ReleaseId("people", "2")
-IN_CHAIN = ("events.jsonl", "populations.json", *(f"policies/people.{digest[:12]}.json" for digest in VERSIONS))
+IN_CHAIN = ("events.jsonl", "populations.json", "review.json", *(f"policies/people.{digest[:12]}.json" for digest in VERSIONS))
 SIGNED = (
     "candidate/SHA256SUMS",
     "candidate/evidence.json",
@@ -95,6 +95,7 @@ LOOSE = (
     "papers/dp_deployment.yaml",
     "policies/diffs.txt",
     "requirements.lock",
+    "review.md",
     "verify.py",
     "versions.json",
 )
@@ -174,7 +175,7 @@ def test_the_verifier_inside_needs_only_python(audited: Path, dossier: Files, ke
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr, lines[-1]) == (0, "", "Verified: nothing failed.")
     assert {line.split()[0] for line in lines[:-1]} == {"ok", "note"}
-    assert "SHA256SUMS: 51 of 51 listed files are there, with the hashes that it lists, and nothing else is" in done.stdout
+    assert "SHA256SUMS: 53 of 53 listed files are there, with the hashes that it lists, and nothing else is" in done.stdout
     assert "which is not the one" not in done.stdout
     assert not any(empty.iterdir())
 

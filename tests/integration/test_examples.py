@@ -148,7 +148,9 @@ def test_signed_on_a_machine_of_ones_own(
     (tiny.home / "sign.py").write_text(sign.join_sources())
     shutil.copyfile(key_folder / "ben.key", tiny.home / "ben.key")
     (tiny.home / "ben.pass").write_text(PASSPHRASE)
-    signing, checking = read_blocks("reviewing.md")
+    saying, signing, checking = read_blocks("reviewing.md")
+    follow([saying.replace("--key ben.key", "--key ben.key --passphrase-file ben.pass")], tiny.home, shell)
+    assert [event.kind for event in tiny.events()][-3:] == ["remarked", "returned", "remarked"]
     signing = signing.replace("--key ben.key", "--key ben.key --passphrase-file ben.pass --yes")  # which a person is asked
     follow([signing], tiny.home, {**shell, "PATH": f"{Path(sys.executable).parent}:{shell['PATH']}"})
     assert [event.kind for event in tiny.events()][-1] == "approved"

@@ -16,6 +16,7 @@ from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import view_papers, write_papers
 from release_pipeline.flow.publication.withdrawal import retract
+from release_pipeline.policy.assessment import Assessment
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.report.papers import ENTRY, PAPERS_OF_A_SITE, PUBLIC_PAPERS
 from release_pipeline.report.papers.sources import name_place, read_field
@@ -24,7 +25,7 @@ from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
-from tests.integration.sites import Row, TinySite, make_rows
+from tests.integration.sites import Row, TinySite, make_rows, make_site
 from tests.integration.test_contract import RECORDS, ROWS, parts_of
 from tests.leaks import find_canaries
 from tests.unit.report.places import MISSING, find_place
@@ -245,3 +246,35 @@ def test_a_package_of_a_policy_that_says_nothing_has_no_papers(keys: Keys, tmp_p
     assert ENTRY not in names
     assert "nist-sp-800-226.html" in names
     assert "does not say what the data are" in (tmp_path / "papers" / "deployment.md").read_text()
+
+
+def test_a_policy_says_what_its_papers_will_go_on(told: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each part of the assessment, as it is stated or with what to write; whether a release has papers already; and no folder."""
+    fresh = make_site(tmp_path / "fresh", rows=canary_rows(), **PARTS)
+    for tiny, ready in ((fresh, False), (told, True)):
+        assert main(["papers", "people", "--home", str(tiny.home)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert ("people/1/r1" in lines[0]) == ready
+        assert ("no release has a candidate yet" in lines[0]) != ready
+        assert f"assessment.controls: {STATED}" in lines
+        assert "assessment.necessity: not stated yet. Say why less would not do." in lines
+        assert [line.split(":")[0] for line in lines if line.startswith("assessment.")] == [
+            f"assessment.{part}" for part in Assessment.model_fields
+        ]
+        assert any(line.startswith("about: People of three towns;") for line in lines)
+        assert lines[-1].startswith("Not yet, for a release must tell it")
+    assert main(["papers", "people", "-o", str(tmp_path / "papers"), "--home", str(fresh.home)]) == 2
+    assert "Name the release: people/RELEASE" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "papers").exists()
+    assert main(["papers", "people/1", "--home", str(told.home)]) == 2
+    assert "Add -o FOLDER" in " ".join(capsys.readouterr().err.split())
+    assert main(["papers", "nobody", "--home", str(fresh.home)]) != 0
+
+
+def test_without_about_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to write; of an assessment that nobody began every part is told."""
+    tiny = make_site(tmp_path, about="")
+    assert main(["papers", "people", "--home", str(tiny.home)]) == 0
+    told = capsys.readouterr().out
+    assert "about: not stated yet" in told
+    assert told.count("not stated yet") == 1 + len(Assessment.model_fields)

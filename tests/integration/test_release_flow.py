@@ -22,11 +22,13 @@ from release_pipeline.errors import Blocked, DataRefused, GateFailed, OverCap, R
 from release_pipeline.flow import release as release_module
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.passed_stages import Audited
+from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.store.connections import open_database
+from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import open_workspace
 from tests.integration.sites import HEADER, PARTS, SPOILED, Row, TinySite, make_rows, make_site, spoil
 
@@ -767,3 +769,11 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
     with pytest.raises(Blocked, match=r"over the limit 0\.2"):
         flow.freeze()
     assert not tiny.folder().exists()
+
+
+def test_a_run_that_broke_off_before_the_release_was_opened_is_no_obstacle(tmp_path: Path) -> None:
+    """What died at its start is noted of a release that nothing happened to; the next run opens it."""
+    tiny = make_site(tmp_path / "site")
+    record_failed_run(tiny.site, ReleaseId("people", "1"), "killed", run="one")
+    tiny.flow("1").ingest()
+    assert tiny.states()[:2] == ["failed", "opened"]

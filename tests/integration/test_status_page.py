@@ -170,7 +170,7 @@ def test_status_says_who_approved_and_what_the_officer_has_not(
     tiny = copy_site(candidate, tmp_path / "site")
     review(tiny, keys, "ben")
     lines, broken = list_releases(tiny.site)
-    assert ([line.claim.rpartition(" (")[2] for line in lines[:1]], broken) == (["approved by 1 of 2: ben)"], [])
+    assert ([line.claim.rpartition(" (")[2] for line in lines[:1]], broken) == (["1 of 2 votes are in: ben)"], [])
     assert view_of(tiny).reason == ""
     tiny.write_cap("epsilon: 11, definition: idp, scope: column")
     [words] = list_releases(tiny.site)[1]

@@ -18,6 +18,7 @@ import yaml
 
 from release_pipeline.dagster_app import launch
 from release_pipeline.dagster_app.launch import prepare
+from release_pipeline.desk.opening import read_proxy
 from release_pipeline.flow.site import HOME, Site
 from tests.unit.scripts import DEPLOY, ROOT, load
 
@@ -192,7 +193,8 @@ def test_folders_have_the_modes_that_the_operators_page_says() -> None:
     assert f"{FOLDER}/site/dagster" not in made
 
 
-SERVICES = sorted(file.name for file in UNITS.glob("*.service"))
+WEB = "release-pipeline-desk-web.service"  # the one that has no site
+SERVICES = sorted(file.name for file in UNITS.glob("*.service") if file.name != WEB)
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -209,7 +211,34 @@ def test_units_are_hardened(name: str) -> None:
     assert f"{HOME}={FOLDER}/site" in unit["Environment"][0].split()
     command = re.search(r"/opt/release-pipeline/bin/release-pipeline (\w+)", unit["ExecStart"][0])
     assert command is not None
-    assert command[1] in {"ui", "backup", "status"}
+    assert command[1] in {"ui", "backup", "status", "desk"}
+
+
+def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
+    """Not the site, not its keys, no network but this machine; the counter hears that account, at the socket that they ask at."""
+    web, counter = read_unit(WEB), read_unit("release-pipeline-desk-counter.service")
+    users = {line[1]: line[2:] for line in read_table("release-pipeline.sysusers.conf")}
+    [account] = web["User"]
+    assert account != "release-pipeline"
+    assert users[account][2] == "-", "it has a home"
+    assert {FOLDER, "-/run/release-pipeline"} <= set(web["InaccessiblePaths"])
+    assert "ReadWritePaths" not in web
+    assert (web["IPAddressDeny"], web["IPAddressAllow"]) == (["any"], ["localhost"])
+    for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "MemoryDenyWriteExecute"):
+        assert web[key] == ["yes"], key
+    assert f"--for-account {account}" in counter["ExecStart"][0]
+    assert counter["RuntimeDirectory"] == ["release-pipeline-desk"]
+    socket = "--socket /run/release-pipeline-desk/counter.sock"
+    assert socket in counter["ExecStart"][0]
+    assert socket in web["ExecStart"][0]
+
+
+def test_the_example_of_a_proxy_before_the_desk_is_read(tmp_path: Path) -> None:
+    """As it stands, with a secret beside it."""
+    file = shutil.copy(DEPLOY / "desk-proxy.yaml", tmp_path)
+    (tmp_path / "desk-proxy.secret").write_text("0123456789abcdef" * 4)
+    (tmp_path / "desk-proxy.secret").chmod(0o600)
+    assert read_proxy(Path(file)).hosts == ("desk.example.org",)
 
 
 def test_the_links_to_log_in_stay_out_of_the_journal() -> None:

@@ -13,7 +13,10 @@ import pytest
 
 from release_pipeline import sentences
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.flow.told import tell_about
 from release_pipeline.policy import parse_policy
+from release_pipeline.policy.about import LICENCES
+from release_pipeline.policy.derivations import Bands
 from release_pipeline.policy.hierarchies.dates import PERIODS
 from release_pipeline.policy.periods import Every
 from release_pipeline.policy.statements import state_claim, state_formally
@@ -150,6 +153,24 @@ def test_the_claim_is_read_in_german_and_stated_in_english() -> None:
         assert state_claim(policy).startswith("Für die tatsächliche Tabelle D")
         assert state_formally(policy) == policy.claim.statement
     assert describe_claim(policy) == describe_claim(plain)
+
+
+def test_entries_that_a_derivation_makes_are_data() -> None:
+    """They are the same whatever language a page is in; what the page says of them is not."""
+    bands = Bands.model_validate({"bands": "age", "at": [Decimal("0.5"), 70000]})
+    with speaking("de"):
+        assert bands.outputs == ("below 0.5", "0.5 to below 70000", "70000 or more")
+        assert next(iter(bands.preview())) == "unter 0,5: below 0.5"
+
+
+def test_known_licences_are_called_as_they_are_in_a_language() -> None:
+    """In English by the names of the policy."""
+    assert PUBLIC.read_section("licence_title") == {name: title for name, (title, _) in LICENCES.items()}
+    about = parse_policy(policy_text(), name="people").about
+    assert about is not None
+    assert tell_about(about).licence[1] == "Creative Commons Zero 1.0 Universal"
+    with speaking("de"):
+        assert tell_about(about).licence[1] == "Creative Commons Zero 1.0 Universell"
 
 
 @pytest.mark.parametrize(("spec", "claim"), CLAIMS.values(), ids=CLAIMS)

@@ -52,6 +52,10 @@ SAME_IN_GERMAN: dict[str, dict[str, str]] = {  # sentences that are right as the
     "public": {
         "about.with_address": "places alone",
         "about.unit": "in",
+        **dict.fromkeys(
+            (f"licence_title.{name}" for name in ("ODbL-1.0", "ODC-By-1.0", "PDDL-1.0", "OGL-UK-3.0", "etalab-2.0")),
+            "a name in English alone",
+        ),
         "page.definition": "the same word",
         "page.definition_is": "places alone",
         "page.epsilon": "a letter's name",

@@ -254,7 +254,7 @@ class World:
         self.lines.append(json.dumps({"body": body, "hash": digest(body)}))
 
     def approve(self, name: str, kind: str, subject: str, hash: str, event: str = "approved") -> None:
-        what = {"approve": "candidate", "reject": "candidate"}.get(kind, kind)
+        what = {"approve": "candidate", "reject": "candidate", "return": "candidate"}.get(kind, kind)
         release = subject if what == "candidate" else None
         self.note(event, release, what=what, subject=subject, hash=hash, signed=self.sign(name, kind, subject, hash))
 
@@ -686,6 +686,22 @@ def reject_other(name: str) -> Callable[[World], None]:
     return lambda world: world.approve(name, "reject", RELEASE, "5" * 64, "rejected")
 
 
+def give_back(name: str) -> Callable[[World], None]:
+    return lambda world: world.approve(name, "return", RELEASE, world.candidate_hash, "returned")
+
+
+def remark(name: str, **changes: Any) -> Callable[[World], None]:
+    """Remarks on the candidate, with these parts of the event otherwise."""
+
+    def step(world: World) -> None:
+        document = {"format": verify.REMARKS_FORMAT, "subject": RELEASE, "hash": world.candidate_hash}
+        document |= {"remarks": [{"passage": "claim", "text": "too coarse"}]}
+        signed = world.sign(name, "remarks", RELEASE, digest(canonical(document)))
+        world.note("remarked", RELEASE, **{"subject": RELEASE, "document": document, "signed": signed, **changes})
+
+    return step
+
+
 def approve_as_another(name: str, claimed: str) -> Callable[[World], None]:
     """Signs with the own key under the name of another."""
 
@@ -761,6 +777,7 @@ def two_names_one_key(world: World) -> None:
     )
 
 
+GOOD_REMARKS = {"format": verify.REMARKS_FORMAT, "subject": RELEASE, "hash": "5" * 64, "remarks": [{"passage": "", "text": "so"}]}
 NOT_THE_CAP = "is not the one that the officer approved last before it"
 ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "a reviewer signs the package": ({"package": [lambda world: world.do_package("ben")]}, "may not sign 'package'"),
@@ -788,6 +805,28 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "rejected between them": ({"cara": [reject("dan"), "cara"]}, "it was rejected in event 9"),
     "rejected before them": ({"ben": [reject("dan"), "ben"]}, "it was rejected in event 8"),
     "rejected after it was published": ({"published": ["published", reject("dan")]}, "it was rejected in event 12"),
+    "returned before the approvals": ({"ben": [give_back("dan"), "ben"]}, "dan returned it before it was published"),
+    "returned after the approvals": ({"publishing": [give_back("dan"), "publishing"]}, "dan returned it before it was published"),
+    "returned by who approved it before": ({"cara": ["cara", give_back("cara"), "dan"]}, "cara returned it before"),
+    "returned by the steward": ({"cara": ["cara", give_back("ana")]}, "'ana' has the role steward"),
+    "returned by the policy's steward": (
+        {"trust": ["trust", reviewing_steward], "ben": [give_back("ben")]},
+        "'ben' is the steward",
+    ),
+    "remarked by the service": (
+        {"cara": ["cara", remark("robot")]},
+        "'robot' has the role service, which may not sign 'remarks'",
+    ),
+    "remarked by a stranger": ({"cara": ["cara", remark("eve")]}, "not in the list of trusted keys"),
+    "remarks that are not those that were signed": (
+        {"cara": ["cara", remark("ben", document=GOOD_REMARKS)]},
+        "signed for another hash",
+    ),
+    "remarks on another release": (
+        {"cara": ["cara", remark("ben", document={**GOOD_REMARKS, "subject": "rand-hie/9/r1"})]},
+        "noted for something else than what was remarked on",
+    ),
+    "remarks that are none": ({"cara": ["cara", remark("ben", document={"format": "x"})]}, "its format is not"),
     "another candidate of it was rejected": ({"candidate": ["candidate", reject_other("dan")]}, "it was rejected in event 8"),
     "the policy approved only after the charge": (
         {"approve-policy": [], "reserve": ["reserve", "approve-policy"]},
@@ -901,6 +940,19 @@ def test_a_package_is_of_its_release_and_place(package: Files, tmp_path: Path) -
 
     found = judge(World(another).do(*USUAL).package, tmp_path / "p")
     assert any("SHA256SUMS.sig" in words and "another subject" in words for words in found)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [give_back("ben"), "ben", "cara"],
+        [give_back("dan"), "ben", "cara", "dan"],
+        ["ben", give_back("ben"), remark("ben"), remark("ana"), remark("olga"), "cara", "ben"],
+    ],
+)
+def test_what_was_returned_and_approved_after_that_passes(steps: list[Any], tmp_path: Path) -> None:
+    """By whoever returned it; remarks are by reviewers, steward and officer."""
+    assert judge(with_steps({"ben": [], "cara": steps}).dossier(), tmp_path / "d") == []
 
 
 def test_a_statement_is_not_good_for_another_kind(tmp_path: Path) -> None:

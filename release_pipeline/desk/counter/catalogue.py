@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from release_pipeline.desk.counter import home, reviewing, signing
+from release_pipeline.desk.counter import approving, auditing, exploring, home, operating, reviewing, running, signing, stewarding
 
-CALLS = (*home.CALLS, *reviewing.CALLS, *signing.CALLS)
+CALLS = (
+    *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
+    *(*stewarding.CALLS, *exploring.CALLS, *running.CALLS),
+    *(*approving.CALLS, *auditing.CALLS, *operating.CALLS),
+)

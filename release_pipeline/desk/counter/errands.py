@@ -61,7 +61,7 @@ ERRANDS: Mapping[str, Errand] = {
 def make_bundle(site: Site, ticket: Ticket) -> File:
     """The bundle of what a ticket is for, as it is now: whoever signs computes what it is."""
     target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
-    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=_make_room(site)))
+    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=make_room(site)))
     name = f"{ticket.subject.replace('/', '-')}.zip"
     try:
         write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
@@ -130,7 +130,7 @@ def _find_room(site: Site) -> Path:
     return site.vault / "sent"
 
 
-def _make_room(site: Site) -> Path:
+def make_room(site: Site) -> Path:
     """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
     folder = _find_room(site)
     folder.mkdir(mode=0o700, exist_ok=True)

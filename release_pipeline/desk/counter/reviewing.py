@@ -22,13 +22,12 @@ from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseStatus, read_statuses
-from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.states import ReleaseId, ReleaseStatus, read_statuses
+from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.figures import format_apart
 from release_pipeline.report.internal import describe_verdict
-from release_pipeline.store.registry import ReleaseId
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
@@ -151,13 +150,13 @@ def _show_report(asked: Asked) -> File:
         digest = read_statuses(registry.events)[release].candidate_hash
     if digest is None or not (folder / REPORT).exists():
         raise Refused(404, "it has no page: it was not made, or its tables were removed.")
-    if not is_whole(folder, digest):
+    content = (folder / REPORT).read_bytes()
+    if read_sums(folder, digest).get(REPORT) != hashlib.sha256(content).hexdigest():  # the rest of the folder may be large
         raise ReleasePipelineError(
-            "the candidate's folder is not what was frozen, so that its page is not shown.",
+            "the page in the candidate's folder is not the one that was frozen, and is not shown.",
             where=name,
             remedy="Tell the operator: somebody changed it.",
         )
-    content = (folder / REPORT).read_bytes()
     return File("text/html; charset=utf-8", content=content, facts=hash_blocks(content))
 
 

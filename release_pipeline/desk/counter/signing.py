@@ -14,6 +14,7 @@ from release_pipeline.desk.counter.tickets import Ticket
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
+from release_pipeline.fingerprint import spell
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.states import list_statuses
@@ -63,7 +64,15 @@ def _drop_remark(asked: Asked) -> Document:
 
 def _give_ticket(asked: Asked) -> Document:
     ticket = make_ticket(asked)
-    return {"ticket": asked.tickets.give(ticket), "what": ticket.what, "subject": ticket.subject, "hash": ticket.digest}
+    words = list(spell(ticket.digest))
+    return {
+        "ticket": asked.tickets.give(ticket),
+        "what": ticket.what,
+        "subject": ticket.subject,
+        "hash": ticket.digest,
+        "words": words,
+        "remarks": 0 if ticket.remarks is None else len(ticket.remarks["remarks"]),
+    }
 
 
 def make_ticket(asked: Asked) -> Ticket:
@@ -79,7 +88,7 @@ def make_ticket(asked: Asked) -> Ticket:
     remarks = _make_remarks(asked, what, subject, digest)
     if verdict == "remarks" and remarks is None:
         raise WrongUsage("there are no remarks to sign.", where=subject, remedy="Write one first.")
-    return Ticket(asked.person.name, what, subject, digest, verdict, why, _find_page(what, subject), remarks)
+    return Ticket(asked.person.name, what, subject, digest, verdict, why, _find_page(what, subject, verdict), remarks)
 
 
 def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping[str, Any] | None:
@@ -93,14 +102,13 @@ def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping
     return {"format": REMARKS_FORMAT, "subject": subject, "hash": digest, "remarks": remarks}
 
 
-def _find_page(what: str, subject: str) -> str:
-    return (
-        f"/releases/{subject}"
-        if what == "candidate"
-        else "/approvals/populations"
-        if what == "populations"
-        else f"/policies/{subject}"
-    )
+def _find_page(what: str, subject: str, verdict: str) -> str:
+    """Where they came from; its own page of a policy that is approved is the officer's."""
+    if what == "candidate":
+        return f"/releases/{subject}"
+    if what == "populations":
+        return "/approvals/populations"
+    return f"/approvals/policies/{subject}" if verdict == "approve" else f"/policies/{subject}"
 
 
 def _fetch_bundle(asked: Asked) -> File:

@@ -53,7 +53,7 @@ async def _fetch_bundle(visit: Visit) -> Response:
 
 async def _take_statements(visit: Visit) -> Response:
     """Files as `sign` wrote them: each statement with its signature beside it."""
-    subject = {name: visit.form.get(name, "") for name in ("what", "subject")}
+    subject = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict")}
     body = json.dumps({"statements": _pair(visit.files)}).encode()
     found = await visit.ask("statements", subject, body)
     return visit.go(_page_of(subject), str(found["words"]))
@@ -81,8 +81,10 @@ def _pair(files: Any) -> list[dict[str, Any]]:
 
 
 def _page_of(subject: dict[str, str]) -> str:
-    pages = {"candidate": f"/releases/{subject['subject']}", "policy": f"/policies/{subject['subject']}"}
-    return pages.get(subject["what"], "/approvals/populations")
+    """Where a form came from; who approves a policy came from the request for it."""
+    name = subject["subject"]
+    policy = f"/approvals/policies/{name}" if subject.get("verdict") == "approve" else f"/policies/{name}"
+    return {"candidate": f"/releases/{name}", "policy": policy}.get(subject["what"], "/approvals/populations")
 
 
 WAYS = (

@@ -14,18 +14,18 @@ from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import CARD
 from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses, status_of
 from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.flow.trust.office import OFFICERS, read_office
-from release_pipeline.flow.trust.revocation import list_public
+from release_pipeline.flow.trust.revocation import REVOKED_FILE, list_public
 from release_pipeline.flow.vaults import find_uncharged, list_files
 from release_pipeline.flow.witness import Head
 from release_pipeline.policy import Policy
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
 from release_pipeline.store.ledger import RESERVED, list_charges
-from release_pipeline.store.registry import Event, Registry
+from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.swap import find_left, is_stopped
 from release_pipeline.store.vault import Rooms, open_rooms
 from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
@@ -34,7 +34,7 @@ from release_pipeline.verify import examine as examine_path
 
 PATIENCE = 5.0  # seconds that a check waits for a vault that somebody is working with
 
-__all__ = ["examine", "find_officers", "verify", "write_events"]
+__all__ = ["examine", "find_officers", "measure_release", "verify", "verify_release", "write_events"]
 
 
 def verify(path: Path, officers: Collection[str] = (), *, deep: bool = False) -> list[Finding]:
@@ -71,6 +71,41 @@ def examine(
         return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
     except NotVerifiable as error:
         raise WrongUsage(error.what) from None
+
+
+def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
+    """The findings about one release of a site: its package as a stranger checks it who knows the site's officers and what they
+    revoked, and whether candidate and package are what the registry has."""
+    with site.open_registry(read_only=True) as registry:
+        events, status = registry.events, status_of(registry, release)
+    found = [Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")]
+    officers = _with_chain([] if site.officer is None else [site.officer], read_office(events))
+    found += _verify_candidate(site, status)
+    package, name = site.package(str(release)), f"releases/{release}"
+    if status.package_hash is None:
+        return found
+    whole = _verify_package(site, status)
+    found += [whole, *(Finding("FAIL", f"{name}: {fault}") for fault in _find_unburied(package, status))]
+    if whole.level == "ok":
+        found += _verify_head(name, package, events)
+    if package.is_dir():
+        revoked, succession = (
+            str(file) if file.exists() else "" for file in (site.releases / REVOKED_FILE, site.releases / OFFICERS)
+        )
+        found += [_take_retracted(one, status) for one in examine(package, officers, revoked, succession).findings]
+    return found
+
+
+def _take_retracted(finding: Finding, status: ReleaseStatus) -> Finding:
+    """That a release is retracted is a failure for whoever would use it, and none where the registry says so."""
+    is_known = status.state == RETRACTED and ": RETRACTED: " in finding.words
+    return Finding("note", finding.words) if is_known else finding
+
+
+def measure_release(site: Site, release: ReleaseId) -> int:
+    """How many bytes are read when one release is verified: those of its package and its candidate."""
+    folders = (site.package(str(release)), site.candidate(str(release)))
+    return sum(file.stat().st_size for folder in folders if folder.is_dir() for file in folder.rglob("*") if file.is_file())
 
 
 def _pinned(site: Site) -> list[str]:
@@ -262,28 +297,41 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
 
 
 def _verify_folders(site: Site, status: ReleaseStatus, events: Sequence[Event], officers: Collection[str]) -> Iterator[Finding]:
+    yield from _verify_candidate(site, status)
+    if status.package_hash is not None:
+        folder, name, whole = site.package(str(status.id)), f"releases/{status.id}", _verify_package(site, status)
+        yield whole
+        yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_faults(folder, status, officers))
+        if whole.level == "ok":
+            yield from _verify_head(name, folder, events)
+
+
+def _verify_candidate(site: Site, status: ReleaseStatus) -> Iterator[Finding]:
     if status.candidate_hash is not None:
         whole = is_whole(site.candidate(str(status.id)), status.candidate_hash)
         words = "is what was frozen" if whole else "is not there, or not what was frozen"
         yield Finding("ok" if whole else "FAIL", f"vault/candidates/{status.id}: {words}")
-    if status.package_hash is not None:
-        folder = site.package(str(status.id))
-        whole = package_is_whole(folder, status)
-        name = f"releases/{status.id}"
-        words = f"is what was published ({status.state})" if whole else "is not there, or not what was published"
-        yield Finding("ok" if whole else "FAIL", f"{name}: {words}")
-        yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_faults(folder, status, officers))
-        if whole:
-            yield from _verify_head(name, folder, events)
+
+
+def _verify_package(site: Site, status: ReleaseStatus) -> Finding:
+    whole = package_is_whole(site.package(str(status.id)), status)
+    words = f"is what was published ({status.state})" if whole else "is not there, or not what was published"
+    return Finding("ok" if whole else "FAIL", f"releases/{status.id}: {words}")
+
+
+def _find_unburied(folder: Path, status: ReleaseStatus) -> Iterator[str]:
+    """The tombstones that are missing in a package, if it is there."""
+    if folder.is_dir():
+        for state in [RETRACTED] * (status.state == RETRACTED) + [SUPERSEDED] * bool(status.successor):
+            if not (folder / f"{TOMBSTONES[state]}.json").exists():
+                yield f"there is no {TOMBSTONES[state]}.json in it, and it was {state}: the command again puts it back"
 
 
 def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str]) -> Iterator[str]:
     """What is wrong with a package and its tombstones, if it is there."""
     if not folder.is_dir():
         return
-    for state in [RETRACTED] * (status.state == RETRACTED) + [SUPERSEDED] * bool(status.successor):
-        if not (folder / f"{TOMBSTONES[state]}.json").exists():
-            yield f"there is no {TOMBSTONES[state]}.json in it, and it was {state}: the command again puts it back"
+    yield from _find_unburied(folder, status)
     try:
         faults = [found.words for found in verify_path(folder, officers) if found.level == "FAIL"]
     except NotVerifiable:  # nothing of a package is left in it

@@ -23,6 +23,7 @@ from release_pipeline.policy.published import describe_labels
 from release_pipeline.policy.statements import state_claim, state_formally
 from release_pipeline.policy.suppression import Suppress
 from release_pipeline.policy.table_words import describe_tables
+from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
 from release_pipeline.privacy.catalogue.readings import read_name, read_scales
 from release_pipeline.privacy.figures import format_day, format_percent, show_figure
@@ -88,7 +89,8 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
         gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
         decide=(),
-        warnings=evidence.warnings,
+        warnings=tuple(one.words for one in evidence.noticed) or evidence.warnings,
+        has_noted_warnings=spoken() != ENGLISH and not evidence.noticed,
         columns=tuple(view_columns(policy, evidence, audit)) if evidence.audit else (),
         sse_paper=audit.sse_paper,
         linkage=audit.record_linkage,
@@ -121,7 +123,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         sample=view_sample(policy, audit),
         has_weights=policy.weight is not None,
         tables=tuple(describe_tables(policy)),
-        ties=tuple(TieView(tie.name, tie.words, tie.before, tie.after) for tie in audit.ties),
+        ties=tuple(_view_ties(policy, audit)),
         recomputed=tuple(view_recomputed(policy, audit)),
         rows_out=int(facts.get("rows_out", 0)),
         labels=tuple(describe_labels(policy.columns)),
@@ -147,6 +149,16 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         ),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
+
+
+def _view_ties(policy: Policy, audit: AuditFigures) -> Iterator[TieView]:
+    """Every rule that ties columns, which evidence has in English, in the language that is spoken."""
+    ties = find_ties(policy)
+    with speaking(ENGLISH):
+        noted = [(tie.name, tie.words) for tie in ties]
+    told = dict(zip(noted, [tie.words for tie in ties], strict=True))
+    for tie in audit.ties:
+        yield TieView(tie.name, told.get((tie.name, tie.words), tie.words), tie.before, tie.after)
 
 
 def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:

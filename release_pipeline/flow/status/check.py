@@ -102,9 +102,14 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
     site = folder if (folder / "populations.yaml").is_file() else None
     if site is not None:
         read_targets(find_site(site))  # a package that could go nowhere is no plan
-    if rows is None and site is not None and (last := _find_last(site, policy)) is not None:
-        return Check(make_plan(policy, rows=last.records, rows_from=f"as {last.id} had"), site)
-    return Check(make_plan(policy, rows=rows), site)
+    return plan_policy(policy, rows=rows, home=site)
+
+
+def plan_policy(policy: Policy, *, rows: int | None, home: Path | None) -> Check:
+    """A policy without errors, planned: for so many rows, or as many as its last release had at the site `home`."""
+    if rows is None and home is not None and (last := _find_last(home, policy)) is not None:
+        return Check(make_plan(policy, rows=last.records, rows_from=f"as {last.id} had"), home)
+    return Check(make_plan(policy, rows=rows), home)
 
 
 def _find_last(home: Path, policy: Policy) -> Charge | None:
@@ -117,15 +122,15 @@ def _find_last(home: Path, policy: Policy) -> Charge | None:
     return mine[-1] if mine else None
 
 
-def describe_check(check: Check) -> Iterator[str]:
+def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
     """It in lines for a person. What is wrong with the site is told after the plan."""
-    yield from describe_plan(check.plan)
+    yield from describe_plan(check.plan, width=width)
     if check.plan.rows is not None:
         yield f"{'rows':<12}{check.plan.rows:,}, {check.plan.rows_from}"
     for words in describe_typical(check.plan):
-        yield from textwrap.wrap(words, 110, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
+        yield from textwrap.wrap(words, width, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
     for words in describe_measured(check.plan.policy, check.plan.rows):
-        yield from textwrap.wrap(words, 110, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
+        yield from textwrap.wrap(words, width, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
     if (memory := check.memory) is not None and check.plan.rows is not None:
         yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
     if check.home is not None:

@@ -23,8 +23,9 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, list_prospects, view_prospects
 from release_pipeline.flow.sums import is_whole
-from release_pipeline.flow.trust.approvals import check_may_run
+from release_pipeline.flow.trust.approvals import check_approved
 from release_pipeline.flow.trust.clocks import believed
+from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.flow.upcoming import describe_due, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
@@ -362,7 +363,7 @@ def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str 
     if known.replaced is not None:
         elsewhere += f" (given up for {known.replaced})"
     if known.state == "returned" and known.replaced is None:
-        words = f"{words}. {STATUS('release.returned', release=known.id)}"
+        words = f"{words.removesuffix('.')}. {STATUS('release.returned', release=known.id)}"
     if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
     opened = f"opened: {known.why}" if known.state == "open" and known.why else ""
@@ -380,9 +381,14 @@ def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str 
 
 def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], caps: Caps) -> Iterator[str]:
     """What the officer has not approved as it is now, so that nothing of it runs; in words."""
-    for policy in policies:
+    try:
+        trust = read_trust(site, registry) if policies else None
+    except ReleasePipelineError as error:
+        yield error.in_full
+        return
+    for policy in policies if trust is not None else ():
         try:
-            check_may_run(site, registry, policy, caps)
+            check_approved(site, registry, cast(Trust, trust), policy, caps)
         except ReleasePipelineError as error:
             yield error.in_full
 

@@ -66,7 +66,7 @@ def build_status(site: Site, *, folder: Path | None = None, now: datetime | None
         site=site.home.name or str(site.home),
         made=words_of(now),
         tool=f"release-pipeline {__version__}",
-        populations=tuple(_view_population(ledger) for ledger in ledgers),
+        populations=tuple(view_population(ledger) for ledger in ledgers),
         series=tuple(
             SeriesView(
                 policy=name,
@@ -106,7 +106,8 @@ def _view_release(
     )
 
 
-def _view_population(ledger: Ledger) -> PopulationView:
+def view_population(ledger: Ledger) -> PopulationView:
+    """A population for a page: charges and plans as steps."""
     account = ledger.account
     charges = [
         StepView(

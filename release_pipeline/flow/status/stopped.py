@@ -9,7 +9,11 @@ from release_pipeline.store.registry import ReleaseId
 
 def describe_run(site: Site, release: ReleaseId) -> str:
     """How far the making of a release has come, what was charged for it, and how it goes on."""
-    status = list_statuses(site).get(release)
+    return describe_progress(release, list_statuses(site).get(release))
+
+
+def describe_progress(release: ReleaseId, status: ReleaseStatus | None) -> str:
+    """The same of what is known of a release already."""
     command = f"`release-pipeline run {release.policy} --release {release.release}`"
     if status is None:
         return f"{release} is not opened, and nothing is charged for it: {command} begins it"

@@ -204,16 +204,21 @@ def _find_release(registry: Registry, subject: str) -> ReleaseId:
 
 def _approve_policy(site: Site, registry: Registry, name: str, sign: Sign) -> Decision:
     policy = site.policy(name)
-    if policy.steward not in {member.name for member in sign.trust.members if member.role == "steward"}:
+    check_steward(sign.trust, policy)
+    signed = sign.of("policy", policy.policy, policy.canonical_hash())
+    check_approvable(registry, policy)
+    record_policy(site, registry, policy)
+    return _approve_file(registry, sign, signed)
+
+
+def check_steward(trust: Trust, policy: Policy) -> None:
+    """Refuse a policy whose steward is in no list of trusted keys: they could review it under another name."""
+    if policy.steward not in {member.name for member in trust.members if member.role == "steward"}:
         raise NotSigned(
             f"its steward {policy.steward} is in no list of trusted keys as one, so nobody keeps them from reviewing.",
             where=policy.policy,
             remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
         )
-    signed = sign.of("policy", policy.policy, policy.canonical_hash())
-    check_approvable(registry, policy)
-    record_policy(site, registry, policy)
-    return _approve_file(registry, sign, signed)
 
 
 def check_approvable(registry: Registry, policy: Policy) -> None:
@@ -348,8 +353,12 @@ def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) ->
     """Refuse a run under a policy, or under caps, that are not what the officer approved last. A site that never had an officer
     may run; what it makes can never be published."""
     trust = read_trust(site, registry)
-    if trust is None:
-        return
+    if trust is not None:
+        check_approved(site, registry, trust, policy, caps)
+
+
+def check_approved(site: Site, registry: Registry, trust: Trust, policy: Policy, caps: Caps) -> None:
+    """The same by a list of trusted keys that was read: of many policies it is read once."""
     for what, subject, digest, file in (
         ("policy", policy.policy, policy.canonical_hash(), f"policies/{policy.policy}.yaml"),
         ("populations", "populations", caps.hash, "populations.yaml"),
@@ -472,6 +481,6 @@ def _reviewed(site: Site, registry: Registry, release: ReleaseId, sign: Sign, ki
         raise Blocked(" ".join(unproved), where=str(release), remedy=remedy)
     if _is_steward(registry, sign.signer, policy.steward):
         name = sign.signer.name
-        also = "" if name == policy.steward else f", whose key was that of {policy.steward}"
+        also = "" if name == policy.steward else f", whose key was that of {policy.steward},"
         raise NotSigned(f"{name}{also} is the steward of the policy, and no steward reviews.", where=str(release))
     return status, policy

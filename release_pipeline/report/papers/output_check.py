@@ -124,17 +124,17 @@ def state_approvals(fields: Fields) -> Iterator[Statement]:
             )
 
 
-def state_answers(fields: Fields) -> Statement:
-    """That one signature is about all that was asked."""
-    blind = fields("checked.voted").value is not None
-    return state_fact("check.one_answer", fields("checked.voted" if blind else "checked.decisions"))
+def state_answers(fields: Fields) -> Iterator[Statement]:
+    """That one signature is about all that was asked, where signatures are told."""
+    if fields("checked.voted").value is None:
+        yield state_fact("check.one_answer", fields("checked.decisions"))
 
 
 def state_holding(fields: Fields) -> Iterator[Statement]:
     """Who approved the candidate as it is, with signatures that hold; and whether these are enough."""
     holding, needed, voted = fields("checked.holding"), fields("checked.needed"), fields("checked.voted")
     if voted.value is not None:
-        yield state_fact("check.not_in", voted, needed=needed)
+        yield state_fact("check.not_in", count=fields("checked.voted", count_of(voted.value, "reviewer")), needed=needed)
         return
     given = len(holding.value or ())
     if not given:

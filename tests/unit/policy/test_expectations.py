@@ -13,7 +13,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.views import plan_to_json
-from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Facts, check_facts, families_of, refusals, warn
+from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Facts, check_facts, families_of, notice, refusals
 
 POLICY = """\
 policy: people
@@ -249,7 +249,7 @@ def test_counts_are_judged_against_what_is_allowed() -> None:
         )
         own = [check for check in check_facts(facts, policy) if check.family == EXPECTATIONS]
         assert len(own) == len(broken)
-        return refusals(own), [words for words in warn(facts, policy) if words.startswith("expectation")]
+        return refusals(own), [words for one in notice(facts, policy) if (words := one.words).startswith("expectation")]
 
     assert judge(left_after_coming=0, adds_up=0) == ([], [])
     assert judge(left_after_coming=2, adds_up=3) == (

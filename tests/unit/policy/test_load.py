@@ -17,7 +17,7 @@ from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.views import plan_to_json
-from tests.integration.sites import policy_text
+from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
 POLICY = """\
@@ -1295,3 +1295,26 @@ def test_a_column_cannot_have_a_name_of_our_own(name: str) -> None:
     with pytest.raises(PolicyInvalid) as caught:
         parse_policy(policy_text(columns=columns), name="people")
     assert any("this software's own" in problem for problem in caught.value.problems)
+
+
+def test_a_policy_is_parsed_once_for_as_long_as_its_files_are_the_same(tmp_path: Path) -> None:
+    """Its own text, and that of a list that it names; a fault is told each time, and another text is another policy."""
+    text = policy_text(
+        columns=PARTS["columns"].replace("values: [north, south, east]", "values: {file: towns.csv, column: name}")
+    )
+    file, towns = tmp_path / "people.yaml", tmp_path / "towns.csv"
+    file.write_text(text)
+    towns.write_text("name\nnorth\nsouth\neast\n")
+    first = load_policy(file)
+    assert load_policy(file) is first
+    towns.write_text("name\nnorth\nsouth\nwest\n")
+    second = load_policy(file)
+    assert second.canonical_hash() != first.canonical_hash()
+    towns.unlink()
+    for _ in range(2):
+        with pytest.raises(PolicyInvalid, match="the policy has 1 error"):
+            load_policy(file)
+    towns.write_text("name\nnorth\nsouth\neast\n")
+    assert load_policy(file).canonical_hash() == first.canonical_hash()
+    file.write_text(text.replace("epsilon: 2", "epsilon: 1"))
+    assert load_policy(file).canonical_hash() != first.canonical_hash()

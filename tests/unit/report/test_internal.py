@@ -29,6 +29,7 @@ from release_pipeline.report.charts.releases import draw_map
 from release_pipeline.report.escaping import TEMPLATES, format_name
 from release_pipeline.report.internal import draw_gates, list_sections, render_internal
 from release_pipeline.report.internal_view import ClassesView, CorrelationView, GateView, InternalView, MapPoint, ShareView
+from release_pipeline.sentences import LANGUAGES, speaking
 from tests.unit.report.internal_views import (
     ABOUT,
     FLOATS,
@@ -437,6 +438,26 @@ def test_a_table_with_many_columns_gets_a_row_of_its_own() -> None:
     assert min(heads) <= 5 < max(heads)
     assert rendered.count('<div class="broad">') == sum(head > 5 for head in heads)
     assert ".broad" not in render_internal(sample_view(columns=(column("a"),), subgroups=()))  # nor anything that styles it
+
+
+def test_an_open_table_lies_beside_its_picture() -> None:
+    """In a row of its own, where its heads have room in every language; pages of earlier versions, which had no criteria, have
+    nothing of it, for their bytes are signed."""
+    laid = ".multiples > div:has(> details[open]) { display: grid;"
+    assert laid in render_internal(sample_view())
+    assert laid not in (old := render_internal(sample_view(criteria=())))
+    assert ".multiples > div" not in old
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_shares_beside_an_axis_are_within_the_picture(language: str) -> None:
+    """Where a sign of percent stands apart, the axis begins further right."""
+    with speaking(language):
+        shapes = draw_curves(column("a", original_curve=((0.0, 0.5), (10.0, 1.0)), released_curve=((0.0, 0.25),))).shapes
+    shares = [shape for shape in shapes if isinstance(shape, Text) and shape.anchor == "end" and "%" in shape.text]
+    assert len(shares) == 5
+    assert min(shape.extent[0] for shape in shares) >= 0
+    assert {shape.x1 for shape in shapes if isinstance(shape, Line) and shape.y1 == shape.y2} == {shares[0].x + 5}
 
 
 def test_whether_an_error_is_outside_is_what_the_view_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from release_pipeline.policy import parse_policy
-from release_pipeline.stages.checks import Facts, warn
+from release_pipeline.stages.checks import Facts, notice
 
 TEXT = """\
 policy: people
@@ -25,6 +25,7 @@ gates: {min_rows: 1000}
 def test_what_is_clamped_is_never_told_as_nothing(beyond: int, told: str) -> None:
     """Three records of 80,000 are no 0.00%."""
     facts = Facts(80_000, {"income": {"above": beyond}}, {"income": "number"})
-    assert warn(facts, parse_policy(TEXT, name="people.yaml")) == [
+    noticed = notice(facts, parse_policy(TEXT, name="people.yaml"))
+    assert [one.words for one in noticed] == [
         f"column income: {beyond:,} records outside the declared domain, clamped to it: {told} of all."
     ]

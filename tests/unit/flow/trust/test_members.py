@@ -55,6 +55,8 @@ def test_every_signed_event_is_of_a_kind_that_somebody_may_sign() -> None:
         trust.TRUSTED,
         states.APPROVED,
         states.REJECTED,
+        states.RETURNED,
+        states.REMARKED,
         states.PUBLISHED,
         states.RETRACTED,
         states.SUPERSEDED,

@@ -1,0 +1,98 @@
+"""The options of the agent, for this package alone and for the command line of the whole, which has them in every command: what
+serves is imported when it is to serve."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.verify import WrongUsage as Unreadable
+from release_pipeline.verify import printable
+
+if TYPE_CHECKING:
+    from release_pipeline.sign import Signer
+
+PORT = 8797
+STOPPED = "the agent signs nothing more, and what it had fetched is deleted"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the agent."""
+    parser.add_argument(
+        "--desk",
+        action="append",
+        required=True,
+        metavar="https://DESK",
+        help="a desk whose tickets are answered, as your browser has it; again for each. http only for a desk on this machine",
+    )
+    parser.add_argument(
+        "--key",
+        type=Path,
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="your key: .key, or of OpenSSH (private, or .pub); again for each",
+    )
+    parser.add_argument(
+        "--passphrase-file",
+        type=Path,
+        metavar="FILE",
+        help="where the passphrase of every .key is (default: you are asked, once)",
+    )
+    parser.add_argument(
+        "--port", type=_read_port, default=PORT, metavar="N", help=f"listen on 127.0.0.1:N (default: {PORT}, where desks look)"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="end after one ticket: when the desk has what was signed, or you refused"
+    )
+
+
+def _read_port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1024 <= int(text[:6]) <= 65535):
+        raise argparse.ArgumentTypeError("a port is a number from 1024 to 65535")
+    return int(text)
+
+
+def run_agent(options: argparse.Namespace) -> int:
+    """Read the keys, listen until somebody ends it, and leave nothing of what was fetched on the disk; gives the exit code."""
+    from release_pipeline.agent.desk import Desk
+    from release_pipeline.agent.origins import read_origin
+    from release_pipeline.agent.reviews import Reviews
+    from release_pipeline.agent.server import Agent, say
+
+    desks = [Desk(read_origin(text)) for text in options.desk]
+    signers = [_read_key(file, options.passphrase_file) for file in options.key]
+    with Reviews(desks, signers) as reviews, Agent(reviews, port=options.port, once=options.once, tell=say) as agent:
+        for file, signer in zip(options.key, signers, strict=True):
+            say(f"key {file}: {signer.fingerprint}" + (" (ssh-keygen asks at each signature)" if signer.file else ""))
+        say(f"listening at {agent.address} for {', '.join(reviews.desks)}; Ctrl-C ends it")
+        agent.serve_forever(poll_interval=0.1)
+    return 0
+
+
+def _read_key(file: Path, passphrase_file: Path | None) -> Signer:
+    from release_pipeline.sign import read_signer
+
+    try:
+        return read_signer(file, passphrase_file)
+    except Unreadable as error:
+        raise WrongUsage(f"{error.what}.", where=str(file)) from None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the agent; give the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m release_pipeline.agent", description="Sign on this machine what a desk asks you to sign."
+    )
+    add_arguments(parser)
+    try:
+        return run_agent(parser.parse_args(arguments))
+    except ReleasePipelineError as error:
+        print(printable(str(error)), file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"stopped; {STOPPED}", file=sys.stderr)
+        return 130

@@ -1,0 +1,143 @@
+"""What the privacy officer decides on: requests for approval, caps, keys, shared people. Nothing is signed here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
+from release_pipeline.desk.counter.places import shorten_places
+from release_pipeline.desk.counter.reviewing import READERS
+from release_pipeline.desk.people import Role
+from release_pipeline.door.refusal import Refused
+from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.status.ledger import Ledger, read_ledgers
+from release_pipeline.flow.status.page import view_population
+from release_pipeline.flow.status.shared import FEWEST, measure_sharing, read_sharing
+from release_pipeline.flow.trust.roster import read_roster
+from release_pipeline.policy.formats import say_unit
+from release_pipeline.privacy.figures import count_things
+from release_pipeline.report.status import Chart, PopulationView, StepView, draw_burndown, format_amount, list_sums
+from release_pipeline.sentences import REVIEWERS
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+OVERSEERS = allow(Role.OFFICER, Role.AUDITOR)
+
+
+def _list_approvals(asked: Asked) -> Document:
+    requests = [_describe_request(request) for request in list_requests(asked.site)]
+    return shorten_places(asked.site, {"requests": requests, "may_sign": asked.has(Role.OFFICER)})
+
+
+def _show_policy(asked: Asked) -> Document:
+    name = asked.find("policy", NAME)
+    if name not in {file.stem for file in asked.site.policy_files()}:
+        raise Refused(404, "the site has no such policy.")
+    return _describe_change(asked, read_policy_request(asked.site, name))
+
+
+def _show_populations(asked: Asked) -> Document:
+    return _describe_change(asked, read_caps_request(asked.site))
+
+
+def _describe_change(asked: Asked, change: Change) -> Document:
+    found = {**asdict(change), "request": _describe_request(change.request), "may_sign": asked.has(Role.OFFICER)}
+    return shorten_places(asked.site, found)
+
+
+def _describe_request(request: Request) -> Document:
+    return {**asdict(request), "is_approved": request.is_approved}
+
+
+def _show_caps(asked: Asked) -> Document:
+    return {"populations": [_describe_population(ledger) for ledger in read_ledgers(asked.site)]}
+
+
+def _describe_population(ledger: Ledger) -> Document:
+    """A population with its picture, and the steps of its table, each amount as people read it."""
+    account, view = ledger.account, view_population(ledger)
+    chart, unit = draw_burndown(view), say_unit(account.unit)
+    places = [f"{charge.population}{f', cohort {charge.cohort}' * bool(charge.cohort)}" for charge in ledger.charges]
+    own = [place if place != account.population else "" for place in places]
+    return {
+        "name": account.population,
+        "unit": unit,
+        "cap": account.limit,
+        "spent": account.spent,
+        "reserved": account.words(ledger.reserved),
+        "left": account.left,
+        "at_delta": account.at_delta,
+        "overdrawn": not account.admits(),
+        "declared": ledger.declared,
+        "carries": account.carries,
+        "heirs": ledger.heirs,
+        "cohorts": account.cap.cohorts is not None,
+        "endless": ledger.endless,
+        "refused": [step.release for step in view.steps if step.state == "refused"],
+        "chart": {**asdict(chart), **_describe_chart(chart, view, unit)},
+        "steps": [
+            _describe_step(step, left, view, where)
+            for step, left, where in zip(view.steps, list_sums(view), [*own, *[""] * len(ledger.planned)], strict=True)
+        ],
+    }
+
+
+def _describe_step(step: StepView, left: int, view: PopulationView, where: str) -> Document:
+    return {
+        "release": step.release,
+        "amount": format_amount(step.amount, view),
+        "left": format_amount(left, view),
+        "state": step.state,
+        "words": REVIEWERS.read_section("step")[step.state],
+        "when": step.when,
+        "remark": step.remark,
+        "where": where,
+    }
+
+
+def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, Any]:
+    """What the picture is called, and what its signs mean."""
+    states = {mark.state for mark in chart.marks}
+    parts = [REVIEWERS("burndown.caption", unit=unit)]
+    parts += [REVIEWERS("burndown.reserved")] * ("reserved" in states)
+    parts += [REVIEWERS("burndown.planned")] * bool(chart.planned)
+    parts += [REVIEWERS("burndown.refused")] * ("refused" in states)
+    more = [REVIEWERS("burndown.earlier", charges=count_things(chart.earlier, "earlier_charge"))] if chart.earlier else []
+    more += [REVIEWERS("burndown.later", releases=count_things(chart.later, "later_release"))] if chart.later else []
+    amounts = {"cap": format_amount(view.cap, view), "remaining": format_amount(view.remaining, view)}
+    return {
+        "title": REVIEWERS("burndown.title", population=view.name),
+        "desc": REVIEWERS("burndown.words", **amounts, unit=unit),
+        "caption": " ".join([f"{'; '.join(parts)}.", *more]),
+    }
+
+
+def _show_keys(asked: Asked) -> Document:
+    roster = read_roster(asked.site)
+    return shorten_places(asked.site, {"roster": None if roster is None else asdict(roster)})
+
+
+def _show_overlaps(asked: Asked) -> Document:
+    return _describe_sharing(asked.site, measured=None, may_measure=asked.has(Role.OFFICER))
+
+
+def _measure_overlaps(asked: Asked) -> Document:
+    return _describe_sharing(asked.site, measured=asdict(measure_sharing(asked.site)), may_measure=True)
+
+
+def _describe_sharing(site: Site, *, measured: Document | None, may_measure: bool) -> Document:
+    sharing = asdict(read_sharing(site))
+    return shorten_places(site, {**sharing, "measured": measured, "may_measure": may_measure, "fewest": FEWEST})
+
+
+CALLS = (
+    Call("approvals", READERS, _list_approvals),
+    Call("policy-approval", READERS, _show_policy),
+    Call("populations-approval", READERS, _show_populations),
+    Call("caps", READERS, _show_caps),
+    Call("keys", READERS, _show_keys),
+    Call("overlaps", OVERSEERS, _show_overlaps),
+    Call("measure-overlaps", allow(Role.OFFICER), _measure_overlaps, changes=True),
+)

@@ -1,0 +1,119 @@
+"""What an auditor reads: the chain of a release, its verification in place, its dossier, and all releases in a row."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+from release_pipeline.desk.counter.approving import OVERSEERS
+from release_pipeline.desk.counter.calls import Asked, Call, Document, File
+from release_pipeline.desk.counter.errands import make_room
+from release_pipeline.desk.counter.listing import list_lines
+from release_pipeline.desk.counter.places import shorten_places
+from release_pipeline.desk.counter.reviewing import READERS, RELEASE
+from release_pipeline.desk.people import Role
+from release_pipeline.door.refusal import Refused
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.opening import find_release
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.verification import measure_release, verify_release
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.status.history import list_open_votes, tell_history
+
+MOST_BYTES = 200_000_000  # of package and candidate, to be verified while somebody waits
+_PUBLIC = ("published", "superseded", "retracted")
+_working = threading.Lock()  # a site's packages are read from one disk: one at a time
+
+
+def _show_chain(asked: Asked) -> Document:
+    site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
+    history = tell_history(site, release, reader=asked.person.name)
+    line = next((line for line in list_lines(site).lines if line.release == str(release)), None)
+    damaged = line is not None and line.state == "damaged"
+    faults = [*([line.reason] if damaged and line is not None else []), *history.faults]
+    return shorten_places(
+        site,
+        {
+            **asdict(history),
+            "release": str(release),
+            "shown_state": "damaged" if damaged else history.state,
+            "faults": faults,
+            "may_audit": asked.has(Role.OFFICER, Role.AUDITOR),
+            "is_public": history.state in _PUBLIC,
+        },
+    )
+
+
+def _verify(asked: Asked) -> Document:
+    site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
+    status = list_statuses(site)[release]
+    if status.candidate_hash is None:
+        raise Blocked(f"it is {status.state}: it has neither a candidate nor a package.", where=str(release))
+    if (size := measure_release(site, release)) > MOST_BYTES:
+        raise Blocked(
+            f"its package and candidate have {size // 1_000_000:,} MB, and the desk reads up to {MOST_BYTES // 1_000_000}.",
+            where=str(release),
+            remedy=f"On the site's machine: release-pipeline verify releases/{release}",
+        )
+    if not _working.acquire(blocking=False):
+        raise Refused(503, "something else is verified or packed just now. Try again in a moment.")
+    try:
+        found = verify_release(site, release)
+    finally:
+        _working.release()
+    findings = [{"level": one.level, "words": one.words} for one in found]
+    failed = sum(one.level == "FAIL" for one in found)
+    return shorten_places(site, {"release": str(release), "findings": findings, "failed": failed, "size": size})
+
+
+def _make_dossier(asked: Asked) -> File:
+    site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
+    with site.open_registry(read_only=True) as registry:
+        hidden = list_open_votes(registry)
+    if hidden:
+        raise Blocked(
+            f"a dossier has the whole chain, and votes or remarks on {', '.join(hidden[:5])} are not to be told yet.",
+            where=str(release),
+            remedy="Ask again when these votes are in, or on the site's machine: release-pipeline dossier.",
+        )
+    if not _working.acquire(blocking=False):
+        raise Refused(503, "something else is verified or packed just now. Try again in a moment.")
+    folder, name = Path(tempfile.mkdtemp(prefix="dossier-", dir=make_room(site))), f"dossier-{str(release).replace('/', '-')}.zip"
+    try:
+        return File("application/zip", write_dossier(site, release, folder / name), name=name, temporary=True)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        _working.release()
+
+
+def _list_audited(asked: Asked) -> Document:
+    listing = list_lines(asked.site)
+    releases = [
+        {
+            "release": line.release,
+            "state": line.state,
+            "since": line.since,
+            "package": line.package_hash or "",
+            "candidate": line.candidate_hash or "",
+            "reason": line.reason,
+        }
+        for line in listing.lines
+        if line.id is not None
+    ]
+    with asked.site.open_registry(read_only=True) as registry:
+        events = registry.events
+        head = {"number": len(events), "hash": events[-1].hash, "noted": events[-1].noted} if events else None
+    return {"releases": releases, "broken": list(listing.broken), "made": listing.made, "head": head}
+
+
+CALLS = (
+    Call("chain", READERS, _show_chain),
+    Call("verify-release", OVERSEERS, _verify, changes=True),
+    Call("dossier", OVERSEERS, _make_dossier, changes=True),
+    Call("audit", OVERSEERS, _list_audited),
+)

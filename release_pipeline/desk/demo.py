@@ -1,0 +1,148 @@
+"""The desk of the demo: what there is to play, who plays, and the demo's service, which publishes what has all its votes.
+
+Only a folder that the demo made is touched. Everything here stands for what people and services of a real site do by themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from release_pipeline.desk.people import SECTION, read_people
+from release_pipeline.desk.tokens import make_token, withdraw_tokens
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.demo import COLUMNS_DEMO, OFFICER, PEOPLE, find_demo_policy, name_demo, read_demo_key
+from release_pipeline.flow.files import PUBLIC, write_text
+from release_pipeline.flow.publication.publish import list_publishable, publish, read_service_key
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.trust.approvals import approve_populations
+from release_pipeline.policy.load import read_text
+from release_pipeline.store.registry import ReleaseId
+
+POLICY, POPULATION = "rand-hie-desk", "rand-hie-participants-desk"
+_EVERY_SECONDS = 3.0
+_LASTS_DAYS = 7
+_PEOPLE = """
+# Who comes to the demo's desk beside the people with keys; stewards and operators may start runs there.
+desk: {people: {vic: [auditor], ana: [operator]}, runs: true}
+"""
+_POPULATION = f"""
+# The same people once more, for the desk's story to begin with a policy that nothing was charged for.
+{POPULATION}: {{cap: {{epsilon: 10, definition: idp, scope: column}}}}
+"""
+_CHANGES = (
+    ("policy: rand-hie\n", f"policy: {POLICY}\n"),
+    ("population: rand-hie-participants ", f"population: {POPULATION} "),
+    ('releases: ["1", "2", "3", "4", "5"]', 'releases: ["1", "2"]'),
+)
+_FIRST = {
+    "olga": f"the policy {POLICY} waits for your approval: look at it, and sign",
+    "ana": f"your policy {POLICY}: change it, see what changes; once olga approved it, run its first release",
+    "ben": "rand-hie/2/r1 waits for your vote: read its report beside the one before, write a remark, decide",
+    "cleo": "the same, without seeing what ben said before you voted too",
+    "vic": "rand-hie/1/r1 is published: its chain from source to package; verify it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Somebody of the demo: who they are, what they can do first, and the token that lets them in."""
+
+    name: str
+    roles: tuple[str, ...]
+    first: str
+    token: str
+
+
+def prepare_demo_desk(site: Site) -> list[Player]:
+    """The demo's site has people at its desk and something for each of them to do; what is there already is left as it is. Gives
+    the players with fresh tokens; their earlier ones let nobody in any more."""
+    if name_demo(site.home) != COLUMNS_DEMO.name or not site.registry.exists():
+        raise WrongUsage(
+            "this is not a folder that the demo of columns made.",
+            where=str(site.home),
+            remedy="Run `make demo` or `release-pipeline demo` first, and name its folder: --home demo.",
+        )
+    _add_once(site, "site.yaml", f"{SECTION}:", _PEOPLE)
+    _add_policy(site)
+    people = read_people(site)
+    players: list[Player] = []
+    for name, first in _FIRST.items():
+        if name in people:
+            withdraw_tokens(site, name)
+            roles = tuple(sorted(role.value for role in people[name].roles))
+            players.append(Player(name, roles, first, make_token(site, name, days=_LASTS_DAYS)))
+    return players
+
+
+def _add_policy(site: Site) -> None:
+    """A policy that nobody approved, about a population whose cap the officer did approve: with her demo key, as `demo` does."""
+    file = site.home / "policies" / f"{POLICY}.yaml"
+    if not file.exists():
+        text = read_text(find_demo_policy())
+        for before, after in _CHANGES:
+            if before not in text:
+                raise ReleasePipelineError("the demo's policy is not what its desk was made for.", where=before.strip())
+            text = text.replace(before, after, 1)
+        write_text(file, text, mode=PUBLIC)
+    if _add_once(site, "populations.yaml", f"{POPULATION}:", _POPULATION):
+        approve_populations(site, key=read_demo_key(site, OFFICER))
+
+
+def _add_once(site: Site, name: str, mark: str, text: str) -> bool:
+    """The text at the end of a file of the site, unless a line of it begins with the mark."""
+    file = site.home / name
+    before = read_text(file)
+    if any(line.startswith(mark) for line in before.splitlines()):
+        return False
+    write_text(file, before.rstrip("\n") + "\n" + text, mode=PUBLIC)
+    return True
+
+
+@contextlib.contextmanager
+def publishing(site: Site, tell: Callable[[str, ReleaseId | None], None]) -> Iterator[None]:
+    """Meanwhile the demo's service publishes what has all its votes, in a thread, by the protocol of every publication. `tell` is
+    told what was published, and once what went wrong."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_publish_until, args=(site, ended, tell), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(60)
+
+
+def _publish_until(site: Site, ended: threading.Event, tell: Callable[[str, ReleaseId | None], None]) -> None:
+    told: set[str] = set()
+    seen: object = None
+    while not ended.wait(_EVERY_SECONDS):
+        stamp = site.registry.stat().st_mtime_ns
+        if stamp == seen:
+            continue
+        try:
+            for release in list_approved(site):
+                folder = publish(site, release, key=read_service_key(site))
+                tell(f"the demo's service published {release}: {folder}", release)
+            seen = stamp
+        except ReleasePipelineError as error:
+            if error.in_full not in told:
+                told.add(error.in_full)
+                tell(f"the demo's service could not publish: {error.in_full}", None)
+
+
+def list_approved(site: Site) -> list[ReleaseId]:
+    """What may be published now."""
+    policies = sorted(
+        {known.policy for known, status in list_statuses(site).items() if status.state in ("approved", "publishing")}
+    )
+    return [release for policy in policies for release in list_publishable(site, policy)[0]]
+
+
+def list_demo_keys(site: Site) -> list[str]:
+    """The keys that one agent signs with, so that one person can play everybody: those of people, not that of the service."""
+    names = [name for name, role in PEOPLE.items() if role != "service"]
+    return [str(site.home / "keys" / f"{name}.key") for name in names]

@@ -1,0 +1,117 @@
+"""Pages of policies: all of them, one with its faults in place, settings that are tried, and what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, pass_on, show_page
+
+_AXES = ("epsilons", "sizes", "rows")
+_AWAY = (401, 403)
+
+
+async def _list_policies(visit: Visit) -> Response:
+    return await visit.render("policies.html", await visit.ask("policies"))
+
+
+async def _show_policy(visit: Visit) -> Response:
+    return await _render(visit, await visit.ask("policy", {"name": visit.path("name")}))
+
+
+async def _begin_policy(visit: Visit) -> Response:
+    name = visit.query("name")
+    if not name:
+        return await visit.render("policy-new.html", {})
+    return await _render(visit, await visit.ask("begin-policy", {"name": name}))
+
+
+async def _check_policy(visit: Visit) -> Response:
+    """The page for the text as it is in the form, which nothing is written of."""
+    return await _send_text(visit, "check-policy")
+
+
+async def _save_policy(visit: Visit) -> Response:
+    return await _send_text(visit, "save-policy")
+
+
+async def _send_text(visit: Visit, call: str) -> Response:
+    """What the counter says of the text; whatever it refuses, the text stays in the page."""
+    name, text, began = visit.path("name"), visit.form.get("text", ""), visit.form.get("began", "")
+    text = text.replace("\r\n", "\n")  # as browsers send what stands in a form
+    try:
+        found = await visit.ask(call, {"name": name, "began": began}, text.encode("utf-8", "replace"))
+    except Wrong as wrong:
+        return await _keep_text(visit, wrong, name, text, began)
+    if found.get("saved"):
+        return visit.go(
+            f"/policies/{name}", f"policies/{name}.yaml is saved. The officer approves it before anything of it runs."
+        )
+    if "refusal" in found:
+        return await _render(visit, found, status=409)
+    words = "Nothing is wrong with it. It is not saved yet." if not found["faults"] else ""
+    return await _render(visit, found, checked=words)
+
+
+async def _keep_text(visit: Visit, wrong: Wrong, name: str, text: str, began: str) -> Response:
+    refusal = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
+    given = {"name": name, "text": text, "began": began, "refusal": refusal}
+    if wrong.status in _AWAY or wrong.status >= 500:  # nobody can be asked who is logged in
+        return show_page("policy-lost.html", given, wrong.status)
+    return await visit.render("policy-kept.html", given, status=wrong.status)
+
+
+async def _render(visit: Visit, found: dict[str, Any], *, status: int = 200, checked: str = "") -> Response:
+    given = {"refusal": None, "now": None, **found}
+    return await visit.render("policy.html", given, status=status, checked=checked)
+
+
+async def _show_exploration(visit: Visit) -> Response:
+    asked = {"name": visit.path("name"), "key": visit.query("key")}
+    found = await visit.ask("exploration", asked)
+    given = {"epsilons": found["epsilons"], "sizes": found["sizes"], "rows": found["rows"]}
+    return await visit.render("policy-explore.html", found, form=given, chosen=[], refusal=None)
+
+
+async def _explore(visit: Visit) -> Response:
+    name = visit.path("name")
+    form = {axis: visit.form.get(axis, "") for axis in _AXES}
+    chosen = [field.removeprefix("method-") for field in visit.form if field.startswith("method-")]
+    try:
+        found = await visit.ask("explore", {"name": name, "methods": ",".join(chosen), **form})
+    except Wrong as wrong:
+        if wrong.status in _AWAY or wrong.status >= 500:
+            raise
+        refusal = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
+        found = await visit.ask("exploration", {"name": name})
+        return await visit.render("policy-explore.html", found, status=wrong.status, form=form, chosen=chosen, refusal=refusal)
+    return visit.see(f"/policies/{name}/explore", {"key": str(found["key"])}, to="found")
+
+
+async def _show_explored(visit: Visit) -> Response:
+    return pass_on(await visit.fetch("explored", {"name": visit.path("name"), "key": visit.path("key")}), shown=True)
+
+
+async def _show_running(visit: Visit) -> Response:
+    return await visit.render("running.html", await visit.ask("running"))
+
+
+async def _start_run(visit: Visit) -> Response:
+    asked = {name: visit.form.get(name, "") for name in ("release", "revise", "why")}
+    found = await visit.ask("start-run", asked)
+    return visit.go("/running", str(found["words"]))
+
+
+WAYS = (
+    Way("/policies", _list_policies),
+    Way("/new-policy", _begin_policy),
+    Way("/policies/{name}", _show_policy),
+    Way("/policies/{name}/check", _check_policy, sends=True),
+    Way("/policies/{name}/save", _save_policy, sends=True),
+    Way("/policies/{name}/explore", _show_exploration),
+    Way("/policies/{name}/explore", _explore, sends=True),
+    Way("/policies/{name}/explored/{key}", _show_explored),
+    Way("/running", _show_running),
+    Way("/running", _start_run, sends=True),
+)

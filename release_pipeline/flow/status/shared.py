@@ -1,0 +1,132 @@
+"""Which populations share people: what populations.yaml declares and charges noted, and, person by person, what the vault has.
+
+What is declared is public to the people of a site. What is measured is confidential; for a page counts of few people are not told
+exactly, and the terminal of the site has them (`ledger --overlap`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.cohorts import find_person_column
+from release_pipeline.flow.exposure import Overlap, read_overlap
+from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
+from release_pipeline.flow.policies import Caps, read_caps
+from release_pipeline.flow.site import Site
+from release_pipeline.policy.loss import format_amount
+from release_pipeline.privacy.catalogue import find_definition
+from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.registry import ReleaseId
+
+FEWEST = 10  # people that a page counts
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A population and whose charges count for it. `ancestors`: where its people were before, as the file says; `carries`: the
+    populations whose charges count here; `ways`: the sets of populations that one person can have been in, of which the dearest
+    counts; `heirs`: where it is carried on; `columns`: what tells its persons apart, by the policies that were charged;
+    `without`: its charged releases that no person column tells people of."""
+
+    name: str
+    is_declared: bool
+    ancestors: tuple[str, ...]
+    is_disjoint: bool
+    cohorts: bool
+    carries: tuple[str, ...]
+    ways: tuple[tuple[str, ...], ...]
+    heirs: tuple[str, ...]
+    columns: tuple[str, ...]
+    charged: int
+    without: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """All of them, and in words what is wrong with the file."""
+
+    populations: tuple[Shared, ...]
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two populations, or policies of them, and how many people are in both, in words."""
+
+    one: str
+    other: str
+    people: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the vault says of it: for two populations, for two policies, the most that one person was charged for, what cannot be
+    compared, and the populations by person column."""
+
+    populations: tuple[Both, ...]
+    policies: tuple[Both, ...]
+    worst: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...]
+    identifiers: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def read_sharing(site: Site) -> Sharing:
+    """Whose charges count where, as file and registry have it; nothing of the vault is read."""
+    caps = read_caps(site)
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+        columns = {charge.id: find_person_column(registry, charge) for charge in charges}
+    faults: list[str] = []
+    try:
+        check_lineage(caps, charges)
+    except ReleasePipelineError as error:
+        faults = [str(one) for one in getattr(error, "problems", ())] or [error.what]
+    populations = list_populations(caps, charges)
+    return Sharing(tuple(_share(caps, name, charges, columns) for name in populations), tuple(faults))
+
+
+def measure_sharing(site: Site) -> Measured:
+    """Who is in two of them, by the keyed hashes of the vault; no count of few people is exact."""
+    return _view(read_overlap(site))
+
+
+def _share(caps: Caps, name: str, charges: Sequence[Charge], columns: Mapping[ReleaseId, str | None]) -> Shared:
+    account, declared = open_population(caps, name, charges), caps.declared.get(name)
+    mine = [charge for charge in charges if charge.population == name]
+    return Shared(
+        name,
+        declared is not None,
+        () if declared is None else declared.ancestors,
+        declared is not None and bool(declared.disjoint),
+        declared is not None and declared.cohorts is not None,
+        account.carries,
+        tuple(tuple(sorted(way)) for way in account.ways if len(account.ways) > 1),
+        list_heirs(caps, name, charges),
+        tuple(sorted({column for charge in mine if (column := columns[charge.id]) is not None})),
+        len(mine),
+        tuple(str(charge.id) for charge in mine if columns[charge.id] is None),
+    )
+
+
+def _view(overlap: Overlap) -> Measured:
+    worst: list[tuple[str, str]] = []
+    for what, amount in overlap.worst.items():
+        definition, scope = what.split("_")
+        unit = "rho" if definition == "zcdp" else "epsilon"
+        worst.append((f"{unit}, {find_definition(definition).short}, {scope}", format_amount(amount)))
+    return Measured(
+        tuple(Both(one, other, _count(people)) for one, other, people in overlap.populations),
+        tuple(
+            Both(f"{policy} ({population})", f"{other_policy} ({other})", _count(people))
+            for population, policy, other, other_policy, people in overlap.policies
+        ),
+        tuple(worst),
+        overlap.unknown,
+        tuple(overlap.identifiers.items()),
+    )
+
+
+def _count(people: int) -> str:
+    return f"fewer than {FEWEST}" if people < FEWEST else f"{people:,}"

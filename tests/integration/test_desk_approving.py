@@ -1,0 +1,325 @@
+"""The officer's pages: requests for approval, caps, keys, and populations that share people."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from release_pipeline import sign
+from release_pipeline.flow.exposure import Overlap
+from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.reviewing.requests import list_requests, read_caps_request, read_policy_request
+from release_pipeline.flow.status import shared
+from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
+from release_pipeline.flow.status.shared import measure_sharing, read_sharing
+from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, check_may_run
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.members import distrust, read_trust, trust_key
+from release_pipeline.flow.trust.revocation import revoke
+from release_pipeline.flow.trust.roster import Roster, read_roster
+from release_pipeline.flow.trust.succession import accept, hand_over, name_recovery
+from tests.integration.desks import OpenDesk, open_desk
+from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.sites import TinySite
+from tests.integration.test_desk_auditing import CELL
+from tests.unit.report.accessibility import find_faults
+
+pytestmark = pytest.mark.slow
+CHANGED = {"protect": "{method: idp-cbls, epsilon: 3, k: 6}"}
+POLICY, POPULATIONS = "/approvals/policies/people", "/approvals/populations"
+CAPS = """
+folk: {cap: {epsilon: 3, definition: idp, scope: column}}
+adults: {cap: {epsilon: 1, definition: idp, scope: column}, was: folk}
+classes: {cap: {releases: 4}, cohorts: disjoint}
+"""
+
+
+@pytest.fixture
+def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
+    """Of a site with a candidate, where all is approved."""
+    return open_desk(copy_site(candidate, tmp_path / "site"))
+
+
+def read_text(page: str) -> str:
+    """The words of a page, as people read them."""
+    return html.unescape(re.sub(r"<[^>]+>", " ", page))
+
+
+def test_nothing_waits_where_all_is_approved(desk: OpenDesk) -> None:
+    """Who approved what, when, and with which hash, is told."""
+    page = read_text(desk.open("olga").get("/approvals").text)
+    assert "Nothing waits" in page
+    for request in list_requests(desk.tiny.site):
+        assert request.is_approved
+        assert request.last is not None
+        assert request.hash[:16] in page
+        assert request.last.noted[:16].replace("T", " ") in page
+
+
+def test_the_difference_is_what_the_signer_computes(desk: OpenDesk) -> None:
+    """Path by path between the form that was approved and that of now, and in words; the hash is what is signed."""
+    before = json.loads(desk.tiny.site.policy("people").canonical_json())
+    desk.tiny.write_policy(**CHANGED)
+    policy = desk.tiny.site.policy("people")
+    exact = sign.list_changes(before, json.loads(policy.canonical_json()))
+    assert exact
+    assert list(read_policy_request(desk.tiny.site, "people").exact) == exact
+    page = read_text(desk.open("olga").get(POLICY).text)
+    assert all(line in page for line in exact)
+    assert "the claim changes from: epsilon 2 in all" in page
+    assert policy.canonical_hash() in page
+    assert "noise at most" in page  # what check says
+
+
+def test_an_approval_that_counts_no_more_is_not_compared_with(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """What is approved again is the last; another that was approved before it is history."""
+    site = desk.tiny.site
+    first = site.policy("people").canonical_hash()
+    desk.tiny.write_policy(**CHANGED)
+    approve_policy(site, "people", key=keys["olga"])
+    desk.tiny.write_policy()
+    request = read_policy_request(site, "people")
+    assert request.request.hash == first
+    assert not request.request.is_approved
+    assert request.exact == ('protect.epsilon: "3" -> "2"', "protect.k: 6 -> 5")
+
+
+def test_the_officer_alone_gets_a_form(desk: OpenDesk) -> None:
+    """Who may look sees everything but that; operators see nothing."""
+    desk.tiny.write_policy(**CHANGED)
+    for name in ("olga", "ana", "ben", "vic"):
+        browser = desk.open(name)
+        for path in (POLICY, "/approvals"):
+            page = browser.get(path)
+            assert page.status == 200
+            assert ('action="' + browser.base + '/sign"' in page.text) == (name == "olga" and path == POLICY)
+        signing = browser.post("/sign", {"what": "policy", "subject": "people", "verdict": "approve", "why": ""})
+        assert signing.status == (200 if name == "olga" else 403)
+    for path in ("/approvals", POLICY, POPULATIONS, "/caps", "/keys", "/overlaps", "/audit"):
+        assert desk.open("otto").get(path).status == 403
+
+
+def test_a_policy_is_approved(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """From the request to the signature and back to the request; then runs may begin. Likewise the caps."""
+    site, olga = desk.tiny.site, desk.open("olga")
+    desk.tiny.write_policy(**CHANGED)
+    desk.tiny.write_cap("epsilon: 12, definition: idp, scope: column")
+    for what, subject, path in (("policy", "people", POLICY), ("populations", "populations", POPULATIONS)):
+        [request] = [one for one in list_requests(site) if one.what == what]
+        form = {"what": what, "subject": subject, "verdict": "approve", "why": ""}
+        assert request.hash in olga.post("/sign", form).text
+        signed = keys["olga"].sign(kind=what, subject=subject, digest=request.hash, name="olga")
+        files = {"s.json": json.dumps(signed["statement"]).encode(), "s.json.sig": signed["sshsig"].encode()}
+        sent = olga.post("/statements", {"what": what, "subject": subject, "verdict": "approve"}, files, follow=False)
+        assert sent.header("location").startswith(f"{olga.base}{path}?")
+        assert "It is approved as it is now" in olga.get(path).text
+    with site.open_registry(read_only=True) as registry:
+        check_may_run(site, registry, site.policy("people"), read_caps(site))
+
+
+def test_what_cannot_be_approved_says_why(desk: OpenDesk) -> None:
+    """A policy that says nothing of its data, one whose steward has no key, one that cannot be read, caps that forget charges:
+    the reason and the remedy, and no form."""
+    olga = desk.open("olga")
+    spoiled: Mapping[str, tuple[str, ...]] = {
+        "about": ("about is missing", "--skeleton"),
+        "steward": ("its steward zoe is in no list of trusted keys", "release-pipeline trust zoe"),
+        "protect": ("cannot be read", "protect"),
+    }
+    parts = {"about": "", "steward": "zoe", "protect": "{method: nothing}"}
+    for part, told in spoiled.items():
+        desk.tiny.write_policy(**{part: parts[part]})
+        page, listed = olga.get(POLICY).text, olga.get("/approvals").text
+        assert all(words in read_text(page) for words in told), part
+        assert "Go on to sign" not in page
+        assert "It cannot be approved as it is" in listed
+        assert str(desk.tiny.home) not in page + listed
+    desk.tiny.write_policy()
+    (desk.tiny.home / "populations.yaml").write_text("others: {cap: {releases: 3}}\n")
+    page = read_text(olga.get(POPULATIONS).text)
+    assert "the population 'folk' was charged and is not declared any more" in page
+    assert "Go on to sign" not in page
+    (desk.tiny.home / "populations.yaml").write_text("folk: 7\n")
+    assert "It cannot be read" in read_text(olga.get(POPULATIONS).text)
+    assert "people" in olga.get("/approvals").text
+
+
+def test_new_caps_say_what_they_make_of_accounts(desk: OpenDesk) -> None:
+    """Exactly what changes, and which account is over its cap with it."""
+    (desk.tiny.home / "populations.yaml").write_text(CAPS)
+    change = read_caps_request(desk.tiny.site)
+    assert 'folk.cap.epsilon: "10" -> "3"' in change.exact
+    assert change.words == ("'adults' is new, and carries what was charged to folk.", "'classes' is new.", "'folk' changes.")
+    page = read_text(desk.open("olga").get(POPULATIONS).text)
+    assert "folk: 2 of 3 (epsilon, iDP, column) is spent; carried on by adults" in page
+    assert "adults: 2 of 1 (epsilon, iDP, column) is spent: over the cap" in page
+
+
+def test_caps_are_those_of_the_ledger(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
+    """Every amount that `ledger` prints stands on the page, each charge leads to its chain, and what does not fit is named."""
+    (desk.tiny.home / "populations.yaml").write_text(CAPS)
+    approve_populations(desk.tiny.site, key=keys["olga"])
+    browser = desk.open("olga")
+    page = browser.get("/caps")
+    text = read_text(page.text)
+    for ledger in read_ledgers(desk.tiny.site):
+        account = ledger.account
+        part = text[text.index(f"{account.population}  (") :]
+        assert re.search(rf"Cap\s+{account.limit}\s+Spent\s+{account.spent}\s+Of it reserved\s+0\s+Left\s+{account.left}\s", part)
+        assert list(describe_ledger(ledger))
+        for charge in ledger.charges:
+            assert f'href="{browser.base}/chain/{charge.id}"' in page.text
+    assert "More is spent than the cap allows" in text
+    assert "It is carried on by adults" in text
+    assert page.text.count('<td class="warn">planned: will be refused</td>') == 1
+    drawn = [said for tag, said in page.elements if tag in ("svg", "path", "circle", "line", "text", "g")]
+    assert drawn
+    assert not any("style" in said for said in drawn)
+    desk.tiny.write_cap("epsilon: 3, definition: idp, scope: column")
+    assert "This planned release does not fit any more: people/2/r1." in read_text(browser.get("/caps").text)
+
+
+def test_the_lives_of_keys(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """After each change: who is trusted is the list that counts, and every key that there ever was is told once."""
+    site, olga = desk.tiny.site, keys["olga"]
+    new: dict[str, PrivateKey] = {}
+    for name in ("ben2", "pia", "h1", "h2", "h3"):
+        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        new[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+    ever = {key.public.fingerprint for name, key in keys.items() if name != "stranger"}
+
+    def check(*states: tuple[PrivateKey, str]) -> Roster:
+        roster = read_roster(site)
+        assert roster is not None
+        assert roster.faults == ()
+        with site.open_registry(read_only=True) as registry:
+            trust = read_trust(site, registry)
+        assert trust is not None
+        trusted = {(member.name, member.role, member.key.fingerprint) for member in trust.members}
+        assert {(key.name, key.role, key.fingerprint) for key in roster.keys if key.state == "listed"} == trusted
+        assert sorted(key.fingerprint for key in roster.keys) == sorted(ever)
+        assert roster.officer == trust.officer.name
+        found = {key.fingerprint: key.state for key in roster.keys}
+        assert [found[key.public.fingerprint] for key, _ in states] == [state for _, state in states]
+        page = desk.open("vic").get("/keys")
+        assert all(key.fingerprint[:16] in page.text for key in roster.keys)
+        assert find_faults(page.text) == []
+        return roster
+
+    check()
+    ever.add(new["ben2"].public.fingerprint)
+    trust_key(site, "ben", "reviewer", new["ben2"].public, key=olga)
+    check((keys["ben"], "replaced"))
+    distrust(site, "dora", key=olga)
+    check((keys["ben"], "replaced"), (keys["dora"], "taken off"))
+    revoke(site, "cleo", since=datetime.now(UTC).replace(microsecond=0), why="lost on a train", key=olga)
+    roster = read_roster(site)
+    assert roster is not None
+    [cleo] = [key for key in roster.keys if key.name == "cleo"]
+    assert (cleo.state, cleo.moments[-1].words) == ("revoked", "lost on a train")
+    trust_key(site, "dora", "reviewer", keys["dora"].public, key=olga)
+    holders = {name: new[name].public for name in ("h1", "h2", "h3")}
+    name_recovery(site, 2, holders, (), key=olga)
+    named = read_roster(site)
+    assert named is not None
+    assert (named.threshold, named.holders) == (2, {name: public.fingerprint for name, public in holders.items()})
+    assert "2 of these recovery keys can replace the officer" in desk.open("olga").get("/keys").text
+    ever.add(new["pia"].public.fingerprint)
+    accept(site, hand_over(site, "pia", new["pia"].public, key=olga), (), key=new["pia"])
+    last = read_roster(site)
+    assert last is not None
+    states = {key.fingerprint: key.state for key in last.keys}
+    assert (last.officer, states[olga.public.fingerprint]) == ("pia", "revoked")
+    assert last.steps[0].words == "olga began the list, as the officer"
+    assert "The office went to pia" in [step.words for step in last.steps]
+    assert all(step.counts for step in last.steps)
+    assert sorted(states) == sorted(ever)
+
+
+def test_a_list_that_somebody_changed_is_told(desk: OpenDesk) -> None:
+    """The page tells that the files are not what the registry has, and shows what it has."""
+    file, browser = desk.tiny.home / "trusted-keys.yaml", desk.open("vic")
+    assert browser.get("/keys").status == 200
+    text = file.read_text()
+    file.write_text(text.replace("reviewer", "steward", 1))
+    roster = read_roster(desk.tiny.site)
+    assert roster is not None
+    assert any("not the last that the registry knows of" in fault for fault in roster.faults)
+
+
+def test_what_is_shared_is_told(desk: OpenDesk) -> None:
+    """Whose charges count where is what accounts carry; nothing of the vault is read for it."""
+    (desk.tiny.home / "populations.yaml").write_text(CAPS)
+    found = {one.name: one for one in read_sharing(desk.tiny.site).populations}
+    accounts = {ledger.account.population: ledger for ledger in read_ledgers(desk.tiny.site)}
+    assert {name: one.carries for name, one in found.items()} == {name: one.account.carries for name, one in accounts.items()}
+    assert {name: one.heirs for name, one in found.items()} == {name: one.heirs for name, one in accounts.items()}
+    assert (found["folk"].columns, found["folk"].charged, found["folk"].without) == (("person",), 1, ())
+    assert found["classes"].cohorts
+    page = desk.open("vic").get("/overlaps").text
+    assert "The officer may measure it here" in page
+    assert "Measure it now" in desk.open("olga").get("/overlaps").text
+    (desk.tiny.home / "populations.yaml").write_text("others: {cap: {releases: 3}}\n")
+    assert read_sharing(desk.tiny.site).faults
+
+
+def test_few_people_are_not_counted(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured is shown to the officer alone; counts below ten are not."""
+    overlap = Overlap(
+        [("folk", "adults", 9), ("folk", "classes", 10)],
+        [("folk", "people", "adults", "others", 1234)],
+        {"idp_column": 3_000_000_000, "dp_table": None},
+        ("people/0/r1",),
+        {"person": ("folk",), "id": ("classes",)},
+    )
+    monkeypatch.setattr(shared, "read_overlap", lambda _: overlap)
+    assert [pair.people for pair in measure_sharing(desk.tiny.site).populations] == ["fewer than 10", "10"]
+    page = desk.open("olga").post("/overlaps").text
+    assert find_faults(page) == []
+    text = read_text(page)
+    for words in ("fewer than 10", "1,234", "epsilon, iDP, column", "people/0/r1", "person in folk; id in classes"):
+        assert words in text
+    assert not re.search(r"\b9\b", text)
+    assert desk.open("vic").post("/overlaps").status == 403
+
+
+def test_what_is_measured_is_of_the_vault(desk: OpenDesk) -> None:
+    """Of the site as it is: nobody is in two."""
+    text = read_text(desk.open("olga").post("/overlaps").text)
+    assert "Nobody is known to be in two." in text
+    assert "Nothing: all charged releases were compared." in text
+
+
+def test_the_pages_are_whole(desk: OpenDesk) -> None:
+    """For who does not see them; with no cell of the data, no style or script of their own, and no path of the machine; before
+    and after something is to be approved."""
+    for change in (lambda: None, lambda: desk.tiny.write_policy(**CHANGED), lambda: _write_caps(desk.tiny)):
+        change()
+        browser = desk.open("olga")
+        for path in ("/approvals", POLICY, POPULATIONS, "/caps", "/keys", "/overlaps"):
+            page = browser.get(path)
+            assert page.status == 200, path
+            assert find_faults(page.text) == [], path
+            assert not CELL.search(page.text), path
+            assert not re.search(r"<script|<style|\bstyle=|\bon[a-z]+=", page.text), path
+            assert str(desk.tiny.home) not in page.text, path
+        assert find_faults(browser.post("/overlaps").text) == []
+
+
+def _write_caps(tiny: TinySite) -> None:
+    (tiny.home / "populations.yaml").write_text(CAPS)
+
+
+@pytest.mark.parametrize("name", ["nobody", "../populations", "people.yaml", "people/..", "PEOPLE"])
+def test_no_other_file_is_shown(desk: OpenDesk, name: str) -> None:
+    """What is no policy of the site is told so."""
+    page = desk.open("olga").get(f"/approvals/policies/{name}")
+    assert page.status == 404
+    assert str(desk.tiny.home) not in page.text
+    assert "epsilon" not in page.text

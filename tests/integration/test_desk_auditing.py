@@ -1,0 +1,280 @@
+"""The auditor's pages: the chain of a release, its verification in place, its dossier, and all releases."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.desk.counter import auditing
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.publication.delivery import deliver
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.withdrawal import retract, supersede
+from release_pipeline.flow.status.history import tell_history
+from release_pipeline.flow.trust.approvals import approve_candidate, reject_candidate, return_candidate
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.members import trust_key
+from release_pipeline.flow.trust.revocation import revoke
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.desks import OpenDesk, open_desk
+from tests.integration.people import CORRECTION, PASSPHRASE, RELEASE, copy_site
+from tests.integration.publishing import failures_of, flip
+from tests.integration.sites import TinySite
+from tests.unit.report.accessibility import find_faults
+
+pytestmark = pytest.mark.slow
+SECOND = ReleaseId("people", "2")
+CELL = re.compile(r"\bp\d{4}\b|\bname\d|\bremark\d")  # what the records have that no page may have
+
+
+@pytest.fixture(scope="module")
+def story(corrected: Path, keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A site that had everything: a revision, deliveries, a supersession, a retraction, a rejection, a return, a revoked key, a
+    rejection that its thief signed and that counts for nothing."""
+    folder = tmp_path_factory.mktemp("story")
+    tiny = copy_site(corrected, folder / "site")
+    file = tiny.home / "site.yaml"
+    file.write_text(f"{file.read_text()}targets: {{mirror: {{to: {folder}/mirror/}}}}\n")
+    (folder / "mirror").mkdir()
+    deliver(tiny.site)
+    supersede(tiny.site, RELEASE, CORRECTION, key=keys["olga"], why="a correction")
+    retract(tiny.site, RELEASE, key=keys["olga"], why="not to be used")
+    deliver(tiny.site)
+    tiny.flow("2").run()
+    return_candidate(tiny.site, SECOND, key=keys["cleo"], why="say how people were drawn")
+    approve_candidate(tiny.site, SECOND, key=keys["dora"])
+    reject_candidate(tiny.site, SECOND, key=keys["ben"], why="the note does not say it")
+    revise_release(tiny.site, "people", "2", why="with the note")
+    tiny.flow("2").run()
+    approve_candidate(tiny.site, SECOND.next, key=keys["cleo"])
+    reject_candidate(tiny.site, SECOND.next, key=keys["dora"], why="a thief's word")
+    revoke(tiny.site, "dora", since=tiny.events()[-1].moment, why="her laptop was stolen", key=keys["olga"])
+    make_key(folder / "dora2.key", passphrase=PASSPHRASE)
+    trust_key(tiny.site, "dora", "reviewer", read_key(folder / "dora2.key", passphrase=PASSPHRASE).public, key=keys["olga"])
+    return tiny
+
+
+@pytest.fixture(scope="module")
+def desk(story: TinySite) -> OpenDesk:
+    """Its desk, of which nothing is changed."""
+    return open_desk(story)
+
+
+def test_every_event_of_a_release_is_told_once(desk: OpenDesk) -> None:
+    """In the order of the registry, by a call and on a page; and what stands beside is of no other kind than it says."""
+    browser, events = desk.open("vic"), desk.tiny.events()
+    releases = [str(release) for release in desk.tiny.statuses()]
+    assert len(releases) == 4
+    for release in releases:
+        mine = [event.number for event in events if str(event.release) == release]
+        history = tell_history(desk.tiny.site, next(one for one in desk.tiny.statuses() if str(one) == release))
+        assert [entry.number for entry in history.entries if not entry.beside] == mine
+        numbers = [entry.number for entry in history.entries]
+        assert numbers == sorted(set(numbers))
+        assert {entry.number: entry.hash for entry in history.entries} == {n: events[n - 1].hash for n in numbers}
+        page = browser.get(f"/chain/{release}").text
+        assert [int(number) for number in re.findall(r'id="event-(\d+)"', page)] == numbers
+        assert all(events[number - 1].hash in page for number in numbers)
+        assert "no words for" not in page
+
+
+def test_each_event_rests_on_what_came_before(desk: OpenDesk) -> None:
+    """The charge on the policy that it names and on its approvals, the noise on the charge, votes on the candidate, the
+    publication on votes: nothing rests on what came later."""
+    history, events = tell_history(desk.tiny.site, RELEASE), desk.tiny.events()
+    entries = {entry.number: entry for entry in history.entries}
+    kinds = {number: [events[on - 1].kind for on, _ in entry.rests] for number, entry in entries.items()}
+    assert all(on < number for number, entry in entries.items() for on, _ in entry.rests)
+    by_kind = {events[number - 1].kind: found for number, found in kinds.items() if events[number - 1].release == RELEASE}
+    assert by_kind["reserved"] == ["opened", "policy", "approved", "approved"]
+    assert by_kind["secret"] == ["reserved"]
+    assert by_kind["drawn"] == ["secret", "reserved"]
+    assert by_kind["candidate"] == ["drawn", "reserved"]
+    assert by_kind["approved"] == ["candidate"]
+    assert by_kind["published"] == ["publishing", "candidate", "approved"]
+    assert by_kind["delivered"] == ["delivering", "published"]
+    assert by_kind["recalled"] == ["retracted"]
+    [charge] = [event for event in events if (event.kind, event.release) == ("reserved", RELEASE)]
+    policy, approval, caps = (events[on - 1] for on, _ in entries[charge.number].rests[1:])
+    assert policy.content["hash"] == approval.content["hash"] == charge.content["policy_hash"]
+    assert caps.content["what"] == "populations"
+    assert ("account after it", f"{charge.content['spent']} of 10 (epsilon, iDP, column)") in entries[charge.number].facts
+
+
+def test_what_a_revoked_key_signed_is_told(desk: OpenDesk) -> None:
+    """That it counts for nothing stands at the vote, and the revocation in the chain of each release that it signed in."""
+    history = tell_history(desk.tiny.site, SECOND.next)
+    [rejected] = [entry for entry in history.entries if "rejected it" in entry.title]
+    assert any("counts for nothing" in line for line in rejected.warnings)
+    assert not rejected.signature
+    [revoked] = [entry for entry in history.entries if "was revoked" in entry.title]
+    assert revoked.warnings == (f"What it signed in event {rejected.number} counts no more.",)
+    assert history.state != "rejected"
+    [approved] = [entry for entry in history.entries if "approved it" in entry.title or "voted" in entry.title]
+    assert not approved.warnings
+
+
+def test_signatures_that_hold_are_told(desk: OpenDesk) -> None:
+    """Of everything that was signed for the first release; none is without a word."""
+    history, events = tell_history(desk.tiny.site, RELEASE), desk.tiny.events()
+    signed = [entry for entry in history.entries if events[entry.number - 1].content.get("signed") and not entry.beside]
+    assert len(signed) == 5  # two approvals, the package, the supersession, the retraction
+    assert all(entry.signature.startswith("The signature holds: ") for entry in signed)
+    assert {entry.by for entry in signed} == {"ben", "cleo", "robot", "olga"}
+
+
+def test_a_vote_is_told_when_all_are_in(candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """Before that to who gave it alone; and nobody saves a dossier, which has the whole chain."""
+    desk = open_desk(copy_site(candidate, tmp_path / "site"))
+    return_candidate(desk.tiny.site, RELEASE, key=keys["ben"], why="kanarie")
+    own, others = desk.open("ben").get(f"/chain/{RELEASE}").text, [desk.open(name) for name in ("cleo", "ana", "olga", "vic")]
+    assert "A reviewer returned it" in own
+    assert "kanarie" in own
+    for other in others:
+        page = other.get(f"/chain/{RELEASE}").text
+        assert "A reviewer voted" in page
+        assert not re.search("kanarie|returned|by <b>ben", page)
+    approve_candidate(desk.tiny.site, RELEASE, key=keys["cleo"])
+    for other in others:
+        assert "kanarie" in other.get(f"/chain/{RELEASE}").text
+
+
+def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """A dossier of another release would tell them; what to do instead is said."""
+    desk = open_desk(copy_site(published, tmp_path / "site"))
+    browser = desk.open("vic")
+    assert browser.post(f"/chain/{RELEASE}/dossier").header("content-type") == "application/zip"
+    desk.tiny.flow("2").run()
+    approve_candidate(desk.tiny.site, SECOND, key=keys["cleo"])
+    page = browser.post(f"/chain/{RELEASE}/dossier")
+    assert page.status == 409
+    assert "people/2/r1 are not to be told yet" in page.text
+    approve_candidate(desk.tiny.site, SECOND, key=keys["ben"])
+    assert browser.post(f"/chain/{RELEASE}/dossier").status == 200
+
+
+def test_a_dossier_is_what_the_command_writes(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """It verifies; nothing of it is left in the vault; reviewers and stewards do not get it, nor does anybody of what is not
+    published."""
+    file = tmp_path / "dossier.zip"
+    for release in (RELEASE, CORRECTION):
+        page = desk.open("vic").post(f"/chain/{release}/dossier")
+        assert page.status == 409  # a vote on the second release is open
+    for name in ("ana", "ben", "otto"):
+        assert desk.open(name).post(f"/chain/{RELEASE}/dossier").status == 403
+    closed = open_desk(copy_site(desk.tiny.home, tmp_path / "site"))
+    approve_candidate(closed.tiny.site, SECOND.next, key=keys["ben"])
+    for release in (RELEASE, CORRECTION):
+        page = closed.open("olga").post(f"/chain/{release}/dossier")
+        assert page.header("content-disposition").endswith(f"dossier-{str(release).replace('/', '-')}.zip")
+        file.write_bytes(page.content)
+        failures = failures_of(verify(file, [str(closed.tiny.site.officer)]))
+        assert bool(failures) == (release == RELEASE)  # nobody is to use it
+        assert all(": RETRACTED: " in words for words in failures)
+    assert list((closed.tiny.site.vault / "sent").iterdir()) == []
+    assert "a dossier is of a published release" in closed.open("olga").post(f"/chain/{SECOND}/dossier").text
+    assert list((closed.tiny.site.vault / "sent").iterdir()) == []
+
+
+def test_what_is_as_it_was_verifies(desk: OpenDesk) -> None:
+    """Candidates, packages, what was retracted; as an auditor and as the officer, and nobody else."""
+    for release in desk.tiny.statuses():
+        for name in ("vic", "olga"):
+            page = desk.open(name).post(f"/chain/{release}/verify")
+            assert page.status == 200
+            assert f"{release}: nothing failed" in page.text, page.text
+            assert "fails" not in page.text
+    for name in ("ana", "ben", "otto"):
+        assert desk.open(name).post(f"/chain/{RELEASE}/verify").status == 403
+
+
+SPOILED: Mapping[str, tuple[str, str]] = {  # a file that is changed, and what is said of it
+    "package": (f"releases/{CORRECTION}/data.csv", f"releases/{CORRECTION}: is not there, or not what was published"),
+    "card": (f"releases/{CORRECTION}/privacy-card.json", "privacy-card.json"),
+    "candidate": (f"vault/candidates/{CORRECTION}/evidence.json", f"vault/candidates/{CORRECTION}: is not there"),
+    "tombstone": (f"releases/{RELEASE}/RETRACTED.json", "RETRACTED"),
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_one_byte_is_found(desk: OpenDesk, tmp_path: Path, what: str) -> None:
+    """Of a package, a candidate or a tombstone; the findings name it."""
+    spoiled = open_desk(copy_site(desk.tiny.home, tmp_path / "site"))
+    name, words = SPOILED[what]
+    file = spoiled.tiny.home / name
+    file.chmod(0o600)
+    file.write_bytes(flip(file.read_bytes()))
+    release = RELEASE if what == "tombstone" else CORRECTION
+    page = spoiled.open("vic").post(f"/chain/{release}/verify").text
+    assert "failed</h1>" in page
+    assert words in page
+    assert "<b>fails</b>" in page
+
+
+def test_what_is_missing_is_told(desk: OpenDesk, tmp_path: Path) -> None:
+    """A package or candidate that is gone shows in the chain, before anybody verifies."""
+    tiny = copy_site(desk.tiny.home, tmp_path / "site")
+    shutil.rmtree(tiny.site.package(str(CORRECTION)))
+    shutil.rmtree(tiny.site.candidate(str(CORRECTION)))
+    page = open_desk(tiny).open("vic").get(f"/chain/{CORRECTION}").text
+    assert "The package is not in the site&#39;s releases." in page
+    assert "The candidate&#39;s folder is not in the vault" in page
+
+
+def test_what_is_large_is_verified_elsewhere(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is said; and one thing is read at a time."""
+    browser = desk.open("vic")
+    with auditing._working:
+        assert browser.post(f"/chain/{RELEASE}/verify").status == 503
+    monkeypatch.setattr(auditing, "MOST_BYTES", 1000)
+    page = browser.post(f"/chain/{RELEASE}/verify")
+    assert page.status == 409
+    assert f"release-pipeline verify releases/{RELEASE}" in page.text
+    assert auditing._working.acquire(blocking=False)
+    auditing._working.release()
+
+
+def test_all_releases_are_listed(desk: OpenDesk) -> None:
+    """With their packages, and the head of the chain to compare."""
+    page, last = desk.open("vic").get("/audit").text, desk.tiny.events()[-1]
+    assert last.hash in page
+    for release, status in desk.tiny.statuses().items():
+        assert f">{release}</a>" in page
+        assert status.package_hash is None or status.package_hash[:16] in page
+
+
+def test_the_pages_are_whole(desk: OpenDesk) -> None:
+    """For who does not see them; with no cell of the data, no style and no script of their own, and no path of the machine."""
+    browser = desk.open("vic")
+    paths = ["/audit", *(f"/chain/{release}" for release in desk.tiny.statuses())]
+    pages = {path: browser.get(path).text for path in paths}
+    pages["verified"] = browser.post(f"/chain/{RELEASE}/verify").text
+    for path, page in pages.items():
+        assert find_faults(page) == [], path
+        assert not CELL.search(page), path
+        assert not re.search(r"<script|<style|\bstyle=|\bon[a-z]+=", page), path
+        assert str(desk.tiny.home) not in page, path
+
+
+@pytest.mark.parametrize("name", ["people/9/r1", "people/1/r9", "../vault", "people/1/r1/../../..", "people", "people/1/r1%00"])
+def test_no_other_path_is_read(desk: OpenDesk, name: str) -> None:
+    """What is no release of the site is told so, whatever it looks like."""
+    browser = desk.open("vic")
+    for page in (browser.get(f"/chain/{name}"), browser.post(f"/chain/{name}/verify"), browser.post(f"/chain/{name}/dossier")):
+        assert page.status in (400, 404, 405)
+        assert str(desk.tiny.home) not in page.text
+
+
+def test_an_event_of_a_kind_that_is_not_known_is_told(desk: OpenDesk, tmp_path: Path) -> None:
+    """A later version's, say: it stands in the chain, without words."""
+    tiny = copy_site(desk.tiny.home, tmp_path / "site")
+    with tiny.site.open_registry() as registry:
+        event = registry.add("polished", RELEASE, how="well")
+    [entry] = [one for one in tell_history(tiny.site, RELEASE).entries if one.number == event.number]
+    assert replace(entry, facts=()).title == "Something that this page has no words for"
+    assert entry.facts == (("kind", "polished"),)

@@ -1,0 +1,242 @@
+"""The operator's page: what does not go on and why, what waits, what is kept, who comes in; and the desk of the demo."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from release_pipeline.desk import demo as desk_demo
+from release_pipeline.desk.demo import POLICY, list_demo_keys, prepare_demo_desk, publishing
+from release_pipeline.desk.people import Role
+from release_pipeline.desk.tokens import digest_of as digest
+from release_pipeline.desk.tokens import find_token, list_tokens
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.dagster_pages import DagsterPages
+from release_pipeline.flow.record import record_failed_run
+from release_pipeline.flow.retention import list_kept, prune
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.status.overview import list_releases
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.store.registry import ReleaseId
+from tests.guards import HANGING
+from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
+from tests.integration.people import PASSPHRASE, RELEASE, Demo, copy_site, review
+from tests.integration.sites import ROOT, make_rows, make_site
+
+Keys = Mapping[str, PrivateKey]
+
+
+@pytest.fixture
+def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
+    """Of a site whose release is a candidate."""
+    return open_desk(copy_site(candidate, tmp_path / "site"))
+
+
+def show(desk: OpenDesk) -> str:
+    """The page, as the operator has it, in lines that hang on no template."""
+    page = desk.open(OPERATOR).get("/operations")
+    assert page.status == 200
+    return re.sub(r"\s+", " ", page.text)
+
+
+def find_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def add_to_site(home: Path, text: str) -> None:
+    """More lines of site.yaml."""
+    file = home / "site.yaml"
+    file.write_text((file.read_text() if file.exists() else "") + text)
+
+
+def test_the_page_says_what_waits_what_is_kept_and_who_comes_in(desk: OpenDesk) -> None:
+    """Of a site where all is well; and where it lies is not told, nor anything of its data."""
+    page = show(desk)
+    assert "None: nothing is late, blocked, failed or damaged." in page
+    assert "Its reviewers decide." in page
+    assert "Wrong at the site" not in page
+    assert "1 release with tables in the vault" in page
+    assert "a prune would remove nothing" in page
+    assert "No run broke off." in page
+    assert "it is there, for its owner alone" in page
+    assert re.search(rf'<th scope="row">{OPERATOR}</th><td>operator</td><td>until <time', page)
+    assert re.search(r'<th scope="row">ben</th><td>reviewer</td><td><span class="soft">none', page)
+    assert str(desk.tiny.home) not in page
+    assert not any(cell in page for row in make_rows() for cell in (row["name"], row["remark"]))
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.OPERATOR])
+def test_the_page_is_for_operators(desk: OpenDesk, role: Role) -> None:
+    """Everybody else is refused, and has no link to it."""
+    browser = desk.open(ROLES[role.value])
+    assert browser.get("/operations").status == 403
+    assert "/operations" not in browser.get("/releases").text
+    assert "/operations" in desk.open(OPERATOR).get("/releases").text
+
+
+def test_a_candidate_that_was_changed_is_told_with_what_to_do(desk: OpenDesk) -> None:
+    """By the folder, whatever the registry says."""
+    file = desk.tiny.folder() / "report.html"
+    file.chmod(0o600)
+    file.write_text(file.read_text() + " ")
+    page = show(desk)
+    assert "damaged</span>" in page
+    assert "the candidate&#39;s folder is not what was frozen" in page
+    assert "put back what was frozen, from a backup" in page
+
+
+def test_a_run_that_broke_off_is_told_until_something_got_further(tmp_path: Path) -> None:
+    """With how it ended, what it charged, and how it goes on."""
+    tiny = make_site(tmp_path / "site")
+    record_failed_run(tiny.site, RELEASE, "the disk was full.", run="one")
+    desk = open_desk(tiny)
+    page = show(desk)
+    assert "failed</span>" in page
+    assert "the disk was full." in page
+    assert "nothing got further" in page
+    assert "nothing is charged for it: <code>release-pipeline run people --release 1</code> goes on." in page
+    tiny.flow("1").run()
+    page = show(desk)
+    assert "None: nothing is late" in page
+    assert "it went on" in page
+
+
+def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Keys) -> None:
+    """Nothing; or that the caps are not approved as they are. And whether somebody publishes by themselves."""
+    review(desk.tiny, dict(keys), "ben", "cleo")
+    page = show(desk)
+    assert "Nothing is in its way." in page
+    assert "Nothing is published by itself here" in page
+    file = desk.tiny.home / "populations.yaml"
+    file.write_text(file.read_text().replace("epsilon: 10", "epsilon: 11"))
+    assert "populations.yaml is not approved by the privacy officer as it is now." in show(desk)
+    add_to_site(desk.tiny.home, "service_key: robot.key\n")
+    assert "there is no robot.key and no robot.key.passphrase: nothing is published by itself" in show(desk)
+
+
+def test_releases_are_kept_as_long_as_their_policy_says(tmp_path: Path) -> None:
+    """By the registry alone the page says the same as a prune does."""
+    tiny = make_site(tmp_path / "site", retain="30 days")
+    tiny.flow("1").run()
+    [kept] = list_kept(tiny.site)
+    assert (kept.release, kept.retain, kept.is_due) == (RELEASE, 30, False)
+    assert kept.goes == datetime.fromisoformat(kept.since) + timedelta(days=30)
+    later = datetime.now(UTC) + timedelta(days=31)
+    [due] = list_kept(tiny.site, now=later)
+    assert due.is_due
+    assert prune(tiny.site, now=later, dry_run=True)[0].releases == (RELEASE,)
+    prune(tiny.site, now=later)
+    assert list_kept(tiny.site, now=later) == []
+
+
+def test_links_lead_into_the_dagster_that_the_site_names(desk: OpenDesk) -> None:
+    """None where it names none."""
+    assert 'href="https://dagster.example.org' not in show(desk)
+    file = desk.tiny.home / "site.yaml"
+    file.write_text(file.read_text().replace("desk: {", 'desk: {dagster: "https://dagster.example.org/", '))
+    page = show(desk)
+    assert 'href="https://dagster.example.org/runs?q%5B0%5D=job%3Arelease_people"' in page
+    assert (
+        DagsterPages("https://d.example")
+        .show_asset("a-b", partition="1")
+        .endswith("/assets/a_b/candidate?view=partitions&partition=1")
+    )
+
+
+def test_the_demos_service_publishes_what_has_all_its_votes(
+    candidate: Path, keys: Keys, key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing before."""
+    tiny = copy_site(candidate, tmp_path / "site")
+    (tiny.home / "robot.pass").write_text(PASSPHRASE + "\n")
+    (tiny.home / "robot.key").write_bytes((key_folder / "robot.key").read_bytes())
+    add_to_site(tiny.home, "service_key: robot.key\nservice_passphrase_file: robot.pass\n")
+    monkeypatch.setattr(desk_demo, "_EVERY_SECONDS", 0.01)
+    told, done = list[ReleaseId | None](), threading.Event()
+
+    def tell(words: str, release: ReleaseId | None) -> None:
+        assert str(RELEASE) in words
+        told.append(release)
+        done.set()
+
+    review(tiny, dict(keys), "ben")
+    with publishing(tiny.site, tell):
+        assert not done.wait(0.5)
+        review(tiny, dict(keys), "cleo")
+        assert done.wait(HANGING)
+    assert told == [RELEASE]
+    assert list_statuses(tiny.site)[RELEASE].state == "published"
+
+
+@pytest.mark.slow
+def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_path: Path) -> None:
+    """Made once and kept: another start changes tokens alone, and the earlier ones are withdrawn."""
+    site = copy_site(finished_demo.home, tmp_path / "demo").site
+    players = {player.name: player for player in prepare_demo_desk(site)}
+    roles = {name: player.roles for name, player in players.items()}
+    assert roles == {
+        "olga": ("officer",), "ana": ("operator", "steward"), "ben": ("reviewer",), "cleo": ("reviewer",), "vic": ("auditor",),
+    }  # fmt: skip
+    lines, broken = list_releases(site)
+    states = {line.release: line.state for line in lines}
+    assert states["rand-hie/2/r1"] == "candidate"
+    assert states["rand-hie/1/r1"] == "published"
+    assert (states[f"{POLICY}/1"], states[f"{POLICY}/2"]) == ("open", "open")
+    assert [POLICY in words for words in broken] == [True], "olga has the policy to approve, and nothing else"
+    before = (site.home / "populations.yaml").read_text()
+    again = {player.name: player for player in prepare_demo_desk(Site(site.home, {}))}
+    assert (site.home / "populations.yaml").read_text() == before
+    assert len(list_tokens(site)) == len(players)
+    assert find_token(site, digest(players["ben"].token)) is None
+    assert find_token(site, digest(again["ben"].token)) is not None
+    assert [Path(key).stem for key in list_demo_keys(site)] == ["olga", "ana", "ben", "cleo"]
+
+
+@pytest.mark.slow
+def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(finished_demo: Demo, tmp_path: Path) -> None:
+    """Every link lets its person in; what is for playing is said to be."""
+    home, port = copy_site(finished_demo.home, tmp_path / "demo").home, find_port()
+    command = [sys.executable, "-m", "release_pipeline.cli", "desk", "--home", str(home), "--demo", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        while "docs/desk.md" not in said:
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            said += line
+        links = dict(re.findall(r"^  (\w+) \(.*\n.*\n    http://127.0.0.1:\d+/login#(\S+)", said, re.MULTILINE))
+        assert set(links) == {"olga", "ana", "ben", "cleo", "vic"}
+        for token in links.values():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)
+            headers = {"Origin": f"http://127.0.0.1:{port}", "Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("POST", "/login", urlencode({"token": token}), headers)
+            assert connection.getresponse().status == 303
+            connection.close()
+        assert "THIS IS FOR PLAYING" in said or "could not be started" in said  # another agent may run on this machine
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=HANGING)
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(home) not in running
+
+
+def test_only_a_folder_that_the_demo_made_is_played_with(desk: OpenDesk) -> None:
+    """A real site gets no people, no policy and no tokens."""
+    before = sorted(file.name for file in desk.tiny.home.rglob("*"))
+    with pytest.raises(WrongUsage, match="not a folder that the demo"):
+        prepare_demo_desk(desk.tiny.site)
+    assert sorted(file.name for file in desk.tiny.home.rglob("*")) == before

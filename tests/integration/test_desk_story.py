@@ -1,0 +1,228 @@
+"""The whole story in a real browser, as five people: a policy edited and approved, run, two blind reviews with a remark and a
+return, an answer, a revision, publication, an auditor's verify, a retraction. Every signature is made by the agent.
+
+Where `RELEASE_PIPELINE_PICTURES` names a folder, each page is kept there as a picture.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.agent.desk import Desk as AskedDesk
+from release_pipeline.agent.origins import read_origin
+from release_pipeline.agent.reviews import Reviews
+from release_pipeline.agent.server import Agent
+from release_pipeline.desk.opening import default_socket, opened_counter, serve_web
+from release_pipeline.desk.tokens import make_token
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.withdrawal import retract
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.sign import read_signer
+from release_pipeline.store.registry import ReleaseId
+from tests.guards import HANGING
+from tests.integration.browser import Page, open_browser
+from tests.integration.people import PASSPHRASE
+from tests.integration.publishing import make_trusted_site
+from tests.integration.sites import TinySite, make_rows
+
+pytestmark = pytest.mark.slow
+PICTURES = os.environ.get("RELEASE_PIPELINE_PICTURES", "")
+PORT = 8796
+ORIGIN = f"http://127.0.0.1:{PORT}"
+_numbers = itertools.count(1)
+
+
+class Player:
+    """One browser, in which people log in and out."""
+
+    def __init__(self, page: Page, tiny: TinySite) -> None:
+        self._page, self._tiny, self._base, self.name = page, tiny, "", ""
+
+    def come(self, name: str) -> None:
+        """Somebody comes to the desk, by a link of their own."""
+        self._page.tell("Network.clearBrowserCookies")
+        self._page.go("about:blank")
+        self._page.go(f"{ORIGIN}/login#{make_token(self._tiny.site, name)}")
+        self._page.wait(
+            "document.readyState === 'complete' && location.pathname !== '/login' && !!document.querySelector('main h1')"
+        )
+        self._base, self.name = str(self._page.evaluate("location.pathname")).rstrip("/"), name
+        self.keep("home")
+
+    def look(self, path: str) -> str:
+        """A page of the desk; its text."""
+        self._page.go(f"{ORIGIN}{self._base}{path}")
+        self._page.wait(f"document.readyState === 'complete' && location.pathname === {self._base + path!r}")
+        return self.keep(path)
+
+    def keep(self, name: str) -> str:
+        """The text of the page, and its picture if somebody wants it."""
+        if PICTURES:
+            file = (
+                Path(PICTURES) / f"{next(_numbers):02}-{self.name}-{re.sub('[^a-z0-9]+', '-', name.strip('/').lower())[:40]}.png"
+            )
+            size = self._page.tell("Page.getLayoutMetrics")["cssContentSize"]
+            width, height = 1300, int(min(max(size["height"], 700), 4000))
+            self._page.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+            time.sleep(0.7)  # a frame below is drawn when it comes into sight
+            file.write_bytes(base64.b64decode(self._page.tell("Page.captureScreenshot", format="png")["data"]))
+            self._page.tell("Emulation.clearDeviceMetricsOverride")
+        return self._page.text()
+
+    def fill(self, field: str, text: str) -> None:
+        """Write into a field of the page, which a selector names."""
+        self._page.evaluate(f"(() => {{ const one = document.querySelector({field!r}); one.value = {text!r}; }})()")
+
+    def choose(self, field: str) -> None:
+        """Take what a selector names, as a click does."""
+        self._page.evaluate(f"document.querySelector({field!r}).click()")
+
+    def send(self, form: str) -> str:
+        """Send a form by its button, and the text of what comes."""
+        self._page.evaluate("window.isOld = true")
+        self._page.evaluate(
+            f"(() => {{ const one = document.querySelector({form!r}); (one.tagName === 'FORM' ? one.querySelector('button') : one).click(); }})()"
+        )
+        self._page.wait("!window.isOld && document.readyState === 'complete' && !!document.querySelector('main, body')")
+        return self.keep(form)
+
+    def read(self, script: str) -> Any:
+        """The value of an expression in the page."""
+        return self._page.evaluate(script)
+
+    def sign(self) -> str:
+        """From the desk's page to the agent, which asks for the beginning of the hash, and back; what the agent says."""
+        shown = str(self.read("document.querySelector('.hash').innerText.trim()"))
+        self.send("a[href^='http://127.0.0.1:8797/']")
+        digest = str(
+            self.read(
+                "document.body.innerText.match(/\\b[0-9a-f]{64}\\b/g).find(one => one === document.body.dataset.no || true)"
+            )
+        )
+        self.fill("input[name='typed']", digest[:8])
+        return self.send("button.go")
+
+
+@contextmanager
+def served(tiny: TinySite, key_folder: Path) -> Iterator[None]:
+    """Meanwhile there is a desk, and an agent on this machine with everybody's keys."""
+    ready = threading.Event()
+    with ExitStack() as stack:
+        stack.enter_context(opened_counter(tiny.site, default_socket(tiny.site)))
+        web = threading.Thread(
+            target=serve_web,
+            args=(default_socket(tiny.site),),
+            kwargs={"port": PORT, "ready": lambda _: ready.set()},
+            daemon=True,
+        )
+        web.start()
+        assert ready.wait(HANGING)
+        passphrase = key_folder / "passphrase"
+        passphrase.write_text(f"{PASSPHRASE}\n")
+        signers = [read_signer(key_folder / f"{name}.key", passphrase) for name in ("olga", "ana", "ben", "cleo")]
+        reviews = stack.enter_context(Reviews([AskedDesk(read_origin(ORIGIN))], signers))
+        agent = stack.enter_context(Agent(reviews, port=8797, once=False, tell=lambda _: None))
+        threading.Thread(target=agent.serve_forever, daemon=True).start()
+        stack.callback(agent.shutdown)
+        yield
+
+
+def wait_for(tiny: TinySite, release: str, *states: str) -> None:
+    """Until a release is in one of these states."""
+    end = time.monotonic() + HANGING
+    while (known := {str(one): status.state for one, status in list_statuses(tiny.site).items()}).get(release) not in states:
+        assert time.monotonic() < end, known
+        time.sleep(0.5)
+
+
+def decide(player: Player, release: str, verdict: str, why: str = "") -> str:
+    """A reviewer decides on the page of a release, and signs with the agent; what the agent says at the end."""
+    player.look(f"/releases/{release}")
+    player.choose(f"input[name='verdict'][value='{verdict}']")
+    player.fill("#why", why)
+    player.send("form[action$='/sign']:has(input[name='verdict'][value='approve'])")
+    return player.sign()
+
+
+def remark(player: Player, release: str, passage: str, text: str) -> None:
+    """Somebody keeps a remark on a passage of a candidate."""
+    player.look(f"/releases/{release}")
+    player.fill("#passage", passage)
+    player.fill("#text", text)
+    player.send("form[action$='/remarks']")
+
+
+def test_five_people_take_a_release_from_a_policy_to_its_retraction(
+    tmp_path: Path, keys: dict[str, PrivateKey], key_folder: Path
+) -> None:
+    """See above; at each step the others see what they may see then, and no more."""
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(300), cap="epsilon: 20, definition: idp, scope: column")
+    with (tiny.home / "site.yaml").open("a") as settings:
+        settings.write("\ndesk: {people: {vic: [auditor], ana: [operator]}, runs: true}\n")
+    (tmp_path / "browser").mkdir()
+    with served(tiny, key_folder), open_browser(tmp_path / "browser") as page:
+        player = Player(page, tiny)
+
+        player.come("ana")
+        player.look("/policies/people")
+        text = str(player.read("document.querySelector('textarea[name=text]').value"))
+        player.fill("textarea[name=text]", text.replace("min_rows: 20", "min_rows: twenty"))
+        assert "min_rows" in player.send("form button[formaction$='/check']")
+        player.fill("textarea[name=text]", text.replace("min_rows: 20", "min_rows: 25"))
+        player.send("form button[formaction$='/save']")
+
+        player.come("olga")
+        assert "people" in player.look("/")
+        assert "25" in player.look("/approvals/policies/people")
+        player.send("form[action$='/sign'] button")
+        assert "approved" in player.sign()
+
+        player.come("ana")
+        player.look("/running")
+        player.send("form[action$='/run'] button")
+        wait_for(tiny, "people/1/r1", "candidate")
+
+        player.come("ben")
+        remark(player, "people/1/r1", "claim", "Say why epsilon is 1 for each column.")
+        decide(player, "people/1/r1", "return", "the description does not say where the towns are")
+
+        player.come("cleo")
+        seen = player.look("/releases/people/1/r1")
+        assert "towns are" not in seen and "Say why epsilon" not in seen and "1 of 2 have voted" in seen
+        decide(player, "people/1/r1", "approve")
+
+        player.come("ana")
+        seen = player.look("/releases/people/1/r1")
+        assert "where the towns are" in seen and "Say why epsilon" in seen
+        remark(player, "people/1/r1", "claim", "It is what the cap has room for. A revision says where the towns are.")
+        player.send("form:has(input[name='verdict'][value='remarks'])")
+        player.sign()
+        player.look("/running")
+        player.fill("input[name='why']", "the description says where the towns are")
+        player.send("form[action$='/revise'] button")
+        wait_for(tiny, "people/1/r2", "candidate")
+
+        for name in ("ben", "cleo"):
+            player.come(name)
+            decide(player, "people/1/r2", "approve")
+        publish(tiny.site, ReleaseId("people", "1", 2), key=keys["robot"])
+
+        player.come("vic")
+        seen = player.look("/chain/people/1/r2")
+        assert "published" in seen
+        player.send("form[action$='/verify'] button")
+        assert "FAIL" not in player.keep("verified")
+        retract(tiny.site, ReleaseId("people", "1", 2), key=keys["olga"], why="a town was wrong")
+        assert "retracted" in player.look("/chain/people/1/r2")

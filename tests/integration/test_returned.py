@@ -1,0 +1,588 @@
+"""Reviews of a real candidate: returns, remarks and blind votes, in the shell and on machines of one's own, up to the dossier."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline import sign, verify
+from release_pipeline.cli import main
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.alerts.look import look
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.papers import view_papers
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.verification import verify as verify_site
+from release_pipeline.flow.reviewing.bundle import write_bundle
+from release_pipeline.flow.reviewing.remarks import Remarks, list_remarks, read_document, tell_remarks
+from release_pipeline.flow.reviewing.subjects import find_subject
+from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
+from release_pipeline.flow.secret_files import Probe
+from release_pipeline.flow.status.overview import describe_status, view_status
+from release_pipeline.flow.status.page import build_status
+from release_pipeline.flow.trust.approvals import (
+    approve_candidate,
+    import_statement,
+    reject_candidate,
+    remark,
+    return_candidate,
+)
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
+from release_pipeline.flow.trust.members import distrust, need_trust, trust_key
+from release_pipeline.flow.trust.revocation import revoke
+from release_pipeline.policy.documents import to_json
+from tests.integration.people import PASSPHRASE, RELEASE, copy_site, review
+from tests.integration.publishing import failures_of
+from tests.integration.sites import TinySite
+
+pytestmark = pytest.mark.slow
+Keys = dict[str, PrivateKey]
+WHY, CANARY = "the levels of income look wrong", "Kanarienvogel"
+
+
+@pytest.fixture
+def tiny(candidate: Path, tmp_path: Path) -> TinySite:
+    """A site with a candidate that nobody has reviewed."""
+    return copy_site(candidate, tmp_path / "site")
+
+
+@pytest.fixture
+def shell(key_folder: Path, tmp_path: Path, tiny: TinySite) -> Callable[..., int]:
+    """A command of the site; with a name it is signed with that person's key."""
+    secret = tmp_path / "pass"
+    secret.write_text(PASSPHRASE + "\n")
+
+    def run(*words: str, by: str = "") -> int:
+        signed = ["--key", str(key_folder / f"{by}.key"), "--passphrase-file", str(secret)] if by else []
+        home = [] if words[0] == "sign" else ["--home", str(tiny.home)]
+        return main([*words, *signed, *home])
+
+    return run
+
+
+def told(tiny: TinySite, reader: str | None = None) -> ToldVotes:
+    """What a reader is told of the votes."""
+    with tiny.site.open_registry(read_only=True) as registry:
+        return tell_votes(read_votes(registry, RELEASE), reader=reader)
+
+
+def remarks_for(tiny: TinySite, reader: str | None = None, subject: str = str(RELEASE)) -> list[tuple[str, str, str]]:
+    """The remarks that a reader is told: who, where, what."""
+    with tiny.site.open_registry(read_only=True) as registry:
+        found = tell_remarks(registry, need_trust(tiny.site, registry), subject, reader=reader)
+    return [(one.name, one.passage, one.text) for one in found]
+
+
+def remarks_on(tiny: TinySite, *entries: tuple[str, str], target: str = "people/1") -> Remarks:
+    """Remarks on the candidate or policy as it is now."""
+    return find_subject(tiny.site, target).remark_on(entries)
+
+
+def say(tiny: TinySite) -> str:
+    """Everything that commands and pages tell of the site's releases."""
+    document = json.dumps(to_json(view_status(tiny.site)))
+    page = json.dumps(dataclasses.asdict(build_status(tiny.site)), default=str)
+    papers = str(dataclasses.asdict(view_papers(tiny.site, RELEASE).checked or view_papers(tiny.site, RELEASE)))
+    return "\n".join([*describe_status(tiny.site), document, page, papers])
+
+
+# --- A return -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_return_holds_a_release_up_until_it_is_lifted(tiny: TinySite, keys: Keys) -> None:
+    """All votes are in and two approve, and yet it is returned; its returner alone, who is still a reviewer, lifts that."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    review(tiny, keys, "cleo", "dora")
+    status = tiny.status()
+    assert (status.state, status.reason) == ("returned", f"returned by ben: {WHY}")
+    with pytest.raises(Blocked, match="it was returned with reasons by ben, and is not published"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert tiny.states()[-3:] == ["returned", "approved", "approved"]
+    words = "\n".join(describe_status(tiny.site))
+    assert f"returned by ben: {WHY}. Its steward answers (`release-pipeline remark people/1/r1`)" in words
+    assert approve_candidate(tiny.site, RELEASE, key=keys["ben"]).count == 3
+    package = publish(tiny.site, RELEASE, key=keys["robot"])
+    officer = keys["olga"].public.fingerprint
+    assert failures_of(verify_site(tiny.home, [officer])) == []
+    assert failures_of(verify_site(package, [officer])) == []
+
+
+def test_a_return_after_the_approvals_stops_the_publication(tiny: TinySite, keys: Keys) -> None:
+    """Nothing is public before `published` is noted: also of what is being published."""
+    review(tiny, keys, "ben", "cleo")
+    with tiny.site.open_registry() as registry:
+        registry.add("publishing", RELEASE, candidate_hash=tiny_hash(registry), by="robot")
+    return_candidate(tiny.site, RELEASE, key=keys["dora"], why=WHY)
+    assert tiny.status().state == "returned"
+    with pytest.raises(Blocked, match="returned with reasons by dora"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    approve_candidate(tiny.site, RELEASE, key=keys["dora"])
+    publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys) -> None:
+    """It comes between the intent and the end: nothing is public, and after the approval the same command goes on."""
+    review(tiny, keys, "ben", "cleo")
+
+    def come_between(boundary: str) -> None:
+        if boundary == "the package is built":
+            return_candidate(tiny.site, RELEASE, key=keys["cleo"], why=WHY)
+
+    with pytest.raises(Blocked, match="returned with reasons by cleo"):
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=come_between))
+    assert (tiny.status().state, tiny.site.package(str(RELEASE)).exists()) == ("returned", False)
+    approve_candidate(tiny.site, RELEASE, key=keys["cleo"])
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    assert failures_of(verify_site(tiny.home, [keys["olga"].public.fingerprint])) == []
+
+
+def tiny_hash(registry: Any) -> str:
+    """The hash of the candidate."""
+    return next(event.content["candidate_hash"] for event in registry.events if event.kind == "candidate")
+
+
+def test_a_returned_release_may_be_rejected_or_revised(tiny: TinySite, keys: Keys) -> None:
+    """A rejection ends it; a revision takes its place, and begins with no vote."""
+    for name in ("ben", "cleo"):
+        return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
+    assert tiny.status().state == "returned"
+    revise_release(tiny.site, "people", "1", why="income was wrong")
+    tiny.flow().run()
+    with pytest.raises(Blocked, match="it was given up for people/1/r2"):
+        approve_candidate(tiny.site, RELEASE, key=keys["ben"])
+    assert (tiny.status(revision=2).state, tiny.status(revision=2).voters) == ("candidate", [])
+
+
+def test_what_is_given_up_is_told(tiny: TinySite, keys: Keys) -> None:
+    """An open vote and a remark are for the steward of the revision to read: nobody decides on that candidate any more."""
+    remark(tiny.site, remarks_on(tiny, ("claim", "too coarse")), key=keys["ben"])
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    assert (remarks_for(tiny), told(tiny).votes) == ([], ())
+    revise_release(tiny.site, "people", "1", why="income was wrong")
+    assert remarks_for(tiny) == [("ben", "claim", "too coarse")]
+    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY)]
+    assert tiny.status().state == "candidate"
+
+
+def test_a_rejection_ends_what_was_returned(tiny: TinySite, keys: Keys) -> None:
+    """And nobody returns it then."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    reject_candidate(tiny.site, RELEASE, key=keys["cleo"], why="never")
+    assert (tiny.status().state, told(tiny).are_in) == ("rejected", True)
+    with pytest.raises(Blocked, match="it is rejected, and cannot be returned"):
+        return_candidate(tiny.site, RELEASE, key=keys["dora"], why=WHY)
+
+
+@pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
+def test_who_may_not_review_returns_nothing(tiny: TinySite, keys: Keys, name: str) -> None:
+    """The steward, the officer, the service, and who is in no list."""
+    before = len(tiny.events())
+    with pytest.raises(NotSigned):
+        return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
+    assert len(tiny.events()) == before
+
+
+def test_a_return_needs_reasons(tiny: TinySite, keys: Keys) -> None:
+    """Here, and imported."""
+    with pytest.raises(WrongUsage, match="a return needs its reason"):
+        return_candidate(tiny.site, RELEASE, key=keys["ben"], why=" ")
+    digest = str(tiny.status().candidate_hash)
+    with pytest.raises(WrongUsage, match="a return needs its reason"):
+        import_statement(tiny.site, keys["ben"].sign(kind="return", subject=str(RELEASE), digest=digest, name="ben"))
+
+
+def test_a_return_with_a_key_that_was_revoked_counts_for_nothing(tiny: TinySite, keys: Keys) -> None:
+    """A thief who returns everything holds nothing up; nor does a thief's approval lift what its reviewer returned."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    review(tiny, keys, "cleo")
+    time.sleep(1.1)  # moments are whole seconds
+    stolen = datetime.now(UTC).replace(microsecond=0)
+    approve_candidate(tiny.site, RELEASE, key=keys["ben"])
+    return_candidate(tiny.site, RELEASE, key=keys["dora"], why="by a thief")
+    assert tiny.status().returners == ["dora"]
+    for name in ("ben", "dora"):
+        revoke(tiny.site, name, since=stolen, why="stolen", key=keys["olga"])
+    replace_key(tiny, keys, "ben", "stranger")
+    assert (tiny.status().state, tiny.status().returners) == ("returned", ["ben"])
+    assert told(tiny).given[-1].name == "cleo"
+    approve_candidate(tiny.site, RELEASE, key=keys["stranger"])
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    dossier = write_dossier(tiny.site, RELEASE, tiny.home / "dossier.zip")
+    assert failures_of(verify_site(dossier, [keys["olga"].public.fingerprint])) == []
+
+
+# --- Blind ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verdict", ["approve", "return"])
+def test_an_open_vote_is_told_to_its_voter_alone(tiny: TinySite, keys: Keys, verdict: str) -> None:
+    """Status, its page, its JSON and papers say that one vote is in, and the same whichever it was; nobody but ben is told it."""
+    if verdict == "approve":
+        decision = approve_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+    else:
+        decision = return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+    assert (decision.count, decision.needed) == (1, 2)
+    for reader in (None, "cleo", "dora", "ana", "olga", "stranger"):
+        seen = told(tiny, reader)
+        assert (seen.count, seen.needed, seen.are_in, seen.own, seen.votes, seen.given) == (1, 2, False, None, (), ())
+    mine = told(tiny, "ben").own
+    assert mine is not None
+    assert (mine.verdict, mine.why) == (verdict, CANARY)
+    words = say(tiny)
+    assert CANARY not in words
+    assert "(1 of 2 votes are in: ben)" in words
+    assert '"returned_by": []' in words
+    assert '"by": []' in words
+    assert tiny.status().state == "candidate"
+    with pytest.raises(Blocked, match="it is not approved yet: 1 of 2 reviewers have voted"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_votes_are_told_when_all_are_in_and_changes_at_once(tiny: TinySite, keys: Keys) -> None:
+    """The last vote of each, and every one that was given, in order."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why="all the more")
+    assert (told(tiny).count, told(tiny).are_in) == (1, False)
+    review(tiny, keys, "cleo")
+    seen = told(tiny)
+    assert [(vote.name, vote.verdict) for vote in seen.votes] == [("ben", "return"), ("cleo", "approve")]
+    assert [vote.why for vote in seen.given] == [WHY, "all the more", ""]
+    approve_candidate(tiny.site, RELEASE, key=keys["ben"])
+    assert [(vote.name, vote.verdict) for vote in told(tiny, "ana").votes] == [("ben", "approve"), ("cleo", "approve")]
+    assert tiny.status().state == "approved"
+
+
+# --- Four eyes ------------------------------------------------------------------------------------------------------------------
+
+
+def replace_key(tiny: TinySite, keys: Keys, name: str, other: str, role: str = "reviewer") -> None:
+    """The officer puts somebody on the list with another key."""
+    trust_key(tiny.site, name, role, keys[other].public, key=keys["olga"])
+
+
+def test_one_person_counts_once_under_two_keys_and_two_names(tiny: TinySite, keys: Keys) -> None:
+    """Ben with a new key; and ben's first key under another name, which voted under both."""
+    review(tiny, keys, "ben")
+    replace_key(tiny, keys, "ben", "stranger")
+    assert approve_candidate(tiny.site, RELEASE, key=keys["stranger"]).count == 1
+    assert tiny.status().voters == ["ben"]
+    replace_key(tiny, keys, "benno", "ben")
+    assert approve_candidate(tiny.site, RELEASE, key=keys["ben"]).count == 1
+    with pytest.raises(Blocked, match="1 of 2 reviewers have approved it as it is"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    review(tiny, keys, "cleo")
+    publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_the_steward_does_not_review_under_another_name(tiny: TinySite, keys: Keys) -> None:
+    """Though an officer puts the key on the list as a reviewer's; a key that was by mistake beside another name harms nobody."""
+    distrust(tiny.site, "ana", key=keys["olga"])
+    replace_key(tiny, keys, "anna", "ana")
+    for deed in (approve_candidate, return_candidate):
+        more = {} if deed is approve_candidate else {"why": WHY}
+        with pytest.raises(NotSigned, match="anna, whose key was that of ana, is the steward of the policy"):
+            deed(tiny.site, RELEASE, key=keys["ana"], **more)  # type: ignore[operator]
+    replace_key(tiny, keys, "eve", "stranger")
+    distrust(tiny.site, "eve", key=keys["olga"])
+    replace_key(tiny, keys, "frank", "stranger")
+    approve_candidate(tiny.site, RELEASE, key=keys["stranger"])
+    assert approve_candidate(tiny.site, RELEASE, key=keys["ben"]).count == 2
+
+
+def test_a_returner_who_left_holds_nothing_up(tiny: TinySite, keys: Keys) -> None:
+    """Nobody could lift it; the others' approvals count, and the site verifies."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    review(tiny, keys, "cleo", "dora")
+    distrust(tiny.site, "ben", key=keys["olga"])
+    assert tiny.status().state == "approved"
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    dossier = write_dossier(tiny.site, RELEASE, tiny.home / "dossier.zip")
+    assert failures_of(verify_site(dossier, [keys["olga"].public.fingerprint])) == []
+
+
+# --- Remarks --------------------------------------------------------------------------------------------------------------------
+
+
+def test_remarks_of_reviewers_are_as_blind_as_votes(tiny: TinySite, keys: Keys) -> None:
+    """The steward's and the officer's are told at once."""
+    for name, text in (("ben", "too coarse"), ("ana", "it is what was asked"), ("olga", "mind the cap")):
+        remark(tiny.site, remarks_on(tiny, ("claim", text), ("", "all in all")), key=keys[name])
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    open_to_all = [("ana", "claim", "it is what was asked"), ("ana", "", "all in all")]
+    open_to_all += [("olga", "claim", "mind the cap"), ("olga", "", "all in all")]
+    for reader in (None, "cleo", "ana", "olga"):
+        assert remarks_for(tiny, reader) == open_to_all
+    mine = [("ben", "claim", "too coarse"), ("ben", "", "all in all")]
+    assert remarks_for(tiny, "ben") == [*mine, *open_to_all]
+    review(tiny, keys, "cleo")
+    assert remarks_for(tiny) == [*mine, *open_to_all]
+
+
+def test_remarks_are_on_what_is_there(tiny: TinySite, keys: Keys) -> None:
+    """Sections of the page and paths of the policy, as these are now; by who may, once; refused without a word of the text."""
+    subject = find_subject(tiny.site, "people/1")
+    assert {"", "verdict", "claim", "distributions"} <= set(subject.passages)
+    assert subject.passages["claim"]
+    policy = find_subject(tiny.site, "policies/people.yaml")
+    assert {"", "columns.income.domain", "protect.epsilon", "review.reviewers"} <= set(policy.passages)
+    with pytest.raises(WrongUsage, match=r"remark 1 is on a passage that is not there\.") as refused:
+        remark(tiny.site, remarks_on(tiny, ("nowhere", CANARY)), key=keys["ben"])
+    assert CANARY not in str(refused.value)
+    remarks = remarks_on(tiny, ("columns.income.domain", "too wide"), target="policies/people.yaml")
+    assert remark(tiny.site, remarks, key=keys["cleo"]).count == 1
+    assert remarks_for(tiny, subject="people")[0] == ("cleo", "columns.income.domain", "too wide")
+    for name in ("robot", "stranger"):
+        with pytest.raises(NotSigned):
+            remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys[name])
+    replace_key(tiny, keys, "eve", "stranger", "steward")
+    with pytest.raises(NotSigned, match="eve is not the steward of this policy"):
+        remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys["stranger"])
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    with pytest.raises(NotSigned, match="the remarks are on what it was"):
+        remark(tiny.site, remarks, key=keys["cleo"])
+
+
+def test_whoever_imports_remarks_forges_nothing(tiny: TinySite, keys: Keys) -> None:
+    """Another document, another's name, another subject or hash, no document, the future: refused, and no event is added."""
+    remarks = remarks_on(tiny, ("claim", "too coarse"))
+    digest = verify.hash_remarks(remarks.document)
+    wanted = {"kind": "remarks", "subject": str(RELEASE), "digest": digest, "name": "ben"}
+    signed, before = keys["ben"].sign(**wanted), len(tiny.events())
+    other = dataclasses.replace(remarks, entries=(("claim", "as it should be"),))
+    elsewhere = dataclasses.replace(remarks, subject="people/2/r1")
+    for statement, document in (
+        (signed, other.document),
+        (signed, None),
+        (signed, {**remarks.document, "more": 1}),
+        (keys["cleo"].sign(**wanted), remarks.document),
+        (keys["stranger"].sign(**wanted), remarks.document),
+        (keys["robot"].sign(**{**wanted, "name": "robot"}), remarks.document),
+        (keys["ben"].sign(**wanted, at="2036-01-01T00:00:00+00:00"), remarks.document),
+        (keys["ben"].sign(**{**wanted, "subject": "people/2/r1"}), remarks.document),
+        (keys["ben"].sign(**{**wanted, "digest": verify.hash_remarks(elsewhere.document)}), elsewhere.document),
+        (keys["ben"].sign(**{**wanted, "kind": "approve", "digest": str(tiny.status().candidate_hash)}), remarks.document),
+    ):
+        with pytest.raises((NotSigned, WrongUsage)):
+            import_statement(tiny.site, statement, document)
+    assert len(tiny.events()) == before
+    assert import_statement(tiny.site, signed, remarks.document).new
+    assert not import_statement(tiny.site, signed, remarks.document).new
+    assert len(tiny.events()) == before + 1
+
+
+def test_an_old_vote_does_not_come_back(tiny: TinySite, keys: Keys) -> None:
+    """Who keeps an approval that a return replaced, or never brought, cannot make it the last vote again."""
+    digest, now = str(tiny.status().candidate_hash), datetime.now(UTC)
+    wanted = {"subject": str(RELEASE), "digest": digest, "name": "ben"}
+
+    def at(seconds: int) -> str:
+        return (now + timedelta(seconds=seconds)).isoformat(timespec="seconds")
+
+    kept = keys["ben"].sign(kind="approve", **wanted, at=at(-30))
+    never = keys["ben"].sign(kind="approve", **wanted, at=at(-20))
+    back = keys["ben"].sign(kind="return", **wanted, at=at(-10), why=WHY)
+    assert import_statement(tiny.site, kept).new
+    assert import_statement(tiny.site, back).new
+    assert not import_statement(tiny.site, back).new
+    for statement in (kept, never, keys["ben"].sign(kind="approve", **wanted, at=at(-10))):
+        with pytest.raises(NotSigned, match="ben voted once more, then or after this was signed"):
+            import_statement(tiny.site, statement)
+    assert tiny.status().returners == ["ben"]
+    assert import_statement(tiny.site, keys["ben"].sign(kind="approve", **wanted, at=at(0))).new
+    assert tiny.status().returners == []
+
+
+# --- On machines of one's own, and in the shell ---------------------------------------------------------------------------------
+
+
+def test_a_return_with_remarks_is_signed_elsewhere(
+    tiny: TinySite, shell: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The draft is in the bundle, is shown whole, and comes back signed beside the vote; a steward answers with remarks alone."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    draft = tmp_path / "draft.json"
+    draft.write_text(json.dumps(remarks_on(tiny, ("claim", "too coarse\nby far"), ("", "else well")).document))
+    bundle = tmp_path / "bundle.zip"
+    assert shell("review", "export", "people/1", "-o", str(bundle), "--remarks", str(draft)) == 0
+    statement = tmp_path / "ben.json"
+    assert shell("sign", str(bundle), "--return", "--why", WHY, "--yes", "-o", str(statement), by="ben") == 0
+    shown = capsys.readouterr().out
+    assert "2 remarks are to be signed in your name" in shown
+    assert "  1. on claim:\n     too coarse\n     by far\n  2. on the whole:\n     else well\n" in shown
+    assert f"to be signed by ben: return of people/1/r1, why: {WHY}" in shown
+    names = [f"ben{end}" for end in (".json", ".json.sig", ".remarks.json", ".remarks.json.sig", ".remarks.document.json")]
+    assert sorted(file.name for file in tmp_path.glob("ben.*")) == sorted(names)
+    assert shell("review", "import", str(statement)) == 0
+    assert [line.partition(" (hash")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "people/1/r1: remarked on by ben, 2 passages",
+        "people/1/r1: returned by ben",
+    ]
+    assert tiny.states()[-2:] == ["remarked", "returned"]
+    assert shell("review", "import", str(statement)) == 0  # as after a stop in between: what is there is not noted again
+    assert [line.partition(" (hash")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "people/1/r1: was remarked on before by ben, 2 passages",
+        "people/1/r1: was returned before by ben",
+    ]
+    assert tiny.states()[-2:] == ["remarked", "returned"]
+    answer = tmp_path / "answer.zip"
+    draft.write_text(json.dumps(remarks_on(tiny, ("claim", "it is what was asked")).document))
+    write_bundle(tiny.site, "people/1", answer, read_document(draft))
+    assert shell("sign", str(answer), "--yes", "-o", str(tmp_path / "ana.json"), by="ana") == 2  # no vote of a steward
+    assert shell("sign", str(answer), "--remarks-only", "--yes", "-o", str(tmp_path / "ana.json"), by="ana") == 0
+    assert shell("review", "import", str(tmp_path / "ana.json"), "--remarks", str(tmp_path / "ana.document.json")) == 0
+    assert remarks_for(tiny) == [("ana", "claim", "it is what was asked")]
+
+
+def test_a_bundle_without_remarks_is_of_the_first_format(tiny: TinySite, tmp_path: Path) -> None:
+    """So that sign.py of before reads it, and has no file that it would refuse."""
+    write_bundle(tiny.site, "people/1", tmp_path / "plain.zip")
+    write_bundle(tiny.site, "people/1", tmp_path / "more.zip", remarks_on(tiny, ("", "so")).document)
+    files: dict[str, dict[str, bytes]] = {}
+    for name in ("plain", "more"):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip") as archive:
+            files[name] = {one: archive.read(one) for one in archive.namelist()}
+    assert json.loads(files["plain"].pop("review.json"))["format"] == "release-pipeline/review/1"
+    assert json.loads(files["more"].pop("review.json"))["format"] == "release-pipeline/review/2"
+    assert files["more"].pop("remarks.json")
+    assert files["plain"] == files["more"]
+    assert {name for name in files["plain"] if name.startswith("draft.")} == {"draft.approve.json", "draft.reject.json"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(b'"remarks"', b'"remark"'),
+        lambda text: text + b"\n",
+        lambda text: text.replace(b"people/1/r1", b"people/2/r1"),
+        lambda text: text.replace(b"too coarse", b"\\u202etoo coarse"),
+    ],
+    ids=["not its form", "other bytes", "another release", "turned around"],
+)
+def test_a_hostile_draft_is_not_signed(
+    tiny: TinySite, shell: Callable[..., int], tmp_path: Path, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was changed on the way; nothing is written."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bundle, other = tmp_path / "bundle.zip", tmp_path / "other.zip"
+    write_bundle(tiny.site, "people/1", bundle, remarks_on(tiny, ("", "too coarse")).document)
+    with zipfile.ZipFile(bundle) as archive, zipfile.ZipFile(other, "w") as changed:
+        for name in archive.namelist():
+            content = archive.read(name)
+            changed.writestr(name, change(content) if name == sign.REMARKED else content)
+    assert shell("sign", str(other), "--yes", "-o", str(tmp_path / "ben.json"), by="ben") == 1
+    assert not list(tmp_path.glob("ben*"))
+
+
+def test_return_and_remark_in_the_shell(tiny: TinySite, shell: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    """`review show` says no more than everybody may know."""
+    assert shell("remark", "people/1", "--at", "claim", "--text", "too coarse", by="ben") == 0
+    assert shell("return", "people/1", "--why", WHY, by="ben") == 0
+    assert shell("remark", str(tiny.home / "policies" / "people.yaml"), "--text", "well said", by="olga") == 0
+    capsys.readouterr()
+    assert shell("review", "show", "people/1") == 0
+    shown = capsys.readouterr().out
+    assert "1 of 2 votes are in; they are told when all are in" in shown
+    assert "no remarks that everybody may see" in shown
+    assert shell("approve", "people/1", by="cleo") == 0
+    capsys.readouterr()
+    assert shell("review", "show", "people/1") == 0
+    shown = capsys.readouterr().out
+    assert f"ben returned it: {WHY}" in shown
+    assert "ben (reviewer) on claim (" in shown
+    assert "    too coarse\n" in shown
+    assert shell("review", "show", "policies/people.yaml") == 0
+    assert "olga (officer) on the whole:\n    well said" in capsys.readouterr().out
+    assert shell("remark", "people/1", "--at", "nowhere", "--text", "so", by="ben") == 2
+    assert shell("remark", "people/1", "--text", " ", by="ben") == 2
+
+
+# --- What is told, and what is kept ---------------------------------------------------------------------------------------------
+
+
+def test_notices_have_no_word_of_what_people_wrote(tiny: TinySite, keys: Keys) -> None:
+    """Blind: nothing but that it waits. Then that it was returned, remarked on and decided: the name of the release and where to
+    look."""
+    with (tiny.home / "site.yaml").open("a") as settings:
+        settings.write("alerts:\n  - {on: [waiting, returned, remarked, decided], webhook: 'https://one.example'}\n")
+
+    def kinds() -> list[tuple[str, str | None]]:
+        found = [each.alert for each in look(tiny.site)]
+        texts = [json.dumps(to_json(alert)) + alert.text for alert in found]
+        assert not [text for text in texts if CANARY in text or "ben" in text]
+        return [(alert.kind, alert.release) for alert in found]
+
+    name = str(RELEASE)
+    assert kinds() == [("waiting", name)]
+    remark(tiny.site, remarks_on(tiny, ("claim", CANARY)), key=keys["ben"])
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+    assert kinds() == []
+    review(tiny, keys, "cleo")
+    assert sorted(kinds()) == [("remarked", name), ("returned", name)]
+    remark(tiny.site, remarks_on(tiny, ("", CANARY)), key=keys["ana"])
+    remark(tiny.site, remarks_on(tiny, ("", CANARY), target="policies/people.yaml"), key=keys["ana"])
+    assert kinds() == [("remarked", name), ("remarked", None)]
+    approve_candidate(tiny.site, RELEASE, key=keys["ben"])
+    assert sorted(kinds()) == [("decided", name), ("waiting", name)]
+    assert kinds() == []
+
+
+def test_the_dossier_has_votes_and_remarks_and_the_package_none(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
+    """In words and as data, with signatures that its verifier looks at; changed or left out, it fails."""
+    remark(tiny.site, remarks_on(tiny, ("claim", f"{CANARY}\n# no *heading*")), key=keys["ben"])
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+    review(tiny, keys, "cleo")
+    remark(tiny.site, remarks_on(tiny, ("", "answered")), key=keys["ana"])
+    approve_candidate(tiny.site, RELEASE, key=keys["ben"])
+    package = publish(tiny.site, RELEASE, key=keys["robot"])
+    assert not [file for file in package.rglob("*") if file.is_file() and CANARY.encode() in file.read_bytes()]
+    officer = keys["olga"].public.fingerprint
+    dossier = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
+    found = verify_site(dossier, [officer])
+    assert failures_of(found) == []
+    assert any(
+        one.words.endswith("review.json: 5 votes and remarks, as the events have them, each with a signature that holds")
+        for one in found
+    )
+    with zipfile.ZipFile(dossier) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    document, words = json.loads(files["review.json"]), files["review.md"].decode()
+    assert [entry["kind"] for entry in document["events"]] == ["remarked", "returned", "approved", "remarked", "approved"]
+    assert f"ben returned it, candidate {tiny.status().candidate_hash or '':.12}" in words
+    assert "answered" in words
+    assert "\n# no" not in words
+    for change in (
+        lambda events: events[1:],
+        lambda events: [*events[:1], {**events[1], "noted": "2026-01-01T00:00:00+00:00"}, *events[2:]],
+        lambda events: [{**events[0], "document": {**events[0]["document"], "remarks": []}}, *events[1:]],
+    ):
+        changed = json.dumps({**document, "events": change(document["events"])}).encode()
+        names = {**files, "review.json": changed}
+        sums = "".join(
+            f"{verify.hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in sorted(names.items()) if name != "SHA256SUMS"
+        )
+        other = tmp_path / "other.zip"
+        with zipfile.ZipFile(other, "w") as archive:
+            for name, part in {**names, "SHA256SUMS": sums.encode()}.items():
+                archive.writestr(name, part)
+        assert any(
+            "it does not tell the votes and remarks that the events have" in words
+            for words in failures_of(verify_site(other, [officer]))
+        )
+
+
+def test_a_remark_by_somebody_who_left_stays(tiny: TinySite, keys: Keys) -> None:
+    """What was said was said; that its key is on no list now is told."""
+    remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys["ana"])
+    distrust(tiny.site, "ana", key=keys["olga"])
+    with tiny.site.open_registry(read_only=True) as registry:
+        [found] = list_remarks(registry, need_trust(tiny.site, registry), str(RELEASE))
+    assert (found.name, found.role, found.holds, found.about) == ("ana", "steward", False, tiny.status().candidate_hash)

@@ -1,0 +1,158 @@
+"""Votes on a candidate: what they make of it, and who is told of them, against plain rules over all short sequences of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from release_pipeline.flow.states import (
+    APPROVED,
+    CANDIDATE,
+    MOVES,
+    PUBLISHED,
+    PUBLISHING,
+    REJECTED,
+    RETURNED,
+    ReleaseStatus,
+    read_statuses,
+)
+from release_pipeline.store.registry import Event, ReleaseId
+
+ONE = ReleaseId("people", "1")
+KINDS = (APPROVED, RETURNED)
+NAMES = ("ben", "cleo", "dora")
+STEPS = [*product(KINDS, NAMES), (REJECTED, "ben"), (CANDIDATE, "a"), (CANDIDATE, "b"), (PUBLISHING, ""), (PUBLISHED, "")]
+Step = tuple[str, str]
+
+
+def content_of(kind: str, who: str, digest: str, needed: int) -> Mapping[str, Any]:
+    """What belongs to an event of a kind."""
+    if kind == CANDIDATE:
+        return {"candidate_hash": who, "facts": {}, "policy_hash": "policy"}
+    if kind == PUBLISHED:
+        return {"package_hash": "package", "signed": {}}
+    signed = {"statement": {"why": f"{who} says why", "signer": f"key of {who}"}}
+    return {"what": "candidate", "hash": digest, "name": who, "needed": needed, "reason": "why", "signed": signed}
+
+
+def events_of(steps: Sequence[Step], needed: int) -> list[Event]:
+    """The first candidate, and then these."""
+    events, digest = list[Event](), "a"
+    for number, (kind, who) in enumerate([(CANDIDATE, "a"), *steps], start=1):
+        digest = who if kind == CANDIDATE else digest
+        noted = f"2026-03-01T{number:02}:00:00+00:00"
+        events.append(Event(number, kind, noted, ONE, content_of(kind, who, digest, needed), f"hash {number}"))
+    return events
+
+
+def list_legal(length: int, needed: int) -> Iterator[tuple[tuple[Step, ...], ReleaseStatus]]:
+    """Every sequence of that length that the table of moves lets happen, with what is read of it."""
+    for steps in product(STEPS, repeat=length):
+        events, digest = events_of(steps, needed), "a"
+        for place, (kind, who) in enumerate(steps, start=1):
+            before = read_statuses(events[:place])[ONE]
+            if before.state not in MOVES[kind] or (kind == CANDIDATE and who == digest):  # noted only when it is another one
+                break
+            digest = who if kind == CANDIDATE else digest
+        else:
+            yield steps, read_statuses(events)[ONE]
+
+
+def tell(steps: Sequence[Step], needed: int) -> tuple[str, bool, set[str], set[str]]:
+    """What a person who reads the rules makes of them: the state, whether votes are blind, who approved and who returned it.
+
+    Votes are about the hash that the candidate had. What is rejected or published stays so; what is being published is stopped by
+    a return alone. Else it is returned while somebody's last vote is that and as many people voted as are needed, at any time."""
+    digest, voted, open_to, outcome, frozen = "a", [("", "", "")], set[str](), "", False
+    for kind, who in steps:
+        if kind == CANDIDATE:
+            digest, frozen = who, True
+        elif kind in (*KINDS, REJECTED):
+            voted.append((digest, who, kind))
+            frozen = False
+            if len({name for at, name, _ in voted if at == digest}) >= needed:
+                open_to.add(digest)
+        if kind == REJECTED:
+            open_to.add(digest)
+            outcome = REJECTED
+        if kind in (PUBLISHING, PUBLISHED):
+            outcome = kind
+        if kind == RETURNED:
+            outcome = ""
+    last = {name: verdict for at, name, verdict in voted if at == digest}
+    gave, back = ({name for name, verdict in last.items() if verdict == kind} for kind in KINDS)
+    blind = digest not in open_to
+    if outcome:
+        return outcome, blind, gave, back
+    if frozen:  # nobody has voted since it was made anew
+        return "candidate", blind, gave, back
+    state = "returned" if back and not blind else "approved" if not back and len(gave) >= needed else "candidate"
+    return state, blind, gave, back
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("needed", [1, 2])
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_states_are_what_the_rules_say(length: int, needed: int) -> None:
+    """Over every sequence that may happen: state, blindness, and who approved and returned it."""
+    count = 0
+    for steps, found in list_legal(length, needed):
+        count += 1
+        seen = (found.state, found.is_blind, set(found.approvers), set(found.returners))
+        assert seen == tell(steps, needed), steps
+        if found.returners:
+            assert found.state not in ("approved", "publishing", "published"), steps
+        if found.is_blind:
+            assert found.state == "candidate", steps
+            assert not found.reason, steps
+            assert RETURNED not in found.moments, steps
+        if found.state == "returned":
+            order = [vote.name for vote in found.votes if vote.verdict == "return" and vote.name in found.returners]
+            names = [name for place, name in enumerate(order) if name not in order[place + 1 :]]
+            assert found.reason == "; ".join(f"returned by {name}: {name} says why" for name in names)
+    assert count > 5**length
+
+
+def test_a_person_who_votes_twice_is_one() -> None:
+    """Whatever they say, and however often: one vote is in."""
+    for steps in product(KINDS, repeat=3):
+        found = read_statuses(events_of([(kind, "ben") for kind in steps], 2))[ONE]
+        assert (found.voters, found.is_blind, found.state) == (["ben"], True, "candidate")
+
+
+def test_reading_on_is_reading_anew() -> None:
+    """Events that come one by one give what they give together, whoever was asked of in between."""
+    steps = [(RETURNED, "ben"), (APPROVED, "cleo"), (APPROVED, "dora"), (APPROVED, "ben"), (PUBLISHING, ""), (RETURNED, "cleo")]
+    events = events_of(steps, 2)
+    states = [read_statuses(events[: place + 1])[ONE].state for place in range(len(events))]
+    assert states == ["candidate", "candidate", "returned", "returned", "approved", "publishing", "returned"]
+    read_statuses([])
+    assert read_statuses(events)[ONE].state == "returned"
+
+
+def lists(number: int, **people: str) -> Event:
+    """An event with a list of trusted keys: names and roles."""
+    keys = {name: {"role": role, "key": f"key of {name}"} for name, role in people.items()}
+    return Event(number, "trusted", f"2026-03-02T{number:02}:00:00+00:00", None, {"keys": keys}, f"hash {number}")
+
+
+def test_a_return_by_somebody_who_left_holds_nothing_up() -> None:
+    """Nobody could lift it. What is left decides: two approvals, or one vote that stays blind."""
+    events = events_of([(RETURNED, "ben"), (APPROVED, "cleo"), (APPROVED, "dora")], 2)
+    here = lists(5, ben="reviewer", cleo="reviewer", dora="reviewer")
+    gone = lists(6, cleo="reviewer", dora="reviewer")
+    assert read_statuses([*events, here])[ONE].state == "returned"
+    assert read_statuses([*events, here, gone])[ONE].state == "approved"
+    assert read_statuses([*events[:3], lists(4, cleo="reviewer")])[ONE].is_blind
+    assert read_statuses([*events, lists(5, ben="steward", cleo="reviewer", dora="reviewer")])[ONE].state == "approved"
+
+
+def test_an_approval_by_somebody_who_left_opens_no_vote() -> None:
+    """Of those who are reviewers now one has voted, and nobody is told how."""
+    events = events_of([(APPROVED, "ben"), (RETURNED, "cleo")], 2)
+    assert read_statuses(events)[ONE].state == "returned"
+    found = read_statuses([*events, lists(4, cleo="reviewer", dora="reviewer")])[ONE]
+    assert (found.state, found.is_blind, found.voters) == ("candidate", True, ["cleo"])
