@@ -53,6 +53,17 @@ MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question
     "verify-release": OVERSEE,
     "dossier": OVERSEE,
     "measure-overlaps": {"officer"},
+    "policies": EVERYBODY,
+    "policy": EVERYBODY,
+    "exploration": EVERYBODY,  # of made-up records
+    "explored": EVERYBODY,
+    "begin-policy": {"steward"},
+    "check-policy": {"steward"},
+    "save-policy": {"steward"},
+    "explore": {"steward"},
+    "running": {"steward", "operator"},
+    "start-run": {"steward", "operator"},
+    "operations": {"operator"},
 }
 
 
