@@ -12,11 +12,13 @@ import pytest
 
 from release_pipeline.desk.counter.calls import Call
 from release_pipeline.desk.counter.catalogue import CALLS
+from release_pipeline.desk.counter.errands import read_statements
 from release_pipeline.desk.counter.service import Answer, Question
 from release_pipeline.desk.counter.tickets import LASTS_SECONDS, Tickets
 from release_pipeline.desk.people import Role
 from release_pipeline.desk.web.application import COOKIE
 from release_pipeline.desk.web.catalogue import WAYS
+from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.desks import KNOWN, RELEASE, ROLES, Browser, OpenDesk, fill_path, open_desk
@@ -51,6 +53,17 @@ MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question
     "verify-release": OVERSEE,
     "dossier": OVERSEE,
     "measure-overlaps": {"officer"},
+    "policies": EVERYBODY,
+    "policy": EVERYBODY,
+    "exploration": EVERYBODY,  # of made-up records
+    "explored": EVERYBODY,
+    "begin-policy": {"steward"},
+    "check-policy": {"steward"},
+    "save-policy": {"steward"},
+    "explore": {"steward"},
+    "running": {"steward", "operator"},
+    "start-run": {"steward", "operator"},
+    "operations": {"operator"},
 }
 
 
@@ -294,6 +307,26 @@ def test_who_may_not_sign_gets_no_ticket(desk: OpenDesk) -> None:
         {"verdict": "remarks"},
     ):
         assert 400 <= desk.counter.answer(question(people["ben"], "sign", **{**SIGN, **strange})).status < 500, strange
+
+
+def test_no_refusal_says_where_the_site_lies(shared: OpenDesk) -> None:
+    """Nor does a page of it."""
+    olga = shared.open("olga")
+    for subject in ("nothing", "people-2"):
+        answer = shared.counter.answer(question(olga, "sign", **{**SIGN, "what": "policy", "subject": subject}))
+        assert (answer.status, "no policy" in str(answer.document["what"])) == (400, True)
+        assert str(shared.tiny.home) not in repr(answer)
+
+
+@pytest.mark.parametrize("value", ["a\nb", "\ud800", "a\x1b[1m", "a\u202eb"])
+def test_a_statement_has_nothing_that_shows_otherwise(value: str) -> None:
+    """In no field: a refusal names who signed and what."""
+    fields = dict.fromkeys(("kind", "subject", "hash", "signer", "name", "at", "why"), "x")
+    assert read_statements(json.dumps({"statements": [{"statement": fields, "sshsig": "x"}]}).encode())
+    for name in fields:
+        wrong = {"statements": [{"statement": {**fields, name: value}, "sshsig": "x"}]}
+        with pytest.raises(WrongUsage):
+            read_statements(json.dumps(wrong).encode())
 
 
 def test_a_ticket_ends_by_itself(desk: OpenDesk) -> None:

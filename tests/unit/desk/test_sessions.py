@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from release_pipeline.desk.counter import attempts, sessions, tickets
@@ -39,6 +39,7 @@ def test_a_session_is_found_by_secret_and_place_together() -> None:
     assert one not in repr(found)
 
 
+@example([3000.0] * 12)
 @given(st.lists(st.floats(1, IDLE_SECONDS * 1.5), max_size=20))
 def test_a_session_lasts_as_long_as_it_is_used_and_no_longer_than_a_day(steps: list[float]) -> None:
     """Whatever the pauses are."""

@@ -1,0 +1,91 @@
+"""The desk behind a proxy: it says who somebody is, and the counter looks whether it was the proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.desk.counter.service import Question
+from release_pipeline.door.proxies import ProxyHeaders
+from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
+from tests.integration.people import copy_site
+
+pytestmark = pytest.mark.slow
+SECRET = "0123456789abcdef0123456789abcdef"  # noqa: S105
+NAME = "desk.example.org"
+PROXY = ProxyHeaders(SECRET, "x-desk-secret", "x-forwarded-user", (NAME,))
+REMARK = {"what": "candidate", "subject": RELEASE, "passage": "", "text": "why?"}
+
+
+@pytest.fixture(scope="module")
+def desk(candidate: Path, tmp_path_factory: pytest.TempPathFactory) -> OpenDesk:
+    """Behind the proxy."""
+    return open_desk(copy_site(candidate, tmp_path_factory.mktemp("proxy") / "site"), proxy=PROXY)
+
+
+def come(desk: OpenDesk, person: str, secret: str = SECRET, **more: str) -> Browser:
+    """A browser of this person, as the proxy passes it on."""
+    said = {"x-desk-secret": secret, "x-forwarded-user": person, **more}
+    return Browser(desk.desk, host=NAME, scheme="https", headers=said)
+
+
+def test_people_are_whom_the_proxy_names(desk: OpenDesk) -> None:
+    """With their roles, pages and forms; no cookie is set, and there is no login."""
+    ben = come(desk, "ben")
+    page = ben.get("/")
+    assert "For you, ben" in page.text
+    assert not page.header("set-cookie")
+    ben.read_token(page)
+    assert "Your remark is kept" in ben.post("/remarks", REMARK).text
+    assert "why?" not in come(desk, "cleo").get(f"/releases/{RELEASE}").text
+    assert come(desk, "otto").get(f"/releases/{RELEASE}/report").status == 403
+    assert ben.send("POST", "/login", body=b"token=x").status == 404
+    assert desk.counter.answer(Question("enter", {"token": "x"})).status == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"x-desk-secret": "x" * 32}, 403),
+        ({"x-desk-secret": ""}, 403),
+        ({"x-forwarded-user": ""}, 403),
+        ({"x-forwarded-user": "stranger"}, 403),
+        ({"x-forwarded-user": "Ben"}, 403),
+        ({"x-forwarded-user": "ben,olga"}, 403),
+        ({"X-Forwarded-User": "olga"}, 400),
+        ({"X-Desk-Secret": SECRET}, 400),
+        ({"host": "127.0.0.1:8796"}, 403),
+        ({"host": "evil.example"}, 403),
+    ],
+)
+def test_who_did_not_come_through_it_is_nobody(desk: OpenDesk, headers: Mapping[str, str], status: int) -> None:
+    """Nor is somebody twice, or under another name; no answer has the secret."""
+    page = come(desk, "ben").get("/", headers=headers)
+    assert page.status == status
+    assert "For you" not in page.text
+    assert SECRET not in page.text
+
+
+def test_forms_are_of_the_person_who_sees_them(desk: OpenDesk) -> None:
+    """And come from the proxy's own pages, over TLS."""
+    ben, cleo = come(desk, "ben"), come(desk, "cleo")
+    for browser in (ben, cleo):
+        browser.read_token(browser.get("/"))
+    assert ben.token != cleo.token
+    assert ben.post("/remarks", {**REMARK, "desk": cleo.token}).status == 403
+    for origin in (f"http://{NAME}", "https://evil.example", "", "null"):
+        assert ben.post("/remarks", REMARK, headers={"origin": origin}).status == 403
+
+
+def test_odd_headers_of_a_captured_web_process_are_refused_in_words(desk: OpenDesk) -> None:
+    """Without a word in the log that is not one of ours."""
+    for proxy in (
+        (("x-desk-secret", "é\u0100"),),
+        (("\u0100", "x"),),
+        (("x-desk-secret", SECRET), ("x-forwarded-user", "\u0100")),
+    ):
+        assert desk.counter.answer(Question("home", proxy=proxy)).status == 403
+    greeted = desk.counter.answer(Question("greet"))
+    assert SECRET not in repr(greeted)
