@@ -30,6 +30,7 @@ class Page:
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection, self._number = connection, 0
+        self.events: list[dict[str, Any]] = []  # what the browser told unasked, as far as its commands were answered since
         for part in ("Page", "Runtime", "Network"):
             self.tell(f"{part}.enable")
 
@@ -42,6 +43,7 @@ class Page:
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
+            self.events.append(answer)
 
     def go(self, address: str) -> None:
         """Begin to load a page."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote, urlencode, urlsplit
+
+import uvicorn
 
 from release_pipeline.desk.counter.server import open_counter, read_question, write_answer
 from release_pipeline.desk.counter.service import Counter
@@ -235,19 +239,39 @@ def open_desk(tiny: TinySite, *, proxy: ProxyHeaders | None = None, sessions: Se
 
 
 @contextmanager
-def serving_counter(tiny: TinySite, socket: Path, *, accounts: frozenset[int] = frozenset()) -> Iterator[OpenDesk]:
+def serving_counter(tiny: TinySite, path: Path, *, accounts: frozenset[int] = frozenset()) -> Iterator[OpenDesk]:
     """Likewise with the counter behind a real socket, in a thread."""
     add_people(tiny)
     counter = Counter(tiny.site)
-    server = open_counter(socket, counter, accounts)
+    server = open_counter(path, counter, accounts)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield _open(tiny, counter, Client(socket), None)
+        yield _open(tiny, counter, Client(path), None)
     finally:
         server.shutdown()
         server.server_close()
         thread.join(HANGING)
+
+
+@contextmanager
+def serving_pages(desk: OpenDesk) -> Iterator[int]:
+    """The port of a real server of the pages, which know their name."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        pages = Desk(desk.client, local_addresses(port))
+        server = uvicorn.Server(uvicorn.Config(pages, http="h11", ws="none", lifespan="off", log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        end = time.monotonic() + HANGING
+        while not server.started:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        try:
+            yield port
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join(HANGING)
 
 
 def add_people(tiny: TinySite) -> None:

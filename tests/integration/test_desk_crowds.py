@@ -6,48 +6,27 @@ import http.client
 import json
 import socket
 import threading
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from release_pipeline.desk.web.frame import LONGEST_FORM
 from tests.guards import HANGING
-from tests.integration.desks import HOST, RELEASE, Browser, OpenDesk, open_desk, serving_counter
+from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk, serving_counter, serving_pages
 from tests.integration.people import copy_site
 
 pytestmark = pytest.mark.slow
 READERS = 20
 
 
-@contextmanager
-def served(desk: OpenDesk) -> Iterator[int]:
-    """The port of a real server of the pages."""
-    server = uvicorn.Server(uvicorn.Config(desk.desk, port=0, http="h11", ws="none", lifespan="off", log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    end = time.monotonic() + HANGING
-    while not server.started:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    try:
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        server.force_exit = True
-        thread.join(HANGING)
-
-
 def get(port: int, browser: Browser, path: str) -> tuple[int, bytes]:
     """A page, over a real connection."""
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)) as connection:
         [cookie] = [f"{name}={value}" for name, value, at in browser.cookies if at == browser.base]
-        connection.request("GET", browser.base + path, headers={"Host": HOST, "Cookie": cookie})
+        connection.request("GET", browser.base + path, headers={"Cookie": cookie})
         answer = connection.getresponse()
         return answer.status, answer.read()
 
@@ -55,7 +34,7 @@ def get(port: int, browser: Browser, path: str) -> tuple[int, bytes]:
 def test_readers_read_while_a_run_goes_on(candidate: Path, tmp_path: Path) -> None:
     """Twenty at a time, all over the desk, get their pages: none is told to come again, and the run is not disturbed."""
     tiny = copy_site(candidate, tmp_path / "site")
-    with serving_counter(tiny, tmp_path / "socket") as desk, served(desk) as port:
+    with serving_counter(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port:
         browsers = [desk.open(name) for name in ("ben", "cleo", "olga", "vic")]
         running = threading.Thread(target=tiny.flow("2").run)
         running.start()
@@ -76,11 +55,12 @@ def test_readers_read_while_a_run_goes_on(candidate: Path, tmp_path: Path) -> No
 def test_slow_connections_keep_nobody_out(candidate: Path, tmp_path: Path) -> None:
     """A hundred that never finish their requests, in the head and in the body."""
     tiny = copy_site(candidate, tmp_path / "site")
-    with serving_counter(tiny, tmp_path / "socket") as desk, served(desk) as port, ExitStack() as open_ones:
+    with serving_counter(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port, ExitStack() as open_ones:
         ben = desk.open("ben")
         for number in range(100):
             slow = open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=HANGING))
-            head = f"POST /login HTTP/1.1\r\nHost: {HOST}\r\nOrigin: http://{HOST}\r\nContent-Length: 1000\r\n"
+            host = f"127.0.0.1:{port}"
+            head = f"POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 1000\r\n"
             slow.sendall(head.encode() if number % 2 else f"{head}\r\ntoken=".encode())
         assert get(port, ben, "/")[0] == 200
 

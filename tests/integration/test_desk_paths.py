@@ -91,13 +91,30 @@ def test_no_path_leads_out(desk: OpenDesk, olga: Browser, trick: str) -> None:
 @pytest.mark.parametrize("trick", TRICKS)
 def test_no_field_leads_out(desk: OpenDesk, olga: Browser, trick: str) -> None:
     """In every field of every form, alone and all at once: it is refused in words, and no file comes of it."""
-    fields = ("subject", "what", "passage", "text", "verdict", "why", "number", "release", "policy", "name", "page", "back")
+    fields: tuple[str, ...] = (
+        "subject",
+        "what",
+        "passage",
+        "text",
+        "verdict",
+        "why",
+        "number",
+        "release",
+        "policy",
+        "name",
+        "page",
+        "back",
+    )
     right = {"what": "candidate", "subject": RELEASE, "text": "", "verdict": "approve", "number": "9"}
     before = read_everything(desk.tiny.home).keys()
     for way in WAYS:
         if not way.sends or way.path == "/leave":
             continue
-        for form in (dict.fromkeys(fields, trick), {**right, "subject": trick}, {**right, "what": "policy", "subject": trick}):
+        for form in (
+            dict.fromkeys(fields, trick),
+            {**right, "subject": trick},
+            {**right, "what": "policy", "subject": trick},
+        ):
             page = olga.post(fill_path(way.path), form, follow=False)
             assert page.status in (303, 400, 403, 404, 409, 413), (way.path, page.text)
             assert is_harmless(desk, page.text), way.path

@@ -71,7 +71,7 @@ def _pair(files: Any) -> list[dict[str, Any]]:
             raise Refused(400, f"{name[:100]}.sig is missing: choose each statement together with its signature.")
         try:
             said = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Refused(400, f"{name[:100]} is no statement as `sign` writes it.") from None
         if isinstance(said, dict) and "kind" in said:
             found.append({"statement": said, "sshsig": signature.decode("ascii", "replace")})
