@@ -51,6 +51,16 @@ MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question
     "verify-release": OVERSEE,
     "dossier": OVERSEE,
     "measure-overlaps": {"officer"},
+    "policies": EVERYBODY,
+    "policy": EVERYBODY,
+    "begin-policy": {"steward"},
+    "check-policy": {"steward"},
+    "save-policy": {"steward"},
+    "exploration": EVERYBODY,
+    "explore": {"steward"},
+    "explored": EVERYBODY,
+    "running": {"steward", "operator"},
+    "start-run": {"steward", "operator"},
 }
 
 
