@@ -217,6 +217,7 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
         player.come("vic")
         seen = player.look("/chain/people/1/r2")
         assert "published" in seen
+        assert "2 of 2 passed" in seen
         player.send("form[action$='/verify'] button")
         assert "FAIL" not in player.keep("verified")
         retract(tiny.site, ReleaseId("people", "1", 2), key=keys["olga"], why="a town was wrong")

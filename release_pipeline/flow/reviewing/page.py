@@ -87,7 +87,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         candidate_hash_words="" if stopped_at else REVIEWERS("page.part_of_candidate"),
         before_charge=stopped_at == BEFORE_CHARGE,
         stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
-        gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
+        gates=tuple(list_gates(policy, evidence)),
         decide=(),
         warnings=tuple(one.words for one in evidence.noticed) or evidence.warnings,
         has_noted_warnings=spoken() != ENGLISH and not evidence.noticed,
@@ -159,6 +159,12 @@ def _view_ties(policy: Policy, audit: AuditFigures) -> Iterator[TieView]:
     told = dict(zip(noted, [tie.words for tie in ties], strict=True))
     for tie in audit.ties:
         yield TieView(tie.name, told.get((tie.name, tie.words), tie.words), tie.before, tie.after)
+
+
+def list_gates(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
+    """Every limit that was judged, on counts, before the charge and after it."""
+    yield from _met_before(policy, evidence)
+    yield from map(_view_gate, evidence.gates)
 
 
 def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:

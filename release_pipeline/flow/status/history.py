@@ -17,6 +17,7 @@ from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.exploring.looks import find_looks_before
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.deliveries import DELIVERED, DELIVERING, RECALLED
+from release_pipeline.flow.reviewing.page import list_gates
 from release_pipeline.flow.reviewing.remarks import find_role, is_told
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
@@ -491,10 +492,9 @@ class _Teller:
             evidence = None
         if evidence is None:
             return []
-        passed = sum(gate.passed for gate in evidence.gates)
-        checks = sum(evidence.checks_passed.values())
-        gates = f"{passed} of {len(evidence.gates)} passed" if evidence.gates else "none was judged"
-        return [("gates", gates), ("checks of the data", f"{checks} passed")]
+        judged = [] if self.policy is None else list(list_gates(self.policy, evidence))
+        checks = ("checks of the data", f"{sum(evidence.checks_passed.values())} passed")
+        return [("gates", f"{sum(gate.passed for gate in judged)} of {len(judged)} passed"), checks] if judged else [checks]
 
     def _vote(self, kind: str, content: Mapping[str, Any]) -> _Told:
         deeds = {APPROVED: "approved it", RETURNED: "returned it to its steward", REJECTED: "rejected it, for good"}
