@@ -161,7 +161,8 @@ def test_status_has_a_published_release_in_fields(published: Path, capsys: pytes
     assert first["anonymity_k"] == release_status.facts["anonymity_k"]
     assert (first["policy_hash"], first["candidate_hash"]) == (policy.canonical_hash(), release_status.candidate_hash)
     assert first["package_hash"] == release_status.package_hash is not None
-    assert first["approvals"] == {"needed": 2, "by": ["ben", "cleo"]}
+    voted = {"voted": ["ben", "cleo"], "blind": False, "returned_by": []}
+    assert first["approvals"] == {"needed": 2, "by": ["ben", "cleo"], **voted}
     events = {event.kind: event.noted for event in tiny.events() if event.release == RELEASE}
     happened = ("opened", "reserved", "drawn", "candidate", "approved", "publishing", "published")
     assert {name: moment for name, moment in first["moments"].items() if moment} == {name: events[name] for name in happened}
@@ -283,7 +284,7 @@ def test_status_of_an_older_registry_has_null_where_it_noted_less(tmp_path: Path
     for name in ("method", "definition", "scope", "epsilon", "k", "anonymity_k", "rows_out", "rows"):
         assert (first[name], second[name]) == (None, None), name
     assert (first["policy_hash"], first["rows_in"], first["population"]) == ("a" * 64, 60, "folk")
-    assert first["approvals"] == {"needed": None, "by": []}
+    assert first["approvals"] == {"needed": None, "by": [], "voted": [], "blind": True, "returned_by": []}
     assert (second["state"], second["reason_code"], second["population"]) == ("blocked", None, None)
     assert second["reason"].startswith("it is too small.")
 
