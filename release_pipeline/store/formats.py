@@ -121,10 +121,11 @@ WITNESSED = Format("the last event, as somebody outside keeps it")
 BACKUP = Format("a backup")
 SECRET = Format("the secret of a release or a series")
 OUTBOX = Format("alerts and lineage events that are not sent yet, and what was told")
+DESK = Format("what the desk keeps")
 SETTINGS = Format("site.yaml and populations.yaml")
 ATTESTATION = Format("the statement about a package, and its signatures")
 REMARKS = Format("remarks on a candidate or a policy")
 FORMATS = (
     *(SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, OFFICERS, REVOKED, PROPOSAL, CAPS, CARD, DOSSIER),
-    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, SETTINGS, ATTESTATION, REMARKS),
+    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, DESK, SETTINGS, ATTESTATION, REMARKS),
 )
