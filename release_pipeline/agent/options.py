@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from release_pipeline.agent.origins import PORT
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.verify import WrongUsage as Unreadable
 from release_pipeline.verify import printable
@@ -15,7 +16,6 @@ from release_pipeline.verify import printable
 if TYPE_CHECKING:
     from release_pipeline.sign import Signer
 
-PORT = 8797
 STOPPED = "the agent signs nothing more, and what it had fetched is deleted"
 
 

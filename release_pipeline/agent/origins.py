@@ -1,4 +1,4 @@
-"""Desks as people name them: an origin, and nothing after it."""
+"""Desks as people name them: an origin, and nothing after it; and where they find the agent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from release_pipeline.errors import WrongUsage
 
+PORT = 8797  # of the agent: where desks look for it
 _PORTS = {"https": 443, "http": 80}
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 

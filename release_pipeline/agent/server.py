@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from release_pipeline.agent import pages
 from release_pipeline.agent.desk import DeskError
 from release_pipeline.agent.guard import Refused, check_change, check_host, check_look
-from release_pipeline.agent.options import PORT
+from release_pipeline.agent.origins import PORT
 from release_pipeline.agent.peers import is_ours
 from release_pipeline.agent.reviews import OPEN, REFUSED, TAKEN, BundleWrong, NotSigned, Review, Reviews
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, own_frame, read_out_of_space
