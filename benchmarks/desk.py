@@ -217,12 +217,14 @@ def _serving(site: Site, folder: Path) -> Iterator[int]:
     counter = [sys.executable, "-m", "release_pipeline.cli", "desk", "counter", "--home", str(site.home), "--socket", str(path)]
     web = [sys.executable, "-m", "release_pipeline.cli", "desk", "web", "--socket", str(path), "--port", str(port)]
     started: list[subprocess.Popen[bytes]] = []
+    log = folder / "desk.log"  # at their end both say that they were stopped
     try:
         for command in (counter, web):
-            started.append(subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE))
+            with log.open("ab") as said:
+                started.append(subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=said))
             assert started[-1].stdout is not None  # noqa: S101  for the type checker
             if not started[-1].stdout.readline():
-                raise RuntimeError(f"{command[3:5]} did not start")
+                raise RuntimeError(f"{command[3:5]} did not start: {log.read_text(errors='replace')[-500:]}")
         yield port
     finally:
         for process in started:

@@ -37,7 +37,19 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
 
 @pytest.mark.parametrize(
     "benchmark",
-    ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "auditing", "synthesis", "pipeline", "commands"],
+    [
+        "sampler",
+        "masking",
+        "laplace",
+        "grouping",
+        "clustering",
+        "ordering",
+        "auditing",
+        "synthesis",
+        "pipeline",
+        "commands",
+        "desk",
+    ],
 )
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
