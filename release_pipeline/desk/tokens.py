@@ -79,12 +79,6 @@ def find_token(site: Site, digest: str, *, now: datetime | None = None) -> Token
     return found[0] if found else None
 
 
-def has_token(site: Site, person: str, *, now: datetime | None = None) -> bool:
-    """Whether any token lets the person in now."""
-    moment = _write(now or datetime.now(UTC))
-    return any(token.person == person and token.ends > moment for token in _read(site))
-
-
 def _keep(site: Site, tokens: Iterable[Token]) -> None:
     kept = _Kept(tuple(tokens))
     write_text(_file(site), json.dumps(asdict(kept)) + "\n")

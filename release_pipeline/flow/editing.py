@@ -33,6 +33,7 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.store.registry import Event, Registry
 
 MOST_BYTES = 512 * 1024
+_LISTS = (".csv", ".txt", ".tsv")
 _WIDE = 1_000_000  # a line is a paragraph: pages break them
 
 
@@ -161,14 +162,14 @@ def _reader_of(site: Site, policy: str) -> Read:
     def read(name: str) -> str:
         try:
             file = (folder / name).resolve()
-            is_ours = (name in known or file.is_relative_to(folder)) and file.is_file()
+            is_ours = (name in known or _is_list(folder, file)) and file.is_file()
         except (OSError, ValueError, RuntimeError):  # no name of any file
             is_ours, file = False, folder
         if not is_ours:
             raise WrongUsage(
                 "there is no such file among the policies of this site.",
                 where=name[:200],
-                remedy="What is edited here names files in the folder of the policies alone.",
+                remedy="What is edited here names .csv, .tsv and .txt files below the folder of the policies alone.",
             )
         try:
             return read_text(file, what="list or hierarchy")
@@ -176,6 +177,13 @@ def _reader_of(site: Site, policy: str) -> Read:
             raise WrongUsage(error.what, where=name[:200], remedy=error.remedy) from None
 
     return read
+
+
+def _is_list(folder: Path, file: Path) -> bool:
+    """Whether a file can be meant for lists: below the folder of the policies, with the ending of one, and not hidden."""
+    if not file.is_relative_to(folder):
+        return False
+    return file.suffix.lower() in _LISTS and not any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def _find_faults(text: str, policy: Policy, file: str, name: str, steward: str) -> Iterable[Fault]:

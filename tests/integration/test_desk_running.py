@@ -13,6 +13,9 @@ import pytest
 from release_pipeline.desk.counter import runs
 from release_pipeline.desk.counter.commands import command_of
 from release_pipeline.flow.holds import hold_series
+from release_pipeline.flow.trust.approvals import reject_candidate
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.desks import OpenDesk, name_people, open_desk
 from tests.integration.people import copy_site
@@ -127,9 +130,14 @@ def test_one_run_of_a_release_at_a_time(desk: OpenDesk, end: Callable[[], None])
     assert (run.release, run.by, run.code) == ("people/2", "ana", 3)
 
 
-def test_a_revision_begins_with_its_reason(desk: OpenDesk, end: Callable[[], None]) -> None:
-    """Which is one word of the command, whatever it says."""
+def test_a_revision_begins_with_its_reason(desk: OpenDesk, end: Callable[[], None], keys: dict[str, PrivateKey]) -> None:
+    """Which is one word of the command, whatever it says; of what a reviewer sent back, and by its steward."""
     ana = desk.open("ana")
+    waiting = ana.post("/running", {"release": "people/1/r1", "revise": "yes", "why": "to see how others voted"})
+    assert waiting.status == 400
+    assert "that its reviewers returned or rejected" in waiting.text
+    reject_candidate(desk.tiny.site, ReleaseId("people", "1"), key=keys["dora"], why="no")
+    assert desk.open("otto").post("/running", {"release": "people/1/r1", "revise": "yes", "why": "again"}).status == 403
     assert ana.post("/running", {"release": "people/1/r1"}).status == 400
     for why in ("", "  ", "x" * 201, "two\nlines"):
         assert ana.post("/running", {"release": "people/1/r1", "revise": "yes", "why": why}).status == 400
@@ -172,9 +180,12 @@ def test_nobody_runs_what_is_not_theirs_or_not_approved(desk: OpenDesk, end: Cal
     end()
 
 
-def test_not_all_can_run_at_once(desk: OpenDesk, end: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_all_can_run_at_once(
+    desk: OpenDesk, end: Callable[[], None], keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is taken over starts no more than a few."""
     monkeypatch.setattr(runs, "MOST_AT_ONCE", 1)
+    reject_candidate(desk.tiny.site, ReleaseId("people", "1"), key=keys["dora"], why="no")
     ana = desk.open("ana")
     assert ana.post("/running", {"release": "people/2"}).status == 200
     page = ana.post("/running", {"release": "people/1/r1", "revise": "yes", "why": "again"})

@@ -42,6 +42,8 @@ class Asked:
     drafts: Drafts
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
+    session: str = ""  # the hash of the session in which it is asked
+    base: str = ""  # what the pages of that session are below
 
     def get(self, name: str, *, most: int = 200) -> str:
         """An argument that must be there; none is longer than that."""

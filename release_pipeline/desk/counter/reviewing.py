@@ -34,6 +34,17 @@ READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of c
 _BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOTALL)
 
 
+def is_reader(asked: Asked, steward: str) -> bool:
+    """Whether who asks may see the page and the evidence of a candidate: of stewards only the policy's own, who is named."""
+    return asked.has(Role.REVIEWER, Role.OFFICER, Role.AUDITOR) or (asked.has(Role.STEWARD) and asked.person.name == steward)
+
+
+def check_reader(asked: Asked, steward: str) -> None:
+    """Refuse whoever may not."""
+    if not is_reader(asked, steward):
+        raise Refused(403, f"the candidate is for its reviewers, the officer, auditors and its steward, {steward}.")
+
+
 def _list_releases(asked: Asked) -> Document:
     listing = list_lines(asked.site)
     return {"releases": [describe_line(line) for line in listing.lines], "made": listing.made}
@@ -55,7 +66,7 @@ def _show_release(asked: Asked) -> Document:
         remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
     return {
         "votes": None if votes is None else _describe_votes(votes),
-        "remarks": [_describe_remark(one, status) for one in remarks],
+        "remarks": [_describe_remark(one, status) for one in remarks if policy is not None and is_reader(asked, policy.steward)],
         "release": describe_line(line),
         "steward": "" if policy is None else policy.steward,
         "before": _find_before(site, statuses, status),
@@ -86,7 +97,7 @@ def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status
 def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> Document | None:
     """What its page says first, for who decides: verdict, gates, questions, and the passages that remarks are of."""
     folder = asked.site.candidate(str(status.id))
-    if status.candidate_hash is None or not (folder / "evidence.json").exists() or asked.person.roles.isdisjoint(READERS):
+    if status.candidate_hash is None or not (folder / "evidence.json").exists() or not is_reader(asked, policy.steward):
         return None
     view = build_internal_view(policy, load_evidence(folder))
     return {
@@ -147,7 +158,9 @@ def _show_report(asked: Asked) -> File:
     release = find_release(asked.site, name)
     folder = asked.site.candidate(str(release))
     with asked.site.open_registry(read_only=True) as registry:
-        digest = read_statuses(registry.events)[release].candidate_hash
+        status = read_statuses(registry.events)[release]
+        digest, steward = status.candidate_hash, policy_of(registry, status.policy_hash).steward if status.policy_hash else ""
+    check_reader(asked, steward)
     if digest is None or not (folder / REPORT).exists():
         raise Refused(404, "it has no page: it was not made, or its tables were removed.")
     content = (folder / REPORT).read_bytes()

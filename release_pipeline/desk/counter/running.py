@@ -27,9 +27,7 @@ from release_pipeline.policy import Policy
 
 OVER = frozenset({"published", "superseded", "retracted"})
 RUNNABLE = frozenset({"open", "waiting", "late", "reserved", "drawn", "blocked"})
-REVISABLE = frozenset(
-    {"candidate", "approved", "returned", "rejected", "blocked", "reserved", "drawn", "published", "superseded"}
-)
+REVISABLE = frozenset({"returned", "rejected"})  # by reviewers, who signed that: any other is a command's, for it ends or charges
 _TODO = {
     "open": "A run takes it to its candidate.",
     "waiting": "Its timetable opens it; a run opens it before.",
@@ -53,7 +51,7 @@ def _show_running(asked: Asked) -> Document:
     lines, runs = list_lines(site).lines, read_runs(site)
     return {
         "broken": _list_broken(asked),
-        "policies": [{**one, "releases": _describe_releases(asked, one["name"], lines, runs)} for one in facts],
+        "policies": [{**one, "releases": _describe_releases(asked, one["name"], one["steward"], lines, runs)} for one in facts],
         "runs": asked.settings.runs,
         "all": asked.has(Role.OPERATOR),
         "longest": LONGEST_REASON,
@@ -124,13 +122,14 @@ def _foresee(registry: Registry, policy: Policy, others: list[Policy], caps: Cap
     return {"ahead": [], "held": words[0]} if found.hold is not None else {"ahead": words, "held": ""}
 
 
-def _describe_releases(asked: Asked, name: str, lines: Iterable[Line], runs: Mapping[str, Run]) -> list[Document]:
+def _describe_releases(asked: Asked, name: str, steward: str, lines: Iterable[Line], runs: Mapping[str, Run]) -> list[Document]:
+    is_mine = steward == asked.person.name and asked.has(Role.STEWARD)
     return [
         {
             **describe_line(line),
             "todo": _TODO.get(line.state, ""),
             "can_run": line.state in RUNNABLE,
-            "can_revise": line.state in REVISABLE and line.id is not None,
+            "can_revise": line.state in REVISABLE and is_mine,
             "run": _describe_run(runs.get(f"{line.policy}/{line.partition}")),
         }
         for line in lines
@@ -167,6 +166,8 @@ def _start(asked: Asked) -> Document:
         raise Refused(404, "there is no such release among those that you may run.")
     is_revision = asked.arguments.get("revise", "") == "yes"
     why = check_line(asked.get("why", most=LONGEST_REASON), where="the reason", longest=LONGEST_REASON) if is_revision else ""
+    if is_revision and (policy.steward != asked.person.name or not asked.has(Role.STEWARD)):
+        raise Refused(403, f"a revision is made by the steward of the policy, {policy.steward}.")
     _check(line, is_revision=is_revision, why=why)
     try:
         caps: Caps | None = read_caps(asked.site)
@@ -183,8 +184,12 @@ def _start(asked: Asked) -> Document:
 def _check(line: Line, *, is_revision: bool, why: str) -> None:
     if is_revision and not why:
         raise WrongUsage("a revision needs its reason.", where=line.release, remedy="It stays in the registry.")
-    if is_revision and (line.state not in REVISABLE or line.id is None):
-        raise WrongUsage(f"it is {line.state}: there is nothing to revise.", where=line.release, remedy="Run it.")
+    if is_revision and line.state not in REVISABLE:
+        raise WrongUsage(
+            f"it is {line.state}: at the desk a release is revised that its reviewers returned or rejected.",
+            where=line.release,
+            remedy=f"On the site's account: release-pipeline run {line.policy} --release {line.partition} --revise 'REASON'.",
+        )
     if not is_revision and line.state not in RUNNABLE:
         raise WrongUsage(f"it is {line.state}: a run would change nothing.", where=line.release, remedy="A revision would.")
 

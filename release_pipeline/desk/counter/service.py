@@ -18,10 +18,10 @@ from release_pipeline.desk.counter.calls import Asked, Call, Document, File, by_
 from release_pipeline.desk.counter.catalogue import CALLS
 from release_pipeline.desk.counter.drafts import Drafts
 from release_pipeline.desk.counter.errands import ERRANDS
-from release_pipeline.desk.counter.sessions import Sessions
+from release_pipeline.desk.counter.sessions import Session, Sessions
 from release_pipeline.desk.counter.tickets import OVER, Tickets
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
-from release_pipeline.desk.tokens import digest_of, find_token, has_token
+from release_pipeline.desk.tokens import digest_of, find_token
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
@@ -92,7 +92,7 @@ class Counter:
             self._check_bearer(question.arguments.get("ticket", ""))
             given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
             return Answer(200, file=given) if isinstance(given, File) else Answer(200, given)
-        person = self._find_person(question)
+        person, session = self._find_person(question)
         if question.call == LEAVE:
             self._sessions.end(question.session)
             return Answer(200)
@@ -102,7 +102,11 @@ class Counter:
         if call.roles.isdisjoint(person.roles):
             needed = " or ".join(sorted(role.value for role in call.roles))
             raise Refused(403, f"this is for {needed}, and you are here as {_say_roles(person)}.")
-        asked = Asked(self._site, person, self._settings(), self._tickets, self._drafts, question.arguments, question.body)
+        asked = Asked(
+            *(self._site, person, self._settings(), self._tickets, self._drafts, question.arguments, question.body),
+            session="" if session is None else session.digest,
+            base="" if session is None else f"/{session.place}",
+        )
         found = call.answer(asked)
         return Answer(200, file=found) if isinstance(found, File) else Answer(200, {**found, "me": describe_person(person)})
 
@@ -124,27 +128,30 @@ class Counter:
         return Answer(200, {"session": secret, "place": place})
 
     def _check_bearer(self, secret: str) -> None:
-        """Refuse a ticket of somebody who may not come in any more, or has no business with candidates; it is over then."""
+        """Refuse a ticket of a session that is over, or of somebody who has no business with candidates any more; it is over."""
         ticket = self._tickets.find(secret)
         person = self._people().get(ticket.person)
-        let_in = self._proxy is not None or has_token(self._site, ticket.person)
+        session = self._sessions.find_by_hash(ticket.session)
+        let_in = self._proxy is not None or (session is not None and find_token(self._site, session.token) is not None)
         if person is None or not let_in or self._calls[SIGN].roles.isdisjoint(person.roles):
             self._tickets.end(secret)
             raise Refused(404, OVER)
 
-    def _find_person(self, question: Question) -> Person:
+    def _find_person(self, question: Question) -> tuple[Person, Session | None]:
+        """Who asks, and in which session, if it was begun with a token."""
+        session: Session | None = None
         if self._proxy is not None:
             headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in question.proxy]
-            name: str | None = self._proxy.find_person(headers)
+            name = self._proxy.find_person(headers)
         else:
             session = self._sessions.find(question.session, question.place)
-            name = None if session is None or find_token(self._site, session.token) is None else session.person
-        if name is None:
-            raise Refused(401, _NOT_IN)
+            if session is None or find_token(self._site, session.token) is None:
+                raise Refused(401, _NOT_IN)
+            name = session.person
         person = self._people().get(name)
         if person is None:
             raise Refused(403, "you have no role at this desk. The officer or the operator gives it.")
-        return person
+        return person, session
 
     def _people(self) -> dict[str, Person]:
         return self._look()[2]

@@ -56,6 +56,12 @@ class Sessions:
             self._sessions[self._sessions.index(found)] = replace(found, seen=now)
             return found
 
+    def find_by_hash(self, digest: str) -> Session | None:
+        """The session whose secret has this hash, if it lasts; it was not used for that."""
+        with self._lock:
+            found = [one for one in self._lasting(self._clock()) if hmac.compare_digest(one.digest, digest)]
+        return found[0] if found else None
+
     def end(self, secret: str) -> None:
         """The session of this secret is over."""
         with self._lock:

@@ -9,15 +9,15 @@ from typing import Any
 from release_pipeline.desk.counter.calls import Asked, Call, Document, File, allow
 from release_pipeline.desk.counter.drafts import DraftRemark
 from release_pipeline.desk.counter.errands import make_bundle, note_statements, read_statements
-from release_pipeline.desk.counter.reviewing import READERS, RELEASE
+from release_pipeline.desk.counter.reviewing import READERS, RELEASE, check_reader
 from release_pipeline.desk.counter.tickets import Ticket
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.fingerprint import spell
 from release_pipeline.flow.opening import find_release
-from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.policies import policy_of, read_caps
+from release_pipeline.flow.states import list_statuses, read_statuses
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.members import read_trust
 
@@ -50,7 +50,9 @@ def find_subject(asked: Asked) -> tuple[str, str, str]:
 
 
 def _add_remark(asked: Asked) -> Document:
-    _, subject, digest = find_subject(asked)
+    what, subject, digest = find_subject(asked)
+    if what == "candidate":
+        check_reader(asked, find_steward_of(asked, what, subject))
     remark = DraftRemark(asked.get("passage"), asked.get("text", most=3000).replace("\r\n", "\n").strip())
     asked.drafts.add(asked.person.name, subject, digest, remark)
     return {}
@@ -60,6 +62,15 @@ def _drop_remark(asked: Asked) -> Document:
     _, subject, digest = find_subject(asked)
     asked.drafts.drop(asked.person.name, subject, digest, int(asked.find("number", NUMBER)))
     return {}
+
+
+def find_steward_of(asked: Asked, what: str, subject: str) -> str:
+    """Whose policy it is, or is made under."""
+    if what != "candidate":
+        return asked.site.policy(subject).steward if what == "policy" else ""
+    with asked.site.open_registry(read_only=True) as registry:
+        status = {str(known): status for known, status in read_statuses(registry.events).items()}[subject]
+        return policy_of(registry, status.policy_hash).steward
 
 
 def _give_ticket(asked: Asked) -> Document:
@@ -88,7 +99,21 @@ def make_ticket(asked: Asked) -> Ticket:
     remarks = _make_remarks(asked, what, subject, digest)
     if verdict == "remarks" and remarks is None:
         raise WrongUsage("there are no remarks to sign.", where=subject, remedy="Write one first.")
-    return Ticket(asked.person.name, what, subject, digest, verdict, why, _find_page(what, subject, verdict), remarks)
+    _check_signer(asked, what, subject, verdict)
+    back = asked.base + _find_page(what, subject, verdict)
+    return Ticket(asked.person.name, what, subject, digest, verdict, why, back, remarks, asked.session)
+
+
+def _check_signer(asked: Asked, what: str, subject: str, verdict: str) -> None:
+    """Refuse whoever could sign nothing of it: a bundle has all that a candidate has, and is for those who sign."""
+    with asked.site.open_registry(read_only=True) as registry:
+        trust = read_trust(asked.site, registry)
+    roles = set[str]() if trust is None else {member.role for member in trust.members if member.name == asked.person.name}
+    needed = {role.value for role in (_REMARKERS if verdict == "remarks" else _SIGNERS[what])}
+    if not roles & needed:
+        raise Refused(403, f"your key is not in the list of trusted keys as that of a {' or '.join(sorted(needed))}.")
+    if roles & needed == {"steward"} and find_steward_of(asked, what, subject) != asked.person.name:
+        raise Refused(403, "its steward is somebody else.")
 
 
 def _make_remarks(asked: Asked, what: str, subject: str, digest: str) -> Mapping[str, Any] | None:

@@ -22,7 +22,8 @@ OVER = "this ticket is over, or was never given. Ask for another one at the desk
 class Ticket:
     """For whom, of what (a candidate, a policy or the populations), what they want to say, and where they came from.
 
-    `digest` is of what it was when they asked; `remarks` is the document that is to be signed beside, if there is one.
+    `digest` is of what it was when they asked; `remarks` is the document that is to be signed beside, if there is one; `session`
+    the hash of the session in which they asked, with which it ends (none behind a proxy).
     """
 
     person: str
@@ -33,6 +34,7 @@ class Ticket:
     why: str
     back: str
     remarks: Mapping[str, Any] | None = None
+    session: str = ""
 
 
 class Tickets:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import mimetypes
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -28,6 +30,10 @@ from release_pipeline.door.refusal import Refused
 
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, TICKETS, ALIVE = "/login", "/static/", "/tickets/", "/alive"
+_PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
+    r"/(?:releases|policies|approvals|chain|running|operations|caps|keys|overlaps|audit)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
+)
+_BASE = "release_pipeline.desk.base"
 _SECONDS = 8 * 3600
 _LONGEST_STATEMENTS = 1 << 16
 _FILES = (*(Path(__file__).parent / "static").iterdir(), Path(report.__file__).parent / "templates" / "tokens.css")
@@ -73,12 +79,12 @@ class Desk:
         try:
             answer = await self._answer(request)
         except Refused as refused:
-            answer = _tell(refused.status, refused.words)
+            answer = _tell(request, refused.status, refused.words)
         except Wrong as wrong:
-            answer = _tell(wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
+            answer = _tell(request, wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
         except Exception:
             _LOG.exception("a page failed")
-            answer = _tell(500, "the page could not be made. The desk's log says why.")
+            answer = _tell(request, 500, "the page could not be made. The desk's log says why.")
         await answer(scope, receive, _with_headers(send))
 
     async def _answer(self, request: Request) -> Response:
@@ -97,12 +103,13 @@ class Desk:
         if path.startswith(STATIC):
             return self._give_file(path.removeprefix(STATIC))
         if self._proxy is None and path == LOGIN:
-            return await self._log_in(request) if method == "POST" else _show_login(headers)
+            return await self._log_in(request) if method == "POST" else _show_login(request)
         visit = await self._visit(request, path)
         if visit is None:
             if method == "POST":
                 raise Refused(401, "you are not logged in, or no longer: load the page again.")
-            return RedirectResponse(LOGIN, 303)
+            return _ask_to_log_in(path)
+        request.scope[_BASE] = visit.base
         return await self._show(visit)
 
     async def _answer_ticket(self, request: Request, path: str) -> Response:
@@ -133,12 +140,13 @@ class Desk:
         form, _ = await read_form(request)
         told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": form.get("token", "").strip()})
         if told.status != 200:
-            return show_page("login.html", {"words": str(told.document["what"]), "asks": False}, told.status)
-        place = f"/{told.document['place']}"
-        answer = RedirectResponse(f"{place}/", 303)
+            given = {"words": str(told.document["what"]), "asks": False, "page": form.get("page", "")}
+            return show_page("login.html", given, told.status)
+        place, page = f"/{told.document['place']}", form.get("page", "")
+        answer = RedirectResponse(place + (page if _PAGE.fullmatch(page) else "/"), 303)
         secure = request.headers.get("origin", "").startswith("https:")
         answer.set_cookie(
-            COOKIE, told.document["session"], max_age=_SECONDS, path=place, httponly=True, samesite="strict", secure=secure
+            COOKIE, told.document["session"], max_age=_SECONDS, path=place, httponly=True, samesite="lax", secure=secure
         )
         return answer
 
@@ -172,9 +180,9 @@ class Desk:
             return await way.answer(visit)
         except Wrong as wrong:
             if wrong.status == 401 and self._proxy is None and not way.sends:
-                return RedirectResponse(LOGIN, 303)
+                return _ask_to_log_in(visit.request.scope["path"])
             if wrong.status in (401, 403) or wrong.status >= 500:
-                return _tell(wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
+                return _tell(visit.request, wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
             told = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
             return await visit.render("refused.html", {}, status=wrong.status, refusal=told)
 
@@ -186,10 +194,17 @@ def read_cookie(headers: Headers, name: str) -> str:
     return next((value.strip() for key, _, value in pairs if key.strip() == name), "")
 
 
-def _show_login(headers: Headers) -> Response:
+def _ask_to_log_in(path: str) -> Response:
+    """To the login, which leads to the page that was asked for; the path of a session that is over is left out."""
+    page = next((one for one in (path, "/" + path.lstrip("/").partition("/")[2]) if _PAGE.fullmatch(one)), "")
+    return RedirectResponse(f"{LOGIN}?{urlencode({'page': page})}" if page else LOGIN, 303)
+
+
+def _show_login(request: Request) -> Response:
     """Links bring people in at once, unless another page led them here: it could have chosen as whom."""
-    asks = read_one(headers, b"sec-fetch-site") not in (None, "none", "same-origin")
-    return show_page("login.html", {"words": "", "asks": asks})
+    asks = read_one(request.scope["headers"], b"sec-fetch-site") not in (None, "none", "same-origin")
+    page = request.query_params.get("page", "")
+    return show_page("login.html", {"words": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
 
 
 def _tell_program(told: Told) -> Response:
@@ -201,9 +216,10 @@ def _tell_program(told: Told) -> Response:
     return JSONResponse({"words": " ".join([words, parts[2], *told.document.get("details", ())]).strip()}, told.status)
 
 
-def _tell(status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()) -> Response:
+def _tell(request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()) -> Response:
     """A page that says why nothing was done, for who is not logged in too."""
-    return show_page("wrong.html", {"what": what, "where": where, "remedy": remedy, "details": list(details)}, status)
+    told = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": request.scope.get(_BASE, "")}
+    return show_page("wrong.html", told, status)
 
 
 def _with_headers(send: Send) -> Send:
