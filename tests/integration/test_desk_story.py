@@ -106,7 +106,10 @@ class Player:
         digest = str(self.read("document.querySelector('#digest').innerText.trim()"))
         assert digest in self.send("a[href^='http://127.0.0.1:8797/']")
         self.fill("input[name='typed']", digest[:8])
-        return self.send("button.go")
+        said = self.send("button.go")
+        self.send(f"a[href^='{ORIGIN}']")
+        assert str(self.read("location.pathname")).startswith(f"{self._base}/"), "back at the desk one is still logged in"
+        return said
 
 
 @contextmanager
