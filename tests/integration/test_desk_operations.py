@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -32,6 +31,7 @@ from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
+from tests.integration.fake_desks import find_port
 from tests.integration.people import PASSPHRASE, RELEASE, Demo, copy_site, review
 from tests.integration.sites import ROOT, make_rows, make_site
 
@@ -49,13 +49,6 @@ def show(desk: OpenDesk) -> str:
     page = desk.open(OPERATOR).get("/operations")
     assert page.status == 200
     return re.sub(r"\s+", " ", page.text)
-
-
-def find_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def add_to_site(home: Path, text: str) -> None:
