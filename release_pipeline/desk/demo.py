@@ -56,15 +56,20 @@ class Player:
     token: str
 
 
-def prepare_demo_desk(site: Site) -> list[Player]:
-    """The demo's site has people at its desk and something for each of them to do; what is there already is left as it is. Gives
-    the players with fresh tokens; their earlier ones let nobody in any more."""
+def check_demo(site: Site) -> None:
+    """Refuse a folder that the demo did not make."""
     if name_demo(site.home) != COLUMNS_DEMO.name or not site.registry.exists():
         raise WrongUsage(
             "this is not a folder that the demo of columns made.",
             where=str(site.home),
             remedy="Run `make demo` or `release-pipeline demo` first, and name its folder: --home demo.",
         )
+
+
+def prepare_demo_desk(site: Site) -> list[Player]:
+    """The demo's site has people at its desk and something for each of them to do; what is there already is left as it is. Gives
+    the players with fresh tokens; their earlier ones let nobody in any more."""
+    check_demo(site)
     _add_once(site, "site.yaml", f"{SECTION}:", _PEOPLE)
     _add_policy(site)
     people = read_people(site)

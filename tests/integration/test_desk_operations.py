@@ -208,7 +208,7 @@ def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(fini
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = ""
-        while "docs/desk.md" not in said:
+        while "(stop with Ctrl-C)" not in said:
             line = process.stdout.readline()
             assert line, process.communicate()[1]
             said += line
@@ -220,7 +220,14 @@ def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(fini
             connection.request("POST", "/login", urlencode({"token": token}), headers)
             assert connection.getresponse().status == 303
             connection.close()
-        assert "THIS IS FOR PLAYING" in said or "could not be started" in said  # another agent may run on this machine
+        assert ("THIS IS FOR PLAYING" in said) != ("THE AGENT DID NOT START" in said)  # another agent may run on this machine
+        kept = list_tokens(Site(home, {}))
+        for other, words in ((port, f"another desk or program has port {port}"), (find_port(), "another counter answers there")):
+            second = subprocess.run(
+                [*command[:-1], str(other)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGING
+            )
+            assert (second.returncode, words in second.stderr) == (2, True), second.stderr
+        assert list_tokens(Site(home, {})) == kept
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=HANGING)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
