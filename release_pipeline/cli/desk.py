@@ -75,6 +75,12 @@ def add_commands(commands: Any) -> None:
     token = actions.add_parser("token", help="a link by which one person comes in, where no proxy logs people in")
     token.add_argument("person", metavar="NAME")
     token.add_argument("--days", type=whole_number(1, 366, "days"), default=90, help="how long it lasts (default: 90)")
+    token.add_argument(
+        "--at",
+        default=f"http://127.0.0.1:{PORT}",
+        metavar="https://DESK",
+        help="where people reach the desk, for the link (default: %(default)s)",
+    )
     token.add_argument("--withdraw", action="store_true", help="no token of theirs lets anybody in any more")
     add_home(token)
     token.set_defaults(run=_make_token)
@@ -221,6 +227,17 @@ def _make_token(options: argparse.Namespace) -> int:
         count = withdraw_tokens(site, options.person)
         print(f"{options.person}: {count} token{'' if count == 1 else 's'} withdrawn, and the sessions that were begun with them")
         return 0
+    address = _read_address(options.at)
     token = make_token(site, options.person, days=options.days)
-    print(f"for {options.person} alone, for {options.days} days: http://127.0.0.1:{PORT}/login#{token}")
+    print(f"for {options.person} alone, for {options.days} days: {address}/login#{token}")
     return 0
+
+
+def _read_address(text: str) -> str:
+    """Where a desk is, as its browsers and agents name it."""
+    from release_pipeline.agent.origins import read_origin
+
+    try:
+        return read_origin(text).text
+    except WrongUsage as error:
+        raise WrongUsage(error.what, where="--at", remedy=error.remedy) from None
