@@ -53,8 +53,8 @@ quick: $(READY)  ## about a minute on two cores: style, types, unit tests, one r
 	$(QUICK) --ignore tests/unit/experiments tests/unit; first=$$?; \
 	wait $$second; second=$$?; cat "$$said"; exit $$((first || second))
 
-desk: $(READY)  ## the demo's desk: pages for five people in a browser, to play the story of docs/desk.md (after make demo)
-	@$(BIN)/release-pipeline desk --home demo --demo
+desk: $(READY)  ## the demo's desk: pages for five people in a browser, to play the story of docs/desk.md (after make demo; PORT=8800: at another port)
+	@$(BIN)/release-pipeline desk --home demo --demo $(if $(PORT),--port $(PORT))
 
 ui: $(READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)
 	@$(BIN)/release-pipeline ui --home demo

@@ -4,9 +4,13 @@ serves is imported when it is to serve."""
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from release_pipeline.agent.origins import PORT
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from release_pipeline.sign import Signer
 
 STOPPED = "the agent signs nothing more, and what it had fetched is deleted"
+LISTENING = "listening at"  # begins the line that says that browsers are answered from now on
+_ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, who is told to end, and a terminal that was closed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,12 +71,46 @@ def run_agent(options: argparse.Namespace) -> int:
 
     desks = [Desk(read_origin(text)) for text in options.desk]
     signers = [_read_key(file, options.passphrase_file) for file in options.key]
-    with Reviews(desks, signers) as reviews, Agent(reviews, port=options.port, once=options.once, tell=say) as agent:
+    with (
+        _ended_once(),
+        Reviews(desks, signers) as reviews,
+        Agent(reviews, port=options.port, once=options.once, tell=say) as agent,
+    ):
         for file, signer in zip(options.key, signers, strict=True):
             say(f"key {file}: {signer.fingerprint}" + (" (ssh-keygen asks at each signature)" if signer.file else ""))
-        say(f"listening at {agent.address} for {', '.join(reviews.desks)}; Ctrl-C ends it")
+        say(f"{LISTENING} {agent.address} for {', '.join(reviews.desks)}; Ctrl-C ends it")
         agent.serve_forever(poll_interval=0.1)
     return 0
+
+
+@contextlib.contextmanager
+def _ended_once() -> Generator[None]:
+    """Meanwhile every way to be ended is one KeyboardInterrupt, as of Ctrl-C; another that comes while what was fetched is being
+    deleted does not keep it from that. What whoever began the agent had ignored, as nohup does, is ignored still."""
+    before: dict[int, Any] = {}
+    ends = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ends
+        if ends:
+            return
+        earlier: Callable[[int, FrameType | None], Any] | Any = before[number]
+        ends = True
+        if callable(earlier):
+            earlier(number, frame)
+            ends = False  # whoever was asked does not end by this one
+            return
+        raise KeyboardInterrupt
+
+    numbers = [int(getattr(signal, name)) for name in _ENDINGS if hasattr(signal, name)]
+    before |= {number: had for number in numbers if (had := signal.getsignal(number)) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, had in before.items():
+            signal.signal(number, had)
 
 
 def _read_key(file: Path, passphrase_file: Path | None) -> Signer:
@@ -94,5 +134,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(printable(str(error)), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"stopped; {STOPPED}", file=sys.stderr)
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            print(f"stopped; {STOPPED}", file=sys.stderr, flush=True)
         return 130

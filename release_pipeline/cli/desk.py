@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 PORT = 8796
 _STOP = "(stop with Ctrl-C)"
-_AGENT_SECONDS = 3  # in which an agent that cannot begin has ended
+_AGENT_SECONDS = 30.0  # in which an agent listens, or has ended
 _ALL_KEYS = """\
 THIS IS FOR PLAYING. One agent on this machine signs with the keys of all of them, which lie in {keys}, so that one person can
 play everybody. In earnest each key is on its owner's own machine, in an agent of their own, and the desk's machine has none:
 whoever takes the desk over cannot approve anything. Here whoever has this machine can."""
 _NO_AGENT = """\
-The agent, which signs, could not be started; it says why above. Another one may run: end it, and start this again. Or sign with
-files, as the desk's page says: release-pipeline sign BUNDLE.zip --key {keys}/NAME.key --passphrase-file {keys}/passphrase"""
+THE AGENT DID NOT START; if it said why, that stands above. Without it *Hand over to the agent* leads nowhere: nobody can sign
+from the pages, neither a vote nor an approval. Another agent may have its port, {port}: end that one and this, and start this
+again. Or sign with files, as the desk's page says:
+release-pipeline sign BUNDLE.zip --key {keys}/NAME.key --passphrase-file {keys}/passphrase"""
 _SERVICE = """\
 What has all its votes is published a few seconds later by the demo's service, whose key site.yaml names. No page of
 the desk publishes: in earnest Dagster's daemon does it, or somebody by a command."""
@@ -73,6 +75,12 @@ def add_commands(commands: Any) -> None:
     token = actions.add_parser("token", help="a link by which one person comes in, where no proxy logs people in")
     token.add_argument("person", metavar="NAME")
     token.add_argument("--days", type=whole_number(1, 366, "days"), default=90, help="how long it lasts (default: 90)")
+    token.add_argument(
+        "--at",
+        default=f"http://127.0.0.1:{PORT}",
+        metavar="https://DESK",
+        help="where people reach the desk, for the link (default: %(default)s)",
+    )
     token.add_argument("--withdraw", action="store_true", help="no token of theirs lets anybody in any more")
     add_home(token)
     token.set_defaults(run=_make_token)
@@ -91,63 +99,90 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
 
 def _open_both(options: argparse.Namespace) -> int:
     from release_pipeline.desk.opening import default_socket, opened_counter, read_proxy, serve_web
+    from release_pipeline.desk.web.server import opened_port
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
     if options.demo:
         return _play_demo(site, options)
     proxy = None if options.trusted_proxy is None else read_proxy(options.trusted_proxy)
-    with opened_counter(site, default_socket(site), proxy=proxy):
-        serve_web(default_socket(site), port=options.port, also=tuple(options.allow_host), ready=_say_ready)
+    socket, also = default_socket(site), tuple(options.allow_host)
+    with opened_port(options.port) as listener, opened_counter(site, socket, proxy=proxy):
+        serve_web(socket, port=options.port, also=also, ready=_say_ready, listener=listener)
     return 0
 
 
 def _play_demo(site: Site, options: argparse.Namespace) -> int:
-    from release_pipeline.desk.demo import prepare_demo_desk, publishing
+    from release_pipeline.desk.demo import check_demo, prepare_demo_desk, publishing
     from release_pipeline.desk.opening import default_socket, opened_counter, serve_web
+    from release_pipeline.desk.web.server import opened_port
 
     if options.trusted_proxy is not None:
         raise WrongUsage("the demo's people come in by links.", where="--trusted-proxy", remedy="Leave it out.")
-    players = prepare_demo_desk(site)
-    address = f"http://127.0.0.1:{options.port}"
+    check_demo(site)
+    socket, address, also = default_socket(site), f"http://127.0.0.1:{options.port}", tuple(options.allow_host)
     with contextlib.ExitStack() as stack:
-
-        def begin(_: str) -> None:
-            agent = stack.enter_context(_demo_agent(site, address))
-            _tell_players(site, address, players, agent=agent)
-
-        stack.enter_context(opened_counter(site, default_socket(site)))
+        listener = stack.enter_context(opened_port(options.port))
+        stack.enter_context(opened_counter(site, socket))
+        players = prepare_demo_desk(site)  # now that no other desk runs, whose links would end
         stack.enter_context(publishing(site, lambda words, release: _tell_publication(site, words, release)))
-        serve_web(default_socket(site), port=options.port, also=tuple(options.allow_host), ready=begin)
+        agent = stack.enter_context(_demo_agent(site, address))
+        serve_web(
+            socket,
+            port=options.port,
+            also=also,
+            ready=lambda _: _tell_players(site, address, players, agent=agent),
+            listener=listener,
+        )
     return 0
 
 
 @contextlib.contextmanager
 def _demo_agent(site: Site, address: str) -> Iterator[bool]:
-    """Meanwhile one agent signs with everybody's demo key, a process of its own; gives whether it could be started."""
+    """Meanwhile one agent signs with everybody's demo key, a process of its own; gives whether it listens."""
+    from release_pipeline.agent.options import LISTENING
     from release_pipeline.desk.demo import list_demo_keys
     from release_pipeline.flow.demo import find_demo_passphrase
 
     keys = [part for key in list_demo_keys(site) for part in ("--key", key)]
     command = [sys.executable, "-m", "release_pipeline.agent", "--desk", address, *keys]
     command += ["--passphrase-file", str(find_demo_passphrase(site))]
-    agent = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603  our own program
+    agent = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own program
+    listens, told = threading.Event(), threading.Event()
+
+    def follow() -> None:  # to its end, for it waits when nobody reads what it says
+        for line in agent.stdout or ():
+            if line.startswith(LISTENING):
+                listens.set()
+                told.set()
+        told.set()
+
+    reader = threading.Thread(target=follow, daemon=True)
+    reader.start()
     try:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            agent.wait(_AGENT_SECONDS)
-        yield agent.poll() is None
+        told.wait(_AGENT_SECONDS)
+        if not listens.is_set():
+            agent.terminate()
+        yield listens.is_set()
     finally:
         agent.terminate()
         agent.wait()
+        reader.join()
 
 
 def _tell_players(site: Site, address: str, players: Iterable[Player], *, agent: bool) -> None:
+    from release_pipeline.agent.origins import PORT as AGENT_PORT
+
+    keys = site.home / "keys"
     print(f"\nThe demo's desk: {address}/  Five people, each with a link; open each in a tab of its own, in one browser.\n")
     for player in players:
         print(f"  {player.name} ({', '.join(player.roles)})\n    {player.first}\n    {address}/login#{player.token}")
-    words = _ALL_KEYS if agent else _NO_AGENT
-    print(f"\n{words.format(keys=site.home / 'keys', address=address)}\n\n{_SERVICE}\n")
-    print(f"The story, step by step: docs/desk.md\n{_STOP}", flush=True)
+    if agent:
+        print(f"\n{_ALL_KEYS.format(keys=keys)}")
+    print(f"\n{_SERVICE}\n\nThe story, step by step: docs/desk.md")
+    if not agent:
+        print(f"\n{_NO_AGENT.format(keys=keys, port=AGENT_PORT)}\n")
+    print(_STOP, flush=True)
 
 
 def _tell_publication(site: Site, words: str, release: ReleaseId | None) -> None:
@@ -192,6 +227,17 @@ def _make_token(options: argparse.Namespace) -> int:
         count = withdraw_tokens(site, options.person)
         print(f"{options.person}: {count} token{'' if count == 1 else 's'} withdrawn, and the sessions that were begun with them")
         return 0
+    address = _read_address(options.at)
     token = make_token(site, options.person, days=options.days)
-    print(f"for {options.person} alone, for {options.days} days: http://127.0.0.1:{PORT}/login#{token}")
+    print(f"for {options.person} alone, for {options.days} days: {address}/login#{token}")
     return 0
+
+
+def _read_address(text: str) -> str:
+    """Where a desk is, as its browsers and agents name it."""
+    from release_pipeline.agent.origins import read_origin
+
+    try:
+        return read_origin(text).text
+    except WrongUsage as error:
+        raise WrongUsage(error.what, where="--at", remedy=error.remedy) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pwd
+import socket as sockets
 import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -14,7 +15,7 @@ from release_pipeline.desk.counter.service import GREET, Counter
 from release_pipeline.desk.people import read_people
 from release_pipeline.desk.web.application import ProxyNames
 from release_pipeline.desk.web.client import Client
-from release_pipeline.desk.web.server import serve
+from release_pipeline.desk.web.server import opened_port, serve
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
@@ -63,13 +64,17 @@ def opened_counter(
         socket.unlink(missing_ok=True)
 
 
-def serve_web(socket: Path, *, port: int, also: tuple[str, ...] = (), ready: Callable[[str], None]) -> None:
-    """Serve the pages, by what the counter says of a proxy; `ready` is told their address."""
-    try:
-        told = Client(socket).ask(GREET).document
-    except Refused as refused:
-        raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
-    hosts = tuple(str(host) for host in told["hosts"])
-    proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
-    address = f"https://{hosts[0]}" if hosts else f"http://127.0.0.1:{port}"
-    serve(socket, port=port, also=also, proxy=proxy, hosts=hosts, ready=lambda: ready(address))
+def serve_web(
+    socket: Path, *, port: int, also: tuple[str, ...] = (), ready: Callable[[str], None], listener: sockets.socket | None = None
+) -> None:
+    """Serve the pages, by what the counter says of a proxy; `ready` is told their address. `listener`: of `opened_port`, for who
+    has taken the port before."""
+    with contextlib.nullcontext(listener) if listener is not None else opened_port(port) as taken:
+        try:
+            told = Client(socket).ask(GREET).document
+        except Refused as refused:
+            raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
+        hosts = tuple(str(host) for host in told["hosts"])
+        proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
+        address = f"https://{hosts[0]}" if hosts else f"http://127.0.0.1:{port}"
+        serve(socket, listener=taken, port=port, also=also, proxy=proxy, hosts=hosts, ready=lambda: ready(address))

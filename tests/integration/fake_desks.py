@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,13 @@ from release_pipeline.sign import Signer
 from tests.guards import HANGING
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def find_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @dataclass

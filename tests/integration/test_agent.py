@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
+import os
 import re
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -27,9 +32,9 @@ from release_pipeline.flow.trust.approvals import import_statement
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
 from release_pipeline.sign import Signer, read_signer
 from tests.guards import HANGING
-from tests.integration.fake_desks import FakeDesk, Machine, open_agent, open_desk
+from tests.integration.fake_desks import FakeDesk, Machine, find_port, open_agent, open_desk
 from tests.integration.people import PASSPHRASE, copy_site
-from tests.integration.sites import TinySite
+from tests.integration.sites import ROOT, TinySite
 from tests.integration.test_detached import HOSTILE, rewrite
 from tests.leaks import find_canaries
 
@@ -523,6 +528,37 @@ def test_once_ends_after_one(tiny: TinySite, desk: FakeDesk, signers: dict[str, 
         done = machine.send(page, do="again")
         assert "has ended" in done.text
         assert machine.agent._BaseServer__is_shut_down.wait(HANGING)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ways", [("SIGTERM",), ("SIGHUP",), ("SIGINT",), ("SIGINT", "SIGTERM")], ids="-".join)
+def test_whoever_ends_the_agent_finds_nothing_that_it_had_fetched(
+    desk: FakeDesk, key_folder: Path, bundle: Path, tmp_path: Path, ways: tuple[str, ...]
+) -> None:
+    """A real process: told to end, by a terminal that was closed, by Ctrl-C, or by a desk that a Ctrl-C ends with it."""
+    secret, room = tmp_path / "pass", tmp_path / "room"
+    secret.write_text(f"{PASSPHRASE}\n")
+    room.mkdir()
+    command = [sys.executable, "-m", "release_pipeline.agent", "--desk", desk.origin, "--port", str(port := find_port())]
+    command += ["--key", str(key_folder / "ben.key"), "--passphrase-file", str(secret)]
+    environment = {**os.environ, "TMPDIR": str(room)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while "listening at" not in (line := process.stdout.readline()):
+            assert line, process.communicate()[1]
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)
+        connection.request("GET", "/?" + urlencode({"desk": desk.origin, "ticket": desk.give(bundle, "ben")}))
+        assert connection.getresponse().status == 303
+        connection.close()
+        assert [file for file in room.rglob("*") if file.is_file()]
+        for way in ways:
+            process.send_signal(getattr(signal, way))
+        _, said = process.communicate(timeout=HANGING)
+    assert said == "stopped; the agent signs nothing more, and what it had fetched is deleted\n"
+    assert process.returncode in (130, -signal.SIGTERM) if len(ways) > 1 else process.returncode == 130  # a second may come late
+    assert list(room.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from release_pipeline.cli.program import main
 from release_pipeline.desk import demo as desk_demo
 from release_pipeline.desk.demo import POLICY, list_demo_keys, prepare_demo_desk, publishing
 from release_pipeline.desk.people import Role
@@ -26,12 +26,13 @@ from release_pipeline.flow.dagster_pages import DagsterPages
 from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.retention import list_kept, prune
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.states import ReleaseStatus, Vote, list_statuses
 from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
+from tests.integration.fake_desks import find_port
 from tests.integration.people import PASSPHRASE, RELEASE, Demo, copy_site, review
 from tests.integration.sites import ROOT, make_rows, make_site
 
@@ -49,13 +50,6 @@ def show(desk: OpenDesk) -> str:
     page = desk.open(OPERATOR).get("/operations")
     assert page.status == 200
     return re.sub(r"\s+", " ", page.text)
-
-
-def find_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def add_to_site(home: Path, text: str) -> None:
@@ -192,6 +186,9 @@ def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_pat
     assert roles == {
         "olga": ("officer",), "ana": ("operator", "steward"), "ben": ("reviewer",), "cleo": ("reviewer",), "vic": ("auditor",),
     }  # fmt: skip
+    assert players["ben"].first.startswith("rand-hie/2/r1 waits for your vote")
+    assert players["cleo"].first == players["ben"].first
+    assert players["vic"].first.startswith("rand-hie/1/r1 is published")
     lines, broken = list_releases(site)
     states = {line.release: line.state for line in lines}
     assert states["rand-hie/2/r1"] == "candidate"
@@ -207,6 +204,44 @@ def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_pat
     assert [Path(key).stem for key in list_demo_keys(site)] == ["olga", "ana", "ben", "cleo"]
 
 
+def test_what_everybody_can_do_first_is_what_is_true_now() -> None:
+    """When the story was played, nobody is sent to what is done."""
+    second, desk = ReleaseId("rand-hie", "2"), ReleaseId(POLICY, "1")
+    vote = Vote(1, "ben", "approve", "h", "")
+    waits = [ReleaseStatus(second, "candidate", candidate_hash="h", votes=(vote,)), ReleaseStatus(desk)]
+    done = [ReleaseStatus(second, "published"), ReleaseStatus(desk, "published"), ReleaseStatus(RELEASE, "candidate")]
+
+    def say(name: str, known: list[ReleaseStatus], *, approved: bool = True) -> str:
+        return desk_demo._say_first(name, known, approved=approved)
+
+    assert "rand-hie/2/r1, which waits for another vote" in say("ben", waits)
+    assert "rand-hie/2/r1 waits for your vote" in say("cleo", waits)
+    assert "people/1/r1 waits for your vote" in say("ben", done)
+    assert "nothing waits" in say("ben", done[:2])
+    assert "waits for your approval" in say("olga", done, approved=False)
+    assert "is approved" in say("olga", done)
+    assert "once olga approved it" in say("ana", waits, approved=False)
+    assert "run its first release" in say("ana", waits)
+    assert "how far" in say("ana", done)
+    assert "was returned" in say("ana", [ReleaseStatus(second, "returned")])
+    assert "rand-hie/2/r1 is published" in say("vic", done)
+    assert "nothing is published" in say("vic", waits)
+
+
+def test_a_link_is_for_where_people_reach_the_desk(desk: OpenDesk, capsys: pytest.CaptureFixture[str]) -> None:
+    """The address of this machine unless another is named; what is none is refused before a token is made."""
+    home, before = str(desk.tiny.home), len(list_tokens(desk.tiny.site))
+    assert main(["desk", "token", "ben", "--home", home]) == 0
+    assert main(["desk", "token", "ben", "--home", home, "--at", "https://Desk.example.org/"]) == 0
+    here, there = capsys.readouterr().out.splitlines()
+    assert " http://127.0.0.1:8796/login#" in here
+    assert " https://desk.example.org/login#" in there
+    for wrong in ("http://desk.example.org", "https://desk.example.org/login", "desk.example.org"):
+        assert main(["desk", "token", "ben", "--home", home, "--at", wrong]) == 2
+        assert "--at: " in capsys.readouterr().err
+    assert len(list_tokens(desk.tiny.site)) == before + 2
+
+
 @pytest.mark.slow
 def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(finished_demo: Demo, tmp_path: Path) -> None:
     """Every link lets its person in; what is for playing is said to be."""
@@ -215,19 +250,27 @@ def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(fini
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = ""
-        while "docs/desk.md" not in said:
+        while "(stop with Ctrl-C)" not in said:
             line = process.stdout.readline()
             assert line, process.communicate()[1]
             said += line
         links = dict(re.findall(r"^  (\w+) \(.*\n.*\n    http://127.0.0.1:\d+/login#(\S+)", said, re.MULTILINE))
         assert set(links) == {"olga", "ana", "ben", "cleo", "vic"}
-        for token in links.values():
+        for name, token in links.items():
+            given = f"http://127.0.0.1:{port}/login#{token}" if name == "ben" else token  # people paste the whole link, too
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)
             headers = {"Origin": f"http://127.0.0.1:{port}", "Content-Type": "application/x-www-form-urlencoded"}
-            connection.request("POST", "/login", urlencode({"token": token}), headers)
+            connection.request("POST", "/login", urlencode({"token": given}), headers)
             assert connection.getresponse().status == 303
             connection.close()
-        assert "THIS IS FOR PLAYING" in said or "could not be started" in said  # another agent may run on this machine
+        assert ("THIS IS FOR PLAYING" in said) != ("THE AGENT DID NOT START" in said)  # another agent may run on this machine
+        kept = list_tokens(Site(home, {}))
+        for other, words in ((port, f"another desk or program has port {port}"), (find_port(), "another counter answers there")):
+            second = subprocess.run(
+                [*command[:-1], str(other)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGING
+            )
+            assert (second.returncode, words in second.stderr) == (2, True), second.stderr
+        assert list_tokens(Site(home, {})) == kept
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=HANGING)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

@@ -138,7 +138,8 @@ class Desk:
 
     async def _log_in(self, request: Request) -> Response:
         form, _ = await read_form(request)
-        told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": form.get("token", "").strip()})
+        token = form.get("token", "").strip().rpartition("#")[2]  # people paste the whole link, too
+        told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": token})
         if told.status != 200:
             given = {"words": str(told.document["what"]), "asks": False, "page": form.get("page", "")}
             return show_page("login.html", given, told.status)

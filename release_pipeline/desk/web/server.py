@@ -5,7 +5,10 @@ TLS is a proxy's: what is served here is for browsers on this machine, and for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import errno
+import socket as sockets
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +17,58 @@ import uvicorn
 from release_pipeline.desk.web.application import Desk, ProxyNames
 from release_pipeline.desk.web.client import Client
 from release_pipeline.door.addresses import Addresses, local_addresses
+from release_pipeline.errors import WrongUsage
 
 _CONNECTION_SECONDS = 5  # a page that stays open is no reason not to end
+_QUEUE = 2048  # of connections that nobody has taken yet
+
+
+@contextlib.contextmanager
+def opened_port(port: int) -> Generator[sockets.socket]:
+    """Meanwhile the port of this machine is ours: who connects waits until somebody serves."""
+    with sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM) as listener:
+        listener.setsockopt(
+            sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1
+        )  # connections of a desk that ended keep nobody from the next one
+        try:
+            listener.bind(("127.0.0.1", port))
+            listener.listen(_QUEUE)
+        except OSError as error:
+            raise _refuse_port(port, error) from None
+        yield listener
+
+
+def _refuse_port(port: int, error: OSError) -> WrongUsage:
+    if error.errno == errno.EADDRINUSE:
+        what, remedy = (
+            f"another desk or program has port {port}.",
+            f"End it, or name another port, as in --port {_name_other(port)}.",
+        )
+    else:
+        what, remedy = f"port {port} cannot be listened at: {error.strerror}.", "Name another port, above 1023."
+    return WrongUsage(what, where="--port", remedy=remedy)
+
+
+def _name_other(port: int) -> int:
+    return port + 4 if port + 4 <= 65535 else port - 4  # not the next one, which is the agent's
 
 
 def serve(
     socket: Path,
     *,
+    listener: sockets.socket,
     port: int,
     also: Iterable[str] = (),
     proxy: ProxyNames | None = None,
     hosts: Iterable[str] = (),
     ready: Callable[[], None],
 ) -> None:
-    """Serve pages until the process is told to end; `ready` is called when they can be asked for. `hosts`: the names of the proxy
-    in front, which alone are answered to then."""
+    """Serve pages at `listener` until the process is told to end; `ready` is called when they can be asked for. `hosts`: the
+    names of the proxy in front, which alone are answered to then."""
     names = frozenset(host.lower() for host in hosts)
     addresses = Addresses(names, frozenset(f"https://{host}" for host in names)) if proxy else local_addresses(port, also)
     config = uvicorn.Config(
         Desk(Client(socket), addresses, proxy=proxy),
-        host="127.0.0.1",
-        port=port,
         http="h11",
         ws="none",
         log_level="warning",
@@ -43,7 +77,7 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=_CONNECTION_SECONDS,
     )
-    _Server(config, ready).run()
+    _Server(config, ready).run([listener])
 
 
 class _Server(uvicorn.Server):
