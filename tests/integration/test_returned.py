@@ -261,6 +261,36 @@ def test_votes_are_told_when_all_are_in_and_changes_at_once(tiny: TinySite, keys
     assert tiny.status().state == "approved"
 
 
+@pytest.mark.parametrize("how", ["left", "revoked"])
+def test_nothing_tells_what_somebody_who_is_gone_said(
+    candidate: Path, tmp_path: Path, keys: Keys, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Off the list, or with a key that was revoked from before: an approval and a return are told alike, as no vote."""
+    heard = dict[str, list[str]]()
+    for deed in ("approve", "return"):
+        tiny = copy_site(candidate, tmp_path / deed / "site")
+        if deed == "approve":
+            approve_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+        else:
+            return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+        if how == "left":
+            distrust(tiny.site, "ben", key=keys["olga"])
+        else:
+            revoke(tiny.site, "ben", since=datetime.now(UTC) - timedelta(days=30), why="lost", key=keys["olga"])
+        assert (tiny.status().voters, tiny.status().is_blind, told(tiny).votes) == ([], True, ())
+        checked = view_papers(tiny.site, RELEASE).checked
+        assert checked is not None
+        assert (checked.decisions, checked.voted, checked.holding) == ((), 0, ())
+        with pytest.raises(Blocked, match="0 of 2 reviewers have voted") as refusal:
+            publish(tiny.site, RELEASE, key=keys["robot"])
+        main(["status", "--home", str(tiny.home)])
+        page = build_status(tiny.site)
+        lines = [(one.approvers, one.blind, one.state) for each in page.series for one in each.releases]
+        heard[deed] = [refusal.value.what, *describe_status(tiny.site), *map(str, lines)]
+        assert CANARY not in say(tiny) + capsys.readouterr().out
+    assert heard["approve"] == heard["return"]
+
+
 # --- Four eyes ------------------------------------------------------------------------------------------------------------------
 
 
