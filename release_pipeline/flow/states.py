@@ -235,6 +235,7 @@ def _draft(
 ) -> None:
     """Put into the drafts what an event says."""
     mine, payload = _begin_draft(release, drafts, found), event.content
+    told_before = mine["told"]
     if event.kind in _STATE:
         moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
         if event.kind == CANDIDATE:  # another one than was approved
@@ -246,9 +247,7 @@ def _draft(
             mine.update(why=payload["why"])
             if release.revision > 1:
                 earlier = ReleaseId(release.policy, release.release, release.revision - 1)
-                given_up = _begin_draft(earlier, drafts, found)
-                told = {given_up["candidate_hash"]: event.number, **given_up["told"]}  # nobody decides on it any more
-                given_up.update(replaced=release, told=told if given_up["candidate_hash"] else given_up["told"])
+                _begin_draft(earlier, drafts, found).update(replaced=release)
         case "reserved":
             mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
         case "secret":
@@ -281,6 +280,19 @@ def _draft(
             mine.update(pruned=event.noted, moments={**mine["moments"], PRUNED: event.noted})
         case _:
             pass
+    if mine["told"] is not told_before:
+        _tell_given_up(event, release, drafts, found)
+
+
+def _tell_given_up(
+    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+) -> None:
+    """Put into the drafts that the votes on candidates which were given up before this one are told with its own. Not earlier:
+    else whoever may make a revision could open votes by making one."""
+    for revision in range(release.revision - 1, 0, -1):
+        given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, found)
+        if given_up["candidate_hash"] is not None:
+            given_up.update(told={given_up["candidate_hash"]: event.number, **given_up["told"]})
 
 
 def _read_vote(event: Event, *, counts: bool) -> Vote:

@@ -162,15 +162,29 @@ def test_a_returned_release_may_be_rejected_or_revised(tiny: TinySite, keys: Key
     assert (tiny.status(revision=2).state, tiny.status(revision=2).voters) == ("candidate", [])
 
 
-def test_what_is_given_up_is_told(tiny: TinySite, keys: Keys) -> None:
-    """An open vote and a remark are for the steward of the revision to read: nobody decides on that candidate any more."""
+def test_a_revision_opens_no_votes(tiny: TinySite, keys: Keys) -> None:
+    """An open vote and a remark on what is given up stay blind until the votes on the revision are in."""
     remark(tiny.site, remarks_on(tiny, ("claim", "too coarse")), key=keys["ben"])
     return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
     assert (remarks_for(tiny), told(tiny).votes) == ([], ())
     revise_release(tiny.site, "people", "1", why="income was wrong")
+    tiny.flow().run()
+    approve_candidate(tiny.site, RELEASE.next, key=keys["cleo"])
+    for reader in (None, "ana", "olga", "cleo"):
+        assert (remarks_for(tiny, reader), told(tiny, reader).votes, told(tiny, reader).count) == ([], (), 1)
+    assert WHY not in say(tiny)
+    approve_candidate(tiny.site, RELEASE.next, key=keys["ben"])
     assert remarks_for(tiny) == [("ben", "claim", "too coarse")]
     assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY)]
     assert tiny.status().state == "candidate"
+
+
+def test_votes_that_were_in_stay_told_when_it_is_given_up(tiny: TinySite, keys: Keys) -> None:
+    """Nothing is blinded anew: the steward of the revision reads what was said."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    review(tiny, keys, "cleo")
+    revise_release(tiny.site, "people", "1", why="income was wrong")
+    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY), ("cleo", "")]
 
 
 def test_a_rejection_ends_what_was_returned(tiny: TinySite, keys: Keys) -> None:

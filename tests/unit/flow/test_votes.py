@@ -218,3 +218,50 @@ def test_who_leaves_takes_an_approval_along() -> None:
     assert read_statuses([*events, here])[ONE].state == "approved"
     found = read_statuses([*events, here, gone])[ONE]
     assert (found.state, found.is_blind, found.voters) == ("candidate", True, ["cleo"])
+
+
+REVISIONS = [ONE, ONE.next, ONE.next.next]
+
+
+def revise_events(steps: Sequence[tuple[str, str]]) -> list[Event]:
+    """A candidate, and then votes on the revision that is the last then, revisions, and their ends; two must approve."""
+    events, at = events_of([], 2), 0
+    for kind, who in steps:
+        wanted = [(kind, who)] if kind != "opened" else [("opened", ""), (CANDIDATE, f"candidate {at + 1}")]
+        for each, name in wanted:
+            at += each == "opened"
+            number = len(events) + 1
+            digest = f"candidate {at}" if at else "a"
+            content = {"why": "why"} if each == "opened" else content_of(each, name, digest, 2)
+            events.append(Event(number, each, f"2026-03-01T00:{number:02}:00+00:00", REVISIONS[at], content, f"hash {number}"))
+    return events
+
+
+@pytest.mark.slow
+def test_no_revision_opens_a_vote() -> None:
+    """Over all sequences of votes, rejections and up to two revisions: whatever is given up is told if its votes were in by then,
+    or those on a later one are, and what is blind is told as the same whatever the votes say."""
+    acts = [("vote", "ben"), ("vote", "cleo"), ("opened", ""), (REJECTED, "dora")]
+    count = 0
+    for shape in product(acts, repeat=5):
+        kinds = [kind for kind, _ in shape]
+        early = [place for place, kind in enumerate(kinds) if kind == REJECTED]
+        if kinds.count("opened") not in (1, 2) or any(kinds[place + 1 : place + 2] not in ([], ["opened"]) for place in early):
+            continue
+        voted, over, at = [set[str](), set[str](), set[str]()], set[int](), 0
+        for kind, who in shape:
+            at += kind == "opened"
+            voted[at] |= {who} if kind == "vote" else set[str]()
+            over |= {at} if kind == REJECTED else set()
+        are_in = [len(voted[place]) >= 2 or place in over for place in range(at + 1)]
+        expected = [not any(are_in[place:]) for place in range(at + 1)]
+        told = list[list[tuple[object, ...]]]()
+        for verdicts in product(KINDS, repeat=kinds.count("vote")):
+            given = iter(verdicts)
+            steps = [(next(given) if kind == "vote" else kind, who) for kind, who in shape]
+            found = read_statuses(revise_events(steps))
+            assert [found[name].is_blind for name in REVISIONS[: at + 1]] == expected, steps
+            told.append([everything_told(found[name]) for name in REVISIONS[: at + 1] if found[name].is_blind])
+        assert all(one == told[0] for one in told), shape
+        count += any(expected)
+    assert count > 100
