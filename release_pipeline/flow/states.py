@@ -5,7 +5,8 @@
 and `blocked`, with a reason, until it gets further. `MOVES` is the one table of what may follow what.
 
 Votes are blind: a candidate stays one until as many people have voted as must approve it, and only then is approved or returned.
-So whatever tells of a release by its state tells of no open vote.
+So whatever tells of a release by its state tells of no open vote. Whose votes are waited for never depends on what they say: else
+a change of the list of trusted keys, which everybody sees, would tell it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED
 @dataclass(frozen=True, slots=True)
 class Vote:
     """What a reviewer signed of a candidate with this hash, in the event of this number: `approve`, `return` or `reject`.
-    `counts`: the person is a reviewer now, so that it is one of the votes that are waited for."""
+    `counts`: the person is a reviewer now, and the key was not revoked from before: it is one of the votes waited for."""
 
     number: int
     name: str
@@ -127,7 +128,7 @@ class ReleaseStatus:
     @property
     def voters(self) -> list[str]:
         """Who voted on the candidate as it is now, whatever they said: that much may always be told."""
-        return sorted(name for name, vote in last_votes(self.votes, self.candidate_hash).items() if vote.counts)
+        return sorted(_list_voters(self.votes, self.candidate_hash))
 
     @property
     def is_blind(self) -> bool:
@@ -138,6 +139,12 @@ class ReleaseStatus:
 def last_votes(votes: Iterable[Vote], digest: str | None) -> dict[str, Vote]:
     """The last vote of each person on the candidate with this hash."""
     return {vote.name: vote for vote in votes if vote.hash == digest}
+
+
+def _list_voters(votes: Iterable[Vote], digest: str | None) -> set[str]:
+    """Who gave a vote on the candidate with this hash that is one of those that are waited for: any of theirs, not their last
+    alone, since which of theirs counts for nothing depends on what they say."""
+    return {vote.name for vote in votes if vote.hash == digest and vote.counts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,24 +189,32 @@ def find_void(events: Sequence[Event]) -> frozenset[int]:
 
 
 def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int]]:
-    """The votes that count for nothing, and the approvals that are no votes to wait for, since who gave them is no reviewer any
-    more; the latter only where something was returned, without which no vote hides another."""
-    ended = [event for event in events if event.kind in (REJECTED, RETURNED)]
-    if not ended:
+    """The votes that count for nothing; and the approvals and returns that are no votes to wait for, since who gave them is no
+    reviewer any more, or their key was revoked from before. The latter are the same whatever any vote says."""
+    votes = [event for event in events if event.release is not None and event.kind in (APPROVED, RETURNED)]
+    rejected = [event for event in events if event.kind == REJECTED]
+    if not votes and not rejected:
         return frozenset(), frozenset()
-    returned = {(event.release, event.content["name"]) for event in ended if event.kind == RETURNED}
-    approved = [event for event in events if event.kind == APPROVED and event.release is not None] if returned else []
+    returned = {(event.release, event.content["name"]) for event in votes if event.kind == RETURNED}
     office = read_office(events)
-    void = set[int]()
+    revoked = set[int]()
     if office is not None and office.revoked:
-        lifting = [event for event in approved if (event.release, event.content["name"]) in returned]
-        signers = {event.number: event.content["signed"]["statement"]["signer"] for event in (*ended, *lifting)}
-        void = {number for number, signer in signers.items() if office.is_taken_back(number, signer)}
-    reviewers = _list_reviewers(events, office) if returned else None
-    if reviewers is None:
-        return frozenset(void), frozenset()
-    void |= {event.number for event in ended if event.kind == RETURNED and event.content["name"] not in reviewers}
-    return frozenset(void), frozenset(event.number for event in approved if event.content["name"] not in reviewers)
+        signed = [event for event in (*votes, *rejected) if event.content.get("signed")]
+        signers = {event.number: event.content["signed"]["statement"]["signer"] for event in signed}
+        revoked = {number for number, signer in signers.items() if office.is_taken_back(number, signer)}
+    reviewers = _list_reviewers(events, office)
+    left = set[int]()
+    if reviewers is not None:
+        left = {event.number for event in votes if event.content["name"] not in reviewers}
+    void = {event.number for event in rejected if event.number in revoked}
+    for event in votes:
+        if event.kind == RETURNED:
+            ends = event.number in revoked or event.number in left
+        else:  # any other approval is judged where it is counted
+            ends = event.number in revoked and (event.release, event.content["name"]) in returned
+        if ends:
+            void.add(event.number)
+    return frozenset(void), frozenset(event.number for event in votes if event.number in revoked or event.number in left)
 
 
 def _list_reviewers(events: Sequence[Event], office: Office | None) -> frozenset[str] | None:
@@ -220,6 +235,7 @@ def _draft(
 ) -> None:
     """Put into the drafts what an event says."""
     mine, payload = _begin_draft(release, drafts, found), event.content
+    told_before = mine["told"]
     if event.kind in _STATE:
         moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
         if event.kind == CANDIDATE:  # another one than was approved
@@ -231,9 +247,7 @@ def _draft(
             mine.update(why=payload["why"])
             if release.revision > 1:
                 earlier = ReleaseId(release.policy, release.release, release.revision - 1)
-                given_up = _begin_draft(earlier, drafts, found)
-                told = {given_up["candidate_hash"]: event.number, **given_up["told"]}  # nobody decides on it any more
-                given_up.update(replaced=release, told=told if given_up["candidate_hash"] else given_up["told"])
+                _begin_draft(earlier, drafts, found).update(replaced=release)
         case "reserved":
             mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
         case "secret":
@@ -250,6 +264,8 @@ def _draft(
                 mine.update(votes=(*mine["votes"], _read_vote(event, counts=counts)), told=told, decided=decided)
         case "approved" | "returned":
             _take_vote(event, mine, counts=counts)
+        case "publishing":  # it was approved then, whoever left since
+            mine.update(told={str(mine["candidate_hash"]): event.number, **mine["told"]})
         case "published":
             mine.update(package_hash=payload["package_hash"], package_signed=payload["signed"])
         case "superseded":
@@ -264,6 +280,19 @@ def _draft(
             mine.update(pruned=event.noted, moments={**mine["moments"], PRUNED: event.noted})
         case _:
             pass
+    if mine["told"] is not told_before:
+        _tell_given_up(event, release, drafts, found)
+
+
+def _tell_given_up(
+    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+) -> None:
+    """Put into the drafts that the votes on candidates which were given up before this one are told with its own. Not earlier:
+    else whoever may make a revision could open votes by making one."""
+    for revision in range(release.revision - 1, 0, -1):
+        given_up = _begin_draft(ReleaseId(release.policy, release.release, revision), drafts, found)
+        if given_up["candidate_hash"] is not None:
+            given_up.update(told={given_up["candidate_hash"]: event.number, **given_up["told"]})
 
 
 def _read_vote(event: Event, *, counts: bool) -> Vote:
@@ -283,11 +312,12 @@ def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:
     votes = last_votes(mine["votes"], digest)
     returned = sorted((vote for vote in votes.values() if vote.verdict == "return"), key=lambda vote: vote.number)
     enough = sum(vote.verdict == "approve" for vote in votes.values()) >= payload["needed"]
-    if digest not in mine["told"] and (sum(vote.counts for vote in votes.values()) >= payload["needed"] or enough):
+    if digest not in mine["told"] and len(_list_voters(mine["votes"], digest)) >= payload["needed"]:
         mine["told"] = {**mine["told"], digest: event.number}
+    are_in = digest in mine["told"]
     if before not in ("candidate", "returned", "approved") and (before, event.kind) != ("publishing", RETURNED):
         return
-    state = "returned" if returned and digest in mine["told"] else "approved" if enough and not returned else "candidate"
+    state = "returned" if returned and are_in else "approved" if enough and are_in and not returned else "candidate"
     reason = "; ".join(f"returned by {vote.name}: {vote.why}" for vote in returned) if state == "returned" else ""
     mine.update(state=state, reason=reason)
     if state != before:

@@ -81,7 +81,7 @@ def test_what_is_not_approved_is_refused_in_words(tiny: TinySite, instance: dg.D
     result = publish_by_job(tiny, instance, "2")
     assert not result.success
     [words] = failures(result)
-    assert words.startswith("people/2/r1: it is not approved yet: 0 of 2 reviewers have approved it. They look at ")
+    assert words.startswith("people/2/r1: it is not approved yet: 0 of 2 reviewers have voted. They look at ")
     assert not (tiny.home / "releases" / "people" / "2").exists()
 
 

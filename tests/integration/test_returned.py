@@ -162,15 +162,29 @@ def test_a_returned_release_may_be_rejected_or_revised(tiny: TinySite, keys: Key
     assert (tiny.status(revision=2).state, tiny.status(revision=2).voters) == ("candidate", [])
 
 
-def test_what_is_given_up_is_told(tiny: TinySite, keys: Keys) -> None:
-    """An open vote and a remark are for the steward of the revision to read: nobody decides on that candidate any more."""
+def test_a_revision_opens_no_votes(tiny: TinySite, keys: Keys) -> None:
+    """An open vote and a remark on what is given up stay blind until the votes on the revision are in."""
     remark(tiny.site, remarks_on(tiny, ("claim", "too coarse")), key=keys["ben"])
     return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
     assert (remarks_for(tiny), told(tiny).votes) == ([], ())
     revise_release(tiny.site, "people", "1", why="income was wrong")
+    tiny.flow().run()
+    approve_candidate(tiny.site, RELEASE.next, key=keys["cleo"])
+    for reader in (None, "ana", "olga", "cleo"):
+        assert (remarks_for(tiny, reader), told(tiny, reader).votes, told(tiny, reader).count) == ([], (), 1)
+    assert WHY not in say(tiny)
+    approve_candidate(tiny.site, RELEASE.next, key=keys["ben"])
     assert remarks_for(tiny) == [("ben", "claim", "too coarse")]
     assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY)]
     assert tiny.status().state == "candidate"
+
+
+def test_votes_that_were_in_stay_told_when_it_is_given_up(tiny: TinySite, keys: Keys) -> None:
+    """Nothing is blinded anew: the steward of the revision reads what was said."""
+    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
+    review(tiny, keys, "cleo")
+    revise_release(tiny.site, "people", "1", why="income was wrong")
+    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY), ("cleo", "")]
 
 
 def test_a_rejection_ends_what_was_returned(tiny: TinySite, keys: Keys) -> None:
@@ -259,6 +273,36 @@ def test_votes_are_told_when_all_are_in_and_changes_at_once(tiny: TinySite, keys
     approve_candidate(tiny.site, RELEASE, key=keys["ben"])
     assert [(vote.name, vote.verdict) for vote in told(tiny, "ana").votes] == [("ben", "approve"), ("cleo", "approve")]
     assert tiny.status().state == "approved"
+
+
+@pytest.mark.parametrize("how", ["left", "revoked"])
+def test_nothing_tells_what_somebody_who_is_gone_said(
+    candidate: Path, tmp_path: Path, keys: Keys, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Off the list, or with a key that was revoked from before: an approval and a return are told alike, as no vote."""
+    heard = dict[str, list[str]]()
+    for deed in ("approve", "return"):
+        tiny = copy_site(candidate, tmp_path / deed / "site")
+        if deed == "approve":
+            approve_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+        else:
+            return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
+        if how == "left":
+            distrust(tiny.site, "ben", key=keys["olga"])
+        else:
+            revoke(tiny.site, "ben", since=datetime.now(UTC) - timedelta(days=30), why="lost", key=keys["olga"])
+        assert (tiny.status().voters, tiny.status().is_blind, told(tiny).votes) == ([], True, ())
+        checked = view_papers(tiny.site, RELEASE).checked
+        assert checked is not None
+        assert (checked.decisions, checked.voted, checked.holding) == ((), 0, ())
+        with pytest.raises(Blocked, match="0 of 2 reviewers have voted") as refusal:
+            publish(tiny.site, RELEASE, key=keys["robot"])
+        main(["status", "--home", str(tiny.home)])
+        page = build_status(tiny.site)
+        lines = [(one.approvers, one.blind, one.state) for each in page.series for one in each.releases]
+        heard[deed] = [refusal.value.what, *describe_status(tiny.site), *map(str, lines)]
+        assert CANARY not in say(tiny) + capsys.readouterr().out
+    assert heard["approve"] == heard["return"]
 
 
 # --- Four eyes ------------------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, ReleaseStatus, read_statuses
+from release_pipeline.flow.status.history import list_open_votes
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.ledger_document import ledger_to_json
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
@@ -78,12 +79,13 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 """
 
 
-def write_dossier(site: Site, release: ReleaseId, output: Path, *, overwrite: bool = False) -> Path:
-    """Write the dossier of a published release, also of one that was retracted or superseded."""
+def write_dossier(site: Site, release: ReleaseId, output: Path, *, overwrite: bool = False, refuse_open: bool = False) -> Path:
+    """Write the dossier of a published release, also of one that was retracted or superseded. With `refuse_open` raise `Blocked`
+    when the events that go into it have votes or remarks that are to be told to nobody yet."""
     check_output(output, endings=(".zip",), overwrite=overwrite)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        for name, part in sorted(_collect(site, release).items()):
+        for name, part in sorted(_collect(site, release, refuse_open=refuse_open).items()):
             info = zipfile.ZipInfo(name, _MOMENT)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
             archive.writestr(info, part)
@@ -91,14 +93,20 @@ def write_dossier(site: Site, release: ReleaseId, output: Path, *, overwrite: bo
     return output
 
 
-def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
-    """Every file of the dossier by name."""
+def _collect(site: Site, release: ReleaseId, *, refuse_open: bool) -> dict[str, bytes]:
+    """Every file of the dossier by name. The events are read once: those that are judged are those that are written."""
     with site.open_registry(read_only=True) as registry:
         trust, events = need_trust(site, registry), registry.events
         statuses = read_statuses(events)
         release_status = statuses.get(release, ReleaseStatus(release))
         if release_status.package_hash is None:
             raise Blocked(f"it is {release_status.state}: a dossier is of a published release.", where=str(release))
+        if refuse_open and (hidden := list_open_votes(events)):
+            raise Blocked(
+                f"a dossier has the whole chain, and votes or remarks on {', '.join(hidden[:5])} are not to be told yet.",
+                where=str(release),
+                remedy="Ask again when these votes are in, or on the site's machine: release-pipeline dossier.",
+            )
         policy = policy_of(registry, release_status.policy_hash)
         looks = find_looks_before(events, release)
         policies = {noted.hash: noted for noted in list_policies(events)}

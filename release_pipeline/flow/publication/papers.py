@@ -146,7 +146,7 @@ def _check(registry: Registry, trust: Trust | None, status: ReleaseStatus, polic
         what: _find_signed(registry, trust, what, subject, status.policy_hash if what == "policy" else None, charged)
         for what, subject in (("policy", policy.policy), ("populations", "populations"))
     }
-    blind = status.is_blind and bool(status.voters)
+    blind = status.is_blind
     return CheckedView(
         needed=policy.review.reviewers,
         decisions=() if blind else tuple(_list_decisions(registry.events, status)),

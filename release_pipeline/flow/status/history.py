@@ -139,11 +139,11 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
         )
 
 
-def list_open_votes(registry: Registry) -> list[str]:
-    """The releases of which the chain has a vote, or a remark of a reviewer, that is to be told to nobody yet."""
-    statuses, found = read_statuses(registry.events), dict[str, None]()
-    for event in registry.events:
-        if event.release is not None and _is_hidden(registry.events, event, statuses[event.release]):
+def list_open_votes(events: Sequence[Event]) -> list[str]:
+    """The releases of which these events have a vote, or a remark of a reviewer, that is to be told to nobody yet."""
+    statuses, found = read_statuses(events), dict[str, None]()
+    for event in events:
+        if event.release is not None and _is_hidden(events, event, statuses[event.release]):
             found[str(event.release)] = None
     return list(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -156,3 +157,111 @@ def test_an_approval_by_somebody_who_left_opens_no_vote() -> None:
     assert read_statuses(events)[ONE].state == "returned"
     found = read_statuses([*events, lists(4, cleo="reviewer", dora="reviewer")])[ONE]
     assert (found.state, found.is_blind, found.voters) == ("candidate", True, ["cleo"])
+
+
+def revokes(monkeypatch: pytest.MonkeyPatch, events: Sequence[Event]) -> None:
+    """As if the officer had revoked the key of everybody who is named by an event `revoked` among these, from ever."""
+    gone = {f"key of {event.content['who']}" for event in events if event.kind == "revoked"}
+    office = SimpleNamespace(revoked=gone, lists=(), is_taken_back=lambda _, signer: signer in gone)
+    monkeypatch.setattr("release_pipeline.flow.states.read_office", lambda _: office if gone else None)
+
+
+def everything_told(found: ReleaseStatus) -> tuple[object, ...]:
+    """All that is told of a release whose votes are blind."""
+    return found.state, found.reason, found.since, found.moments, found.decided, found.told, found.voters, found.is_blind
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_what_is_told_while_blind_is_the_same_whatever_votes_say(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over all sequences of votes, people who leave the list or come back, and keys that are revoked: those that differ in
+    verdicts alone are told as the same, until the votes of one are in, and then they are in all."""
+    people, count = ("ben", "cleo"), 0
+    for shape in product([*product(("vote", "leave", "back", "revoke"), people), ("vote", "dora")], repeat=length):
+        told = list[tuple[object, ...]]()
+        blind = list[bool]()
+        for verdicts in product(KINDS, repeat=sum(kind == "vote" for kind, _ in shape)):
+            given, here = iter(verdicts), {"ben", "cleo", "dora"}
+            events = [*events_of([], 2), lists(2, ben="reviewer", cleo="reviewer", dora="reviewer")]
+            for number, (kind, who) in enumerate(shape, start=3):
+                noted = f"2026-03-03T{number:02}:00:00+00:00"
+                if kind == "vote":
+                    verdict = next(given)
+                    events.append(Event(number, verdict, noted, ONE, content_of(verdict, who, "a", 2), f"hash {number}"))
+                elif kind == "revoke":
+                    events.append(Event(number, "revoked", noted, None, {"who": who}, f"hash {number}"))
+                else:
+                    here = here - {who} if kind == "leave" else here | {who}
+                    events.append(lists(number, **dict.fromkeys(sorted(here), "reviewer")))
+            revokes(monkeypatch, events)
+            found = read_statuses(events)[ONE]
+            blind.append(found.is_blind)
+            told.append(everything_told(found))
+        assert len(set(blind)) == 1, shape
+        if blind[0]:
+            assert all(one == told[0] for one in told), shape
+            count += len(told) > 1
+    assert count > 4**length
+
+
+def test_what_is_published_stays_told_when_its_reviewers_leave() -> None:
+    """Its votes were in when it was published; the list of later blinds nobody."""
+    events = events_of([(APPROVED, "ben"), (APPROVED, "cleo"), (PUBLISHING, ""), (PUBLISHED, "")], 2)
+    found = read_statuses([*events, lists(6, dora="reviewer")])[ONE]
+    assert (found.state, found.is_blind, found.approvers) == ("published", False, ["ben", "cleo"])
+
+
+def test_who_leaves_takes_an_approval_along() -> None:
+    """What two approved waits for another vote when one of them is no reviewer any more, as what one of them returned does."""
+    events = events_of([(APPROVED, "ben"), (APPROVED, "cleo")], 2)
+    here, gone = lists(4, ben="reviewer", cleo="reviewer"), lists(5, cleo="reviewer", dora="reviewer")
+    assert read_statuses([*events, here])[ONE].state == "approved"
+    found = read_statuses([*events, here, gone])[ONE]
+    assert (found.state, found.is_blind, found.voters) == ("candidate", True, ["cleo"])
+
+
+REVISIONS = [ONE, ONE.next, ONE.next.next]
+
+
+def revise_events(steps: Sequence[tuple[str, str]]) -> list[Event]:
+    """A candidate, and then votes on the revision that is the last then, revisions, and their ends; two must approve."""
+    events, at = events_of([], 2), 0
+    for kind, who in steps:
+        wanted = [(kind, who)] if kind != "opened" else [("opened", ""), (CANDIDATE, f"candidate {at + 1}")]
+        for each, name in wanted:
+            at += each == "opened"
+            number = len(events) + 1
+            digest = f"candidate {at}" if at else "a"
+            content = {"why": "why"} if each == "opened" else content_of(each, name, digest, 2)
+            events.append(Event(number, each, f"2026-03-01T00:{number:02}:00+00:00", REVISIONS[at], content, f"hash {number}"))
+    return events
+
+
+@pytest.mark.slow
+def test_no_revision_opens_a_vote() -> None:
+    """Over all sequences of votes, rejections and up to two revisions: whatever is given up is told if its votes were in by then,
+    or those on a later one are, and what is blind is told as the same whatever the votes say."""
+    acts = [("vote", "ben"), ("vote", "cleo"), ("opened", ""), (REJECTED, "dora")]
+    count = 0
+    for shape in product(acts, repeat=5):
+        kinds = [kind for kind, _ in shape]
+        early = [place for place, kind in enumerate(kinds) if kind == REJECTED]
+        if kinds.count("opened") not in (1, 2) or any(kinds[place + 1 : place + 2] not in ([], ["opened"]) for place in early):
+            continue
+        voted, over, at = [set[str](), set[str](), set[str]()], set[int](), 0
+        for kind, who in shape:
+            at += kind == "opened"
+            voted[at] |= {who} if kind == "vote" else set[str]()
+            over |= {at} if kind == REJECTED else set()
+        are_in = [len(voted[place]) >= 2 or place in over for place in range(at + 1)]
+        expected = [not any(are_in[place:]) for place in range(at + 1)]
+        told = list[list[tuple[object, ...]]]()
+        for verdicts in product(KINDS, repeat=kinds.count("vote")):
+            given = iter(verdicts)
+            steps = [(next(given) if kind == "vote" else kind, who) for kind, who in shape]
+            found = read_statuses(revise_events(steps))
+            assert [found[name].is_blind for name in REVISIONS[: at + 1]] == expected, steps
+            told.append([everything_told(found[name]) for name in REVISIONS[: at + 1] if found[name].is_blind])
+        assert all(one == told[0] for one in told), shape
+        count += any(expected)
+    assert count > 100
