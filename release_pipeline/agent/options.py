@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from release_pipeline.sign import Signer
 
 STOPPED = "the agent signs nothing more, and what it had fetched is deleted"
+SHARED = (
+    "caution: this system does not say whose a connection is: every account of this machine can make the agent sign. If others"
+    " have one, end it and sign with files"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +64,7 @@ def run_agent(options: argparse.Namespace) -> int:
     """Read the keys, listen until somebody ends it, and leave nothing of what was fetched on the disk; gives the exit code."""
     from release_pipeline.agent.desk import Desk
     from release_pipeline.agent.origins import read_origin
+    from release_pipeline.agent.peers import can_tell
     from release_pipeline.agent.reviews import Reviews
     from release_pipeline.agent.server import Agent, say
 
@@ -69,6 +74,8 @@ def run_agent(options: argparse.Namespace) -> int:
         for file, signer in zip(options.key, signers, strict=True):
             say(f"key {file}: {signer.fingerprint}" + (" (ssh-keygen asks at each signature)" if signer.file else ""))
         say(f"listening at {agent.address} for {', '.join(reviews.desks)}; Ctrl-C ends it")
+        if not can_tell():
+            say(SHARED)
         agent.serve_forever(poll_interval=0.1)
     return 0
 

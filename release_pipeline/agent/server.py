@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Every outcome is a page."""
         try:
             check_host(self.headers, self._agent.host)
-            if not is_ours(self.client_address[1], self._agent.server_address[1]):
+            if not is_ours(self.client_address, self.connection.getsockname()):
                 raise Refused(AGENT("error.stranger"))
             answer()
         except Refused as error:

@@ -542,13 +542,12 @@ def test_other_accounts_of_the_machine_are_not_answered(
     desk: FakeDesk, ben: Machine, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the system tells who they are: connections of this process are this account's; for another's nothing is done."""
-    with socket.create_connection(("127.0.0.1", ben.agent.server_address[1])) as one:
-        own = peers.find_owner(one.getsockname()[1], ben.agent.server_address[1])
     ticket = desk.give(bundle, "ben")
     assert ben.open(desk, ticket).status == 200
     asked = len(desk.asked)
-    monkeypatch.setattr(peers.os, "getuid", lambda: 4321 if own is None else own + 1)
-    monkeypatch.setattr(peers, "find_owner", lambda *_: own or 0)
+    own = peers.os.getuid()
+    monkeypatch.setattr(peers.os, "getuid", lambda: own + 1)
+    monkeypatch.setattr(peers, "find_owners", lambda *_: {own})
     refused = ben.open(desk, ticket)
     assert refused.status == 403
     assert "Another account of this machine" in refused.text

@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from release_pipeline.agent import peers, server
 from release_pipeline.cli import main
 from release_pipeline.flow.reviewing.bundle import write_bundle
 from tests.guards import HANGING
@@ -118,3 +119,14 @@ def test_ports_are_numbers_that_anybody_may_use(options: list[str], port: str, c
         code = end.code
     assert code == 2
     assert "65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_where_nobody_says_whose_a_connection_is_the_agent_says_so(
+    options: list[str], told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it answers anything."""
+    monkeypatch.setattr(peers, "can_tell", lambda: told)
+    monkeypatch.setattr(server.Agent, "serve_forever", lambda *_, **__: None)
+    assert main(["agent", *options]) == 0
+    assert ("every account of this machine can make the agent sign" in capsys.readouterr().out) is not told
