@@ -56,7 +56,7 @@ class Agent(ThreadingHTTPServer):
             raise WrongUsage(
                 f"port {port} cannot be listened on: {error.strerror}.",
                 where="--port",
-                remedy="Perhaps an agent runs already. End it, or name another port, at the desk too.",
+                remedy=f"Perhaps an agent runs already: end it. Desks lead to port {PORT} alone.",
             ) from None
 
     @property
