@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=_read_port, default=PORT, metavar="N", help=f"listen on 127.0.0.1:N (default: {PORT}, where desks look)"
     )
     parser.add_argument(
-        "--once", action="store_true", help="end after one ticket: when the desk has what was signed, or you refused"
+        "--once", action="store_true", help="end after one ticket: when the desk says that it has what was signed, or you refused"
     )
 
 

@@ -235,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         ended = self._agent.once and review.state in (TAKEN, REFUSED)
         if review.signed:
             first = review.signed[0]["statement"]
-            where = "the desk has it" if review.state == TAKEN else "the desk does not have it"
+            where = "the desk says that it has it" if review.state == TAKEN else "the desk did not say that it has it"
             self._agent.tell(f"signed: {first['kind']} of {first['subject']}, hash {first['hash']}, by {first['name']}; {where}")
         else:
             self._agent.tell(f"not signed: {review.bundle.subject}")

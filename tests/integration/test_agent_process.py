@@ -75,10 +75,10 @@ def test_one_signature_and_it_is_over(desk: FakeDesk, options: list[str], candid
         body = urlencode({**fields, "typed": digest[:8]}).encode()
         place = address.rstrip("/") + re.findall(r'action="([^"]+)"', text)[0]
         with urlopen(Request(place, body, {"Origin": address.rstrip("/")}), timeout=HANGING) as done:  # noqa: S310
-            assert "Signed, and the desk has it" in done.read().decode()
+            assert "Signed, and the desk says that it has it" in done.read().decode()
         printed, wrong = process.communicate(timeout=HANGING)
     assert (process.returncode, wrong) == (0, "")
-    assert f"signed: approve of people/1/r1, hash {digest}, by ben; the desk has it" in printed
+    assert f"signed: approve of people/1/r1, hash {digest}, by ben; the desk says that it has it" in printed
     assert given.statements[0]["statement"]["hash"] == digest
     assert list((tmp_path / "place").iterdir()) == []
 
