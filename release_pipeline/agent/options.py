@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 STOPPED = "the agent signs nothing more, and what it had fetched is deleted"
 LISTENING = "listening at"  # begins the line that says that browsers are answered from now on
 _ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, who is told to end, and a terminal that was closed
+SHARED = (
+    "caution: this system does not say whose a connection is: every account of this machine can make the agent sign. If others"
+    " have one, end it and sign with files"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=_read_port, default=PORT, metavar="N", help=f"listen on 127.0.0.1:N (default: {PORT}, where desks look)"
     )
     parser.add_argument(
-        "--once", action="store_true", help="end after one ticket: when the desk has what was signed, or you refused"
+        "--once", action="store_true", help="end after one ticket: when the desk says that it has what was signed, or you refused"
     )
 
 
@@ -66,6 +70,7 @@ def run_agent(options: argparse.Namespace) -> int:
     """Read the keys, listen until somebody ends it, and leave nothing of what was fetched on the disk; gives the exit code."""
     from release_pipeline.agent.desk import Desk
     from release_pipeline.agent.origins import read_origin
+    from release_pipeline.agent.peers import can_tell
     from release_pipeline.agent.reviews import Reviews
     from release_pipeline.agent.server import Agent, say
 
@@ -79,6 +84,8 @@ def run_agent(options: argparse.Namespace) -> int:
         for file, signer in zip(options.key, signers, strict=True):
             say(f"key {file}: {signer.fingerprint}" + (" (ssh-keygen asks at each signature)" if signer.file else ""))
         say(f"{LISTENING} {agent.address} for {', '.join(reviews.desks)}; Ctrl-C ends it")
+        if not can_tell():
+            say(SHARED)
         agent.serve_forever(poll_interval=0.1)
     return 0
 

@@ -125,7 +125,7 @@ def build_outcome(review: Review, address: str, *, ended: bool = False) -> str:
         tag("p", said, class_=f"panel {'fine' if taken else 'bad'}", role="status"),
         tag("p", AGENT("done.reason", why=first["why"])) if first["why"] else "",
         tag("p", _MEANINGS[verdict, review.bundle.what]()),
-        "" if taken else _tell_trouble(review),
+        tag("p", AGENT("done.look")) if taken else _tell_trouble(review),
         _section(
             AGENT("done.answer"),
             _quote([review.answer], AGENT("frame.mark")) if review.answer else tag("p", AGENT("done.no_answer")),

@@ -56,7 +56,7 @@ class Agent(ThreadingHTTPServer):
             raise WrongUsage(
                 f"port {port} cannot be listened on: {error.strerror}.",
                 where="--port",
-                remedy="Perhaps an agent runs already. End it, or name another port, at the desk too.",
+                remedy=f"Perhaps an agent runs already: end it. Desks lead to port {PORT} alone.",
             ) from None
 
     @property
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Every outcome is a page."""
         try:
             check_host(self.headers, self._agent.host)
-            if not is_ours(self.client_address[1], self._agent.server_address[1]):
+            if not is_ours(self.client_address, self.connection.getsockname()):
                 raise Refused(AGENT("error.stranger"))
             answer()
         except Refused as error:
@@ -235,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         ended = self._agent.once and review.state in (TAKEN, REFUSED)
         if review.signed:
             first = review.signed[0]["statement"]
-            where = "the desk has it" if review.state == TAKEN else "the desk does not have it"
+            where = "the desk says that it has it" if review.state == TAKEN else "the desk did not say that it has it"
             self._agent.tell(f"signed: {first['kind']} of {first['subject']}, hash {first['hash']}, by {first['name']}; {where}")
         else:
             self._agent.tell(f"not signed: {review.bundle.subject}")

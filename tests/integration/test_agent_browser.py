@@ -152,7 +152,7 @@ def test_somebody_signs_with_the_keyboard(browser: Page, tiny: TinySite, desk: F
             break
     type_in(browser, digest[:8])
     press(browser, "Enter", 13, "\r")
-    browser.wait("document.title === 'Signed, and the desk has it'")
+    browser.wait("document.title === 'Signed, and the desk says that it has it'")
     assert "Noted, thank you." in browser.text()
     assert import_statement(tiny.site, given.statements[0]).new
     show(desk, "/releases/people/1", "<!doctype html><title>back</title><p id='from'></p>")

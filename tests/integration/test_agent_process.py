@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from release_pipeline.agent import peers, server
 from release_pipeline.cli import main
 from release_pipeline.flow.reviewing.bundle import write_bundle
 from tests.guards import HANGING
@@ -74,10 +75,10 @@ def test_one_signature_and_it_is_over(desk: FakeDesk, options: list[str], candid
         body = urlencode({**fields, "typed": digest[:8]}).encode()
         place = address.rstrip("/") + re.findall(r'action="([^"]+)"', text)[0]
         with urlopen(Request(place, body, {"Origin": address.rstrip("/")}), timeout=HANGING) as done:  # noqa: S310
-            assert "Signed, and the desk has it" in done.read().decode()
+            assert "Signed, and the desk says that it has it" in done.read().decode()
         printed, wrong = process.communicate(timeout=HANGING)
     assert (process.returncode, wrong) == (0, "")
-    assert f"signed: approve of people/1/r1, hash {digest}, by ben; the desk has it" in printed
+    assert f"signed: approve of people/1/r1, hash {digest}, by ben; the desk says that it has it" in printed
     assert given.statements[0]["statement"]["hash"] == digest
     assert list((tmp_path / "place").iterdir()) == []
 
@@ -118,3 +119,14 @@ def test_ports_are_numbers_that_anybody_may_use(options: list[str], port: str, c
         code = end.code
     assert code == 2
     assert "65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_where_nobody_says_whose_a_connection_is_the_agent_says_so(
+    options: list[str], told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it answers anything."""
+    monkeypatch.setattr(peers, "can_tell", lambda: told)
+    monkeypatch.setattr(server.Agent, "serve_forever", lambda *_, **__: None)
+    assert main(["agent", *options]) == 0
+    assert ("every account of this machine can make the agent sign" in capsys.readouterr().out) is not told
