@@ -22,12 +22,13 @@ from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseId, ReleaseStatus, read_statuses
+from release_pipeline.flow.states import RETRACTED, ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.figures import format_apart
 from release_pipeline.report.internal import describe_verdict
+from release_pipeline.store.registry import Registry
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
@@ -52,11 +53,13 @@ def _show_release(asked: Asked) -> Document:
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
         votes = None if status.candidate_hash is None else tell_votes(read_votes(registry, status.id), reader=asked.person.name)
         trust = read_trust(site, registry)
+        retraction = _tell_retraction(registry, status)
         remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
     return {
         "votes": None if votes is None else _describe_votes(votes),
         "remarks": [_describe_remark(one, status) for one in remarks],
         "release": describe_line(line),
+        "retraction": retraction,
         "steward": "" if policy is None else policy.steward,
         "before": _find_before(site, statuses, status),
         "candidate": None if policy is None else _describe_candidate(asked, policy, status),
@@ -67,6 +70,15 @@ def _show_release(asked: Asked) -> Document:
 
 def _find(statuses: Mapping[ReleaseId, ReleaseStatus], name: str) -> ReleaseId:
     return next(known for known in statuses if str(known) == name)
+
+
+def _tell_retraction(registry: Registry, status: ReleaseStatus) -> Document | None:
+    """By whom it was retracted, when and why; None where it is not."""
+    if status.state != RETRACTED:
+        return None
+    event = next(event for event in reversed(registry.events) if (event.kind, event.release) == (RETRACTED, status.id))
+    signed = event.content.get("signed") or {}
+    return {"by": str(signed.get("statement", {}).get("name", "")), "at": event.noted, "why": status.reason}
 
 
 def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:
