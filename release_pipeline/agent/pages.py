@@ -267,7 +267,7 @@ def _describe_words(review: Review) -> Markup:
 
 
 def _build_form(review: Review, verdict: str, *, trouble: str = "", why: str | None = None) -> Markup:
-    """Where to sign, or why nobody can. `trouble` stands at the field that has the focus then, so that nobody must scroll for it."""
+    """Where to sign, or why nobody can. `trouble` stands at the field that has the focus then: nobody must scroll."""
     if review.hindrance:
         return _section(AGENT("review.look"), tag("p", review.hindrance, class_="panel bad"), id="sign")
     wished = verdict == review.ticket.verdict
