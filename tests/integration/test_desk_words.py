@@ -1,4 +1,4 @@
-"""What pages say when something waits for others, was sent wrong, or is over: in words, and without commands for the desk's work."""
+"""What pages say when something waits for others, was sent wrong, or is over: in words, without commands for the desk's work."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.counter.signing import REMARKS_FORMAT
+from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.states import ReleaseId
@@ -113,3 +114,23 @@ def test_a_retraction_says_who_and_why(desk: OpenDesk, keys: dict[str, PrivateKe
     page = desk.open("ben").get(PAGE).text
     assert re.search("It was retracted by <b>olga</b>, .*: “a column was swapped”", page)
     assert os.fspath(desk.tiny.home) not in page
+
+
+def test_a_revision_stands_beside_the_release_before_it_in_figures(desk: OpenDesk) -> None:
+    """Rows, claim and the errors of each masked column; the pages of both are below. Without one before there is no table."""
+    ben = desk.open("ben")
+    assert "<table" not in ben.get(f"{PAGE}/compare").text
+    revise_release(desk.tiny.site, "people", "1", why="with a note")
+    desk.tiny.flow("1").run()
+    page = ben.get("/releases/people/1/r2/compare").text
+    rows = re.findall('<th scope="row">(.*?)</th><td data-label="Then">(.*?)</td><td data-label="Now">(.*?)</td>', page)
+    found = {of: (then, now) for of, then, now in rows}
+    assert found["Rows"][0] == found["Rows"][1] != "not there"
+    errors = [of for of in found if of.endswith(": actual error")]
+    assert errors
+    for of in errors:
+        then, now = found[of]
+        assert re.fullmatch(r"[0-9.]+", then)
+        assert now in (f"<b>{now[3:-4]}</b>", then)
+        assert {of.replace("actual", "expected"), of.replace("actual error", "Kolmogorov-Smirnov distance")} <= set(found)
+    assert page.count("<iframe") == 2

@@ -16,7 +16,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import REMARKED, ReleaseStatus, last_votes, read_statuses
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.trust.approvals import NOT_APPROVED, find_approval
-from release_pipeline.flow.trust.members import read_trust
+from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import Event, Registry
 

@@ -21,7 +21,7 @@ async def _show_release(visit: Visit) -> Response:
 
 
 async def _compare(visit: Visit) -> Response:
-    found = await visit.ask("release", {"release": visit.path("release")})
+    found = await visit.ask("compare", {"release": visit.path("release")})
     return await visit.render("compare.html", found)
 
 
