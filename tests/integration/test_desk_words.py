@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from release_pipeline.desk.counter.signing import REMARKS_FORMAT
+from release_pipeline.desk.web import frame
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.states import ReleaseId
+from release_pipeline.flow.status.overview import State
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.verify import hash_remarks
 from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
 from tests.integration.people import copy_site
 from tests.integration.test_desk_roles import bring, sign
 
+PARTS = Path(frame.__file__).parent / "templates" / "parts.html"
 pytestmark = pytest.mark.slow
 PAGE = f"/releases/{RELEASE}"
 VOTE = {"what": "candidate", "subject": RELEASE}
@@ -67,10 +71,11 @@ def test_a_saved_policy_is_told_to_its_steward_and_is_not_broken(desk: OpenDesk)
     assert "people waits for olga" in home
     assert re.search('href="[^"]*/policies/people"', home)
     (desk.tiny.home / "policies" / "odd.yaml").write_text("policy: odd\n")
-    wrong = desk.open("otto").get("/").text
-    assert "odd.yaml" in wrong
-    assert "is not approved" not in wrong
-    assert "release-pipeline approve" not in wrong
+    for name, path in (("otto", "/"), ("vic", "/audit")):
+        wrong = desk.open(name).get(path).text
+        assert "odd.yaml" in wrong
+        assert "is not approved" not in wrong
+        assert "release-pipeline approve" not in wrong
 
 
 def test_a_steward_who_answered_waits(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
@@ -134,3 +139,11 @@ def test_a_revision_stands_beside_the_release_before_it_in_figures(desk: OpenDes
         assert now in (f"<b>{now[3:-4]}</b>", then)
         assert {of.replace("actual", "expected"), of.replace("actual error", "Kolmogorov-Smirnov distance")} <= set(found)
     assert page.count("<iframe") == 2
+
+
+def test_every_state_says_what_it_means(desk: OpenDesk) -> None:
+    """On its tag, wherever a release is listed."""
+    tags = re.findall('<span class="tag [a-z]+"(.*?)>', desk.open("ben").get("/releases").text)
+    assert tags
+    assert all(re.fullmatch(' title="[A-Z].*[.]"', tag) for tag in tags)
+    assert set(get_args(State)) <= set(re.findall('^"([a-z]+)": ', PARTS.read_text(), re.MULTILINE))

@@ -15,7 +15,7 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import REMARKED, ReleaseStatus, last_votes, read_statuses
 from release_pipeline.flow.status.overview import Line
-from release_pipeline.flow.trust.approvals import NOT_APPROVED, find_approval
+from release_pipeline.flow.trust.approvals import find_approval
 from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import Event, Registry
@@ -40,8 +40,7 @@ def _show_home(asked: Asked) -> Document:
         asdict(matter) for role in Role if role in asked.person.roles for matter in _list_matters(asked, role, listing.lines)
     ]
     recent = sorted((line for line in listing.lines if line.since), key=lambda line: line.since, reverse=True)[:10]
-    wrong = [words for words in listing.broken if NOT_APPROVED not in words]  # its steward and the officer are told of that
-    broken = wrong if asked.has(Role.OPERATOR) else []
+    broken = list(listing.faults) if asked.has(Role.OPERATOR) else []
     return {"matters": matters, "recent": [describe_line(line) for line in recent], "broken": broken, "made": listing.made}
 
 

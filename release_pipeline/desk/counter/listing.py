@@ -13,6 +13,7 @@ from typing import Any
 from release_pipeline.desk.counter.calls import Document
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import Line, list_releases
+from release_pipeline.flow.trust.approvals import NOT_APPROVED
 from release_pipeline.policy.documents import to_json
 from release_pipeline.sentences import STATUS
 
@@ -26,6 +27,11 @@ class Listing:
     lines: tuple[Line, ...]
     broken: tuple[str, ...]
     made: str
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is broken, without what waits for the officer alone: she and its steward are told of that."""
+        return tuple(words for words in self.broken if NOT_APPROVED not in words)
 
 
 _lock = threading.Lock()
