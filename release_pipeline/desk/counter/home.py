@@ -11,14 +11,13 @@ from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document
 from release_pipeline.desk.counter.listing import describe_line, list_lines, tell_reason
 from release_pipeline.desk.people import Role
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.policies import Registry, read_caps
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import REMARKED, ReleaseStatus, last_votes, read_statuses
+from release_pipeline.flow.states import REMARKED, Event, ReleaseStatus, last_votes, read_statuses
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.trust.approvals import find_approval
 from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.policy import Policy
-from release_pipeline.store.registry import Event, Registry
 
 VOTED = ("candidate", "approved", "returned")  # states in which reviewers may say something
 

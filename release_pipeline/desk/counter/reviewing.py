@@ -17,7 +17,7 @@ from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.opening import find_release
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.policies import Registry, policy_of
 from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
@@ -29,7 +29,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.privacy.figures import format_apart, format_count, format_number
 from release_pipeline.report.internal import describe_verdict
 from release_pipeline.sentences import ENGLISH
-from release_pipeline.store.registry import Registry
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
