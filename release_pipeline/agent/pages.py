@@ -89,7 +89,7 @@ def build_review(review: Review, address: str, verdict: str, *, trouble: str = "
     asked = AGENT("review.asked", desk=review.desk.origin.text, person=ticket.person)
     parts = [
         tag("h1", tag("span", name, class_=f"verdict {verdict}"), " ", subject),
-        tag("p", trouble, class_="panel bad", role="alert", id="trouble") if trouble else "",
+        _build_form(review, verdict) if review.hindrance else "",
         tag("p", asked),
         _tell_wish(review, verdict),
         _choose_verdict(review, verdict),
@@ -100,7 +100,7 @@ def build_review(review: Review, address: str, verdict: str, *, trouble: str = "
         _describe_report(review),
         _list_remarks(review),
         _describe_words(review),
-        _build_form(review, verdict, trouble=bool(trouble), why=why),
+        "" if review.hindrance else _build_form(review, verdict, trouble=trouble, why=why),
     ]
     return _build_page(f"{name}: {subject}", address, *parts, skip=True)
 
@@ -245,9 +245,11 @@ def _list_remarks(review: Review) -> Markup | str:
         tag("li", tag("strong", passage or AGENT("remarks.whole")), tag("pre", _join_lines(text.split("\n"))))
         for passage, text in remarks.entries
     )
+    count = len(remarks.entries)
+    said = AGENT("remarks.one") if count == 1 else AGENT("remarks.are", count=count)
     return _section(
         AGENT("remarks.title"),
-        tag("p", AGENT("remarks.are", count=len(remarks.entries)), class_="panel"),
+        tag("p", said, class_="panel"),
         tag("ol", *listed),
         tag("p", AGENT("remarks.hash"), " ", tag("code", hash_remarks(remarks.document))),
     )
@@ -264,7 +266,8 @@ def _describe_words(review: Review) -> Markup:
     return _section(AGENT("review.site"), *said)
 
 
-def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None) -> Markup:
+def _build_form(review: Review, verdict: str, *, trouble: str = "", why: str | None = None) -> Markup:
+    """Where to sign, or why nobody can. `trouble` stands at the field that has the focus then: nobody must scroll."""
     if review.hindrance:
         return _section(AGENT("review.look"), tag("p", review.hindrance, class_="panel bad"), id="sign")
     wished = verdict == review.ticket.verdict
@@ -295,6 +298,7 @@ def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None)
             review,
             tag("input", type="hidden", name="verdict", value=verdict),
             *(reason if verdict != REMARK else ()),
+            tag("p", trouble, class_="panel bad", role="alert", id="trouble") if trouble else "",
             tag("label", AGENT("sign.type"), for_="typed"),
             tag("p", AGENT("sign.type_hint"), class_="hint", id="typed-hint"),
             tag(
@@ -307,7 +311,7 @@ def _build_form(review: Review, verdict: str, *, trouble: bool, why: str | None)
                 maxlength="40",
                 required=True,
                 aria_describedby="trouble typed-hint" if trouble else "typed-hint",
-                autofocus=trouble,
+                autofocus=bool(trouble),
             ),
             tag("div", tag("button", do, name="do", value="sign", class_="go")),
         ),

@@ -231,6 +231,7 @@ def test_who_may_not_sign_may_look(
         page = machine.open(desk, desk.give(bundle, person))
         assert page.status == 200
         assert words in page.text
+        assert page.text.index("Nothing can be signed here") < page.text.index("What it will mean")
         assert digest_of(tiny) in page.text
         assert "<form" not in page.text
         [review] = machine.agent.reviews._open.values()
@@ -701,6 +702,16 @@ def test_remarks_are_shown_whole_and_signed_with_a_return(candidate: Path, desk:
     import_statement(site.site, remarks, document)
     assert site.events()[-2].kind == "returned"
     assert site.events()[-1].kind == "remarked"
+
+
+@pytest.mark.slow
+def test_one_remark_is_told_as_one(candidate: Path, desk: FakeDesk, ben: Machine, tmp_path: Path) -> None:
+    """And not as "these 1"."""
+    site = copy_site(candidate, tmp_path / "site")
+    document = {"format": "release-pipeline/remarks/1", "subject": "people/1/r1", "hash": digest_of(site)}
+    document = {**document, "remarks": [{"passage": "", "text": "fine"}]}
+    file, _ = write_bundle(site.site, "people/1", tmp_path / "remarked.zip", remarks=document)
+    assert "This one is signed in your name too" in ben.open(desk, desk.give(file, "ben")).text
 
 
 def test_remarks_on_something_else_are_shown_to_nobody(candidate: Path, desk: FakeDesk, ben: Machine, tmp_path: Path) -> None:

@@ -174,6 +174,9 @@ def test_a_wrong_beginning_leaves_the_reason_and_says_why(
     described = browser.evaluate("document.getElementById('typed').getAttribute('aria-describedby')")
     assert "trouble" in described.split()
     assert "nothing was signed" in browser.evaluate("document.getElementById('trouble').textContent")
+    assert browser.evaluate("document.querySelectorAll('[role=alert]').length") == 1
+    tops = "['trouble', 'typed'].map(id => document.getElementById(id).getBoundingClientRect().top)"
+    assert all(0 <= top < browser.evaluate("innerHeight") for top in browser.evaluate(tops))
 
 
 def test_nothing_is_wider_than_a_phone(browser: Page, desk: FakeDesk, ben: Machine, bundle: Path, tmp_path: Path) -> None:

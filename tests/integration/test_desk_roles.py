@@ -35,6 +35,7 @@ MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question
     "me": EVERYBODY,
     "releases": EVERYBODY,
     "release": EVERYBODY,
+    "compare": READ,
     "report": READ,
     "remark": READ - {"auditor"},
     "drop-remark": READ - {"auditor"},

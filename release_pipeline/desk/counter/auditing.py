@@ -101,7 +101,7 @@ def _list_audited(asked: Asked) -> Document:
     with asked.site.open_registry(read_only=True) as registry:
         events = registry.events
         head = {"number": len(events), "hash": events[-1].hash, "noted": events[-1].noted} if events else None
-    return {"releases": releases, "broken": list(listing.broken), "made": listing.made, "head": head}
+    return {"releases": releases, "broken": list(listing.faults), "made": listing.made, "head": head}
 
 
 CALLS = (

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 
 from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document
-from release_pipeline.desk.counter.listing import describe_line, list_lines
+from release_pipeline.desk.counter.listing import describe_line, list_lines, tell_reason
 from release_pipeline.desk.people import Role
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.policies import Registry, read_caps
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import REMARKED, last_votes, read_statuses
+from release_pipeline.flow.states import REMARKED, Event, ReleaseStatus, last_votes, read_statuses
 from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.trust.approvals import find_approval
-from release_pipeline.flow.trust.members import read_trust
+from release_pipeline.flow.trust.members import Trust, read_trust
+from release_pipeline.policy import Policy
 
 VOTED = ("candidate", "approved", "returned")  # states in which reviewers may say something
 
@@ -36,7 +39,7 @@ def _show_home(asked: Asked) -> Document:
         asdict(matter) for role in Role if role in asked.person.roles for matter in _list_matters(asked, role, listing.lines)
     ]
     recent = sorted((line for line in listing.lines if line.since), key=lambda line: line.since, reverse=True)[:10]
-    broken = list(listing.broken) if asked.has(Role.OPERATOR) else []
+    broken = list(listing.faults) if asked.has(Role.OPERATOR) else []
     return {"matters": matters, "recent": [describe_line(line) for line in recent], "broken": broken, "made": listing.made}
 
 
@@ -82,11 +85,9 @@ def _list_for_officer(site: Site) -> Iterator[Matter]:
         trust = read_trust(site, registry)
         if trust is None:
             return
-        for policy in policies:
-            digest = policy.canonical_hash()
-            if find_approval(registry, trust, what="policy", subject=policy.policy, digest=digest) is None:
-                page = f"/approvals/policies/{policy.policy}"
-                yield Matter("officer", f"Approve the policy {policy.policy}", "it is not approved as it is now", page)
+        for policy in _list_unapproved(registry, trust, policies):
+            page = f"/approvals/policies/{policy.policy}"
+            yield Matter("officer", f"Approve the policy {policy.policy}", "it is not approved as it is now", page)
         try:
             digest = read_caps(site).hash
         except ReleasePipelineError as error:
@@ -97,13 +98,52 @@ def _list_for_officer(site: Site) -> Iterator[Matter]:
 
 
 def _list_for_steward(asked: Asked, lines: Iterable[Line]) -> Iterator[Matter]:
-    stewards = _find_stewards(asked.site)
+    """What of theirs is held up, and by whom: by themselves, or by others whom they wait for."""
+    site, name = asked.site, asked.person.name
+    policies = {policy.policy: policy for policy in site.read_policies()[0] if policy.steward == name}
+    with site.open_registry(read_only=True) as registry:
+        statuses = {str(release): status for release, status in read_statuses(registry.events).items()}
+        answers = [event for event in registry.events if event.kind == REMARKED and event.content["name"] == name]
+        trust = read_trust(site, registry)
+        officer = "" if trust is None else trust.officer.name
+        unapproved = [] if trust is None else list(_list_unapproved(registry, trust, policies.values()))
+    for policy in unapproved:
+        words, page = f"{policy.policy} waits for {officer}", f"/policies/{policy.policy}"
+        yield Matter("steward", words, "nothing of it runs until it is approved as it is now", page, _find_saved(site, policy))
     for line in lines:
-        if stewards.get(line.policy) != asked.person.name or line.given_up_for:
+        if line.policy not in policies or line.given_up_for:
             continue
         if line.state in ("blocked", "returned", "rejected", "late") or line.failed:
-            words = f"{line.release} is {line.state}"
-            yield Matter("steward", words, line.reason or line.failed or "", f"/releases/{line.release}", line.since)
+            waits = _tell_answered(statuses.get(line.release), answers) if line.state == "returned" else ""
+            words, reason = f"{line.release} is {line.state}", waits or tell_reason(line) or line.failed or ""
+            yield Matter("steward", words, reason, f"/releases/{line.release}", line.since)
+
+
+def _list_unapproved(registry: Registry, trust: Trust, policies: Iterable[Policy]) -> Iterator[Policy]:
+    """The policies of which the officer approved another text last, or none."""
+    for policy in policies:
+        digest = policy.canonical_hash()
+        if find_approval(registry, trust, what="policy", subject=policy.policy, digest=digest) is None:
+            yield policy
+
+
+def _find_saved(site: Site, policy: Policy) -> str:
+    """When its file was written last."""
+    with suppress(OSError):
+        written = site.policy_file(policy.policy).stat().st_mtime
+        return datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds")
+    return ""
+
+
+def _tell_answered(status: ReleaseStatus | None, answers: Iterable[Event]) -> str:
+    """That a steward's answer came after the last return and who is to read it; empty while there is none."""
+    if status is None:
+        return ""
+    votes = last_votes(status.votes, status.candidate_hash)
+    last = max((vote.number for vote in votes.values() if vote.verdict == "return"), default=0)
+    if not any(event.release == status.id and event.number > last for event in answers):
+        return ""
+    return f"you answered; it waits for {' and '.join(status.returners)}"
 
 
 def _list_for_operator(lines: Iterable[Line]) -> Iterator[Matter]:
@@ -112,7 +152,7 @@ def _list_for_operator(lines: Iterable[Line]) -> Iterator[Matter]:
             continue
         if line.state in ("late", "blocked", "damaged") or line.failed:
             yield Matter(
-                "operator", f"{line.release} is {line.state}", line.reason or line.failed or "", "/operations", line.since
+                "operator", f"{line.release} is {line.state}", tell_reason(line) or line.failed or "", "/operations", line.since
             )
         elif line.state in ("approved", "publishing"):
             yield Matter("operator", f"{line.release} waits to be published", line.reason, "/operations", line.since)

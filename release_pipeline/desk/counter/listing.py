@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from typing import Any
 from release_pipeline.desk.counter.calls import Document
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import Line, list_releases
+from release_pipeline.flow.trust.approvals import NOT_APPROVED
 from release_pipeline.policy.documents import to_json
+from release_pipeline.sentences import STATUS
 
 _SECONDS = 20.0  # what changed in the registry or the policies shows at once, what became of folders and timetables so late
 
@@ -25,6 +27,11 @@ class Listing:
     lines: tuple[Line, ...]
     broken: tuple[str, ...]
     made: str
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is broken, without what waits for the officer alone: she and its steward are told of that."""
+        return tuple(words for words in self.broken if NOT_APPROVED not in words)
 
 
 _lock = threading.Lock()
@@ -48,7 +55,12 @@ def list_lines(site: Site) -> Listing:
 
 def describe_line(line: Line) -> Document:
     """A line for a page."""
-    return to_json(line)
+    return to_json(replace(line, reason=tell_reason(line)))
+
+
+def tell_reason(line: Line) -> str:
+    """Why it is as it is, without the commands for what the desk itself can do: its pages have links for that."""
+    return line.reason.replace(STATUS("release.returned", release=line.release), "").strip()
 
 
 def _shorten(site: Site, words: str) -> str:

@@ -15,19 +15,20 @@ from release_pipeline.desk.counter.listing import describe_line, list_lines
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.opening import find_release
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.policies import Registry, policy_of
 from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseId, ReleaseStatus, read_statuses
+from release_pipeline.flow.states import RETRACTED, ReleaseId, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.figures import format_apart
+from release_pipeline.privacy.figures import format_apart, format_count, format_number
 from release_pipeline.report.internal import describe_verdict
+from release_pipeline.sentences import ENGLISH
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
@@ -63,11 +64,13 @@ def _show_release(asked: Asked) -> Document:
         policy = policy_of(registry, status.policy_hash) if status.policy_hash else None
         votes = None if status.candidate_hash is None else tell_votes(read_votes(registry, status.id), reader=asked.person.name)
         trust = read_trust(site, registry)
+        retraction = _tell_retraction(registry, status)
         remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
     return {
         "votes": None if votes is None else _describe_votes(votes),
         "remarks": [_describe_remark(one, status) for one in remarks if policy is not None and is_reader(asked, policy.steward)],
         "release": describe_line(line),
+        "retraction": retraction,
         "steward": "" if policy is None else policy.steward,
         "before": _find_before(site, statuses, status),
         "candidate": None if policy is None else _describe_candidate(asked, policy, status),
@@ -78,6 +81,16 @@ def _show_release(asked: Asked) -> Document:
 
 def _find(statuses: Mapping[ReleaseId, ReleaseStatus], name: str) -> ReleaseId:
     return next(known for known in statuses if str(known) == name)
+
+
+def _tell_retraction(registry: Registry, status: ReleaseStatus) -> Document | None:
+    """By whom it was retracted, when and why; None where it is not."""
+    if status.state != RETRACTED:
+        return None
+    event = next(event for event in reversed(registry.events) if (event.kind, event.release) == (RETRACTED, status.id))
+    signed = event.content.get("signed")  # an earlier version noted none
+    by = str(signed["statement"]["name"]) if signed else ""
+    return {"by": by, "at": event.noted, "why": status.reason}
 
 
 def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:
@@ -152,6 +165,35 @@ def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
     return {"remarks": [{"passage": one.passage, "text": one.text} for one in draft.remarks]}
 
 
+def _compare(asked: Asked) -> Document:
+    """The figures of a candidate beside those of the release before it, as their pages have them, by what they are of."""
+    site, name = asked.site, asked.find("release", RELEASE)
+    with site.open_registry(read_only=True) as registry:
+        statuses = read_statuses(registry.events)
+        status = statuses[find_release(site, name)]
+        before = _find_before(site, statuses, status)
+        now = _read_figures(site, registry, status)
+        then = _read_figures(site, registry, statuses[_find(statuses, before)] if before else None)
+    figures = [{"of": of, "then": then.get(of, ""), "now": now.get(of, "")} for of in {**now, **then}]
+    return {"release": str(status.id), "before": before, "figures": figures}
+
+
+def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) -> dict[str, str]:
+    """Rows, claim, and of each masked column its errors and distance; nothing where there is no candidate any more."""
+    if status is None:
+        return {}
+    folder = site.candidate(str(status.id))
+    if status.candidate_hash is None or not status.policy_hash or not (folder / EVIDENCE).exists():
+        return {}
+    view = build_internal_view(policy_of(registry, status.policy_hash), load_evidence(folder), language=ENGLISH)
+    found = {"Rows": format_count(view.rows_out), "Claim": view.claim}
+    for column in view.columns:
+        found[f"{column.name}: expected error"] = format_number(column.expected_error)
+        found[f"{column.name}: actual error"] = format_number(column.actual_error)
+        found[f"{column.name}: Kolmogorov-Smirnov distance"] = format_number(column.ks)
+    return found
+
+
 def _show_report(asked: Asked) -> File:
     """The page that is signed, byte for byte, and what a policy of its content may name: hashes of its styles and scripts."""
     name = asked.find("release", RELEASE)
@@ -184,5 +226,6 @@ def hash_blocks(page: bytes) -> dict[str, list[str]]:
 CALLS = (
     Call("releases", EVERYBODY, _list_releases),
     Call("release", EVERYBODY, _show_release),
+    Call("compare", READERS, _compare),
     Call("report", READERS, _show_report),
 )

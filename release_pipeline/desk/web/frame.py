@@ -105,6 +105,7 @@ class Visit:
             "to": self.to,
             "here": self.request.scope["path"].removeprefix(self.base),
             "token": self.token,
+            "sent": self.request.method == "POST",
             "said": said if said and hmac.compare_digest(self.query(SEAL), _seal(self.who, _NOTE, said)) else "",
             "version": __version__,
         }

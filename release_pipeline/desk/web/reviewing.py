@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 from starlette.responses import Response
 
-from release_pipeline.desk.web.frame import Visit, Way, pass_on
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, pass_on
 from release_pipeline.door.refusal import Refused
+
+_VOTES = ("approve", "return", "reject")
+_NO_WISH = {"verdict": "", "why": ""}
 
 
 async def _show_release(visit: Visit) -> Response:
     found = await visit.ask("release", {"release": visit.path("release")})
-    return await visit.render("release.html", found)
+    return await visit.render("release.html", found, wish=_NO_WISH, fault=None)
 
 
 async def _compare(visit: Visit) -> Response:
-    found = await visit.ask("release", {"release": visit.path("release")})
+    found = await visit.ask("compare", {"release": visit.path("release")})
     return await visit.render("compare.html", found)
 
 
@@ -40,10 +44,21 @@ async def _drop(visit: Visit) -> Response:
 async def _sign(visit: Visit) -> Response:
     """The page between a decision and the person's own machine: what is to be signed, and the two ways to do that."""
     wish = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict", "why")}
-    found = await visit.ask("sign", wish)
+    try:
+        found = await visit.ask("sign", wish)
+    except Wrong as wrong:
+        if wrong.status in (401, 403) or wrong.status >= 500 or not _is_vote(wish):
+            raise
+        found = await visit.ask("release", {"release": wish["subject"]})
+        return await visit.render("release.html", found, status=wrong.status, wish=wish, fault=wrong)
     own = await visit.ask("own-key")
     origin = visit.request.headers["origin"]  # of this very form, which was judged: the desk's own name
     return await visit.render("sign.html", found, wish=wish, keys=own["keys"], origin=origin, page=_page_of(wish))
+
+
+def _is_vote(wish: dict[str, str]) -> bool:
+    """Whether it was sent from the form of a release's page, which can be shown again as it was filled in."""
+    return wish["what"] == "candidate" and wish["verdict"] in _VOTES
 
 
 async def _fetch_bundle(visit: Visit) -> Response:
@@ -69,15 +84,25 @@ def _pair(files: Any) -> list[dict[str, Any]]:
         signature = named.get(f"{name}.sig")
         if signature is None:
             raise Refused(400, f"{name[:100]}.sig is missing: choose each statement together with its signature.")
-        try:
-            said = json.loads(content)
-        except (ValueError, RecursionError):
-            raise Refused(400, f"{name[:100]} is no statement as `sign` writes it.") from None
-        if isinstance(said, dict) and "kind" in said:
-            found.append({"statement": said, "sshsig": signature.decode("ascii", "replace")})
+        said = _read_statement(name, content)
+        found.append({"statement": said, "sshsig": signature.decode("ascii", "replace")})
     if not found:
         raise Refused(400, "no statement was chosen: choose what `sign` wrote, the .json and the .json.sig.")
     return found
+
+
+def _read_statement(name: str, content: bytes) -> dict[str, Any]:
+    """What a chosen file says, which must at least say what kind of statement it is."""
+    said: Any = None
+    with suppress(ValueError, RecursionError):
+        said = json.loads(content)
+    if not isinstance(said, dict) or "kind" not in said:
+        raise Refused(
+            400,
+            f"{name[:100]} is no statement as `sign` writes it: it does not say what was decided. Choose the .json that `sign`"
+            " wrote beside its .json.sig.",
+        )
+    return cast(dict[str, Any], said)
 
 
 def _page_of(subject: dict[str, str]) -> str:

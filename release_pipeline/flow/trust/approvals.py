@@ -52,6 +52,7 @@ from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, Releas
 
 Signed: TypeAlias = Mapping[str, Any]
 IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
+NOT_APPROVED = "is not approved by the privacy officer as it is now."  # by which a page tells this from what is broken
 _VOTED = (APPROVED, RETURNED, REJECTED)
 
 
@@ -365,7 +366,7 @@ def check_approved(site: Site, registry: Registry, trust: Trust, policy: Policy,
     ):
         if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
             raise Blocked(
-                f"{file} is not approved by the privacy officer as it is now.",
+                f"{file} {NOT_APPROVED}",
                 where=str(site.home / file),
                 remedy=f"{trust.officer.name} reads it and runs: release-pipeline approve {file} --key KEY.",
             )
