@@ -190,7 +190,7 @@ def _describe_signing(review: Review) -> Markup:
         rows.append((AGENT("review.key"), tag("code", signer.fingerprint)))
     words = tag("ol", *(tag("li", word) for word in review.words), class_="words")
     rows.append((AGENT("review.words"), join(words, tag("p", AGENT("review.words_for"), class_="hint"))))
-    rows.append((AGENT("review.hash"), tag("code", review.bundle.digest)))
+    rows.append((AGENT("review.hash"), tag("code", review.digest)))
     listed = (part for row in rows for part in (tag("dt", row[0]), tag("dd", row[1])))
     return _section(AGENT("review.signs"), tag("dl", *listed))
 

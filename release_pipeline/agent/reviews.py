@@ -31,7 +31,7 @@ from release_pipeline.sign import (
     make_statement,
     read_bundle,
 )
-from release_pipeline.verify import VOTES, Fault, Key, Tree, WrongUsage, open_tree
+from release_pipeline.verify import VOTES, Fault, Key, Tree, WrongUsage, hash_remarks, open_tree
 
 OPEN, SIGNED, TAKEN, REFUSED = "open", "signed", "taken", "refused"
 MOST_REVIEWS = 8  # at the same time: the oldest makes room
@@ -80,7 +80,13 @@ class Review:
     @property
     def words(self) -> tuple[str, ...]:
         """The hash in words."""
-        return spell(self.bundle.digest)
+        return spell(self.digest)
+
+    @property
+    def digest(self) -> str:
+        """The hash that is signed: of the content, or of remarks where they are signed alone."""
+        remarks = self.bundle.remarks
+        return hash_remarks(remarks.document) if self.ticket.verdict == REMARK and remarks is not None else self.bundle.digest
 
     def read_report(self) -> bytes | None:
         """The reviewers' page of a candidate, the one whose hash is in the list that is signed, and in which `find_active`
@@ -174,7 +180,7 @@ class Reviews:
                 raise NotSigned(review.hindrance)
             if verdict not in review.verdicts:
                 raise NotSigned("this verdict cannot be signed here.", remedy="Choose one that the page offers.")
-            if not confirms(typed, review.bundle.digest):
+            if not confirms(typed, review.digest):
                 raise NotSigned(
                     "what you typed is neither the beginning of the hash nor its first two words: nothing was signed.",
                     remedy=f"Type the first {TO_TYPE} characters of the hash, or its first {WORDS_TO_TYPE} words.",

@@ -17,6 +17,7 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.fingerprint import spell
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import policy_of, read_caps
+from release_pipeline.flow.reviewing.remarks import hash_document
 from release_pipeline.flow.states import list_statuses, read_statuses
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.members import read_trust
@@ -75,13 +76,15 @@ def find_steward_of(asked: Asked, what: str, subject: str) -> str:
 
 def _give_ticket(asked: Asked) -> Document:
     ticket = make_ticket(asked)
-    words = list(spell(ticket.digest))
+    alone = ticket.remarks if ticket.verdict == "remarks" else None
+    digest = ticket.digest if alone is None else hash_document(alone)
     return {
         "ticket": asked.tickets.give(ticket),
         "what": ticket.what,
         "subject": ticket.subject,
-        "hash": ticket.digest,
-        "words": words,
+        "hash": digest,
+        "words": list(spell(digest)),
+        "alone": [] if alone is None else list(alone["remarks"]),
         "remarks": 0 if ticket.remarks is None else len(ticket.remarks["remarks"]),
     }
 

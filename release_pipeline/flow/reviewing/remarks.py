@@ -85,6 +85,11 @@ def check_remarks(document: Any) -> Remarks:
     return Remarks(found.subject, found.hash, found.entries)
 
 
+def hash_document(document: Mapping[str, Any]) -> str:
+    """The hash of a document of remarks, which is what is signed of it."""
+    return verify.hash_remarks(document)
+
+
 def list_release_passages(site: Site, release: ReleaseId, digest: str) -> dict[str, str]:
     """The passages of the candidate with this hash, and what each is called: the sections of its reviewers' page, in order."""
     folder = site.candidate(str(release))
