@@ -106,10 +106,10 @@ def _describe_chart(chart: Chart, view: PopulationView, unit: str) -> dict[str, 
     parts += [REVIEWERS("burndown.refused")] * ("refused" in states)
     more = [REVIEWERS("burndown.earlier", charges=count_things(chart.earlier, "earlier_charge"))] if chart.earlier else []
     more += [REVIEWERS("burndown.later", releases=count_things(chart.later, "later_release"))] if chart.later else []
-    amounts = {"cap": format_amount(view.cap, view), "remaining": format_amount(view.remaining, view)}
+    cap, remaining = format_amount(view.cap, view), format_amount(view.remaining, view)
     return {
         "title": REVIEWERS("burndown.title", population=view.name),
-        "desc": REVIEWERS("burndown.words", **amounts, unit=unit),
+        "desc": REVIEWERS("burndown.words", cap=cap, remaining=remaining, unit=unit),
         "caption": " ".join([f"{'; '.join(parts)}.", *more]),
     }
 
