@@ -104,6 +104,9 @@ def state_questions(fields: Fields) -> Iterator[Statement]:
 def state_approvals(fields: Fields) -> Iterator[Statement]:
     """What each reviewer signed, and about which candidate."""
     voted, decisions = fields("checked.voted"), fields("checked.decisions")
+    if voted.value == 0:
+        yield state_fact("check.no_decisions", voted)
+        return
     if voted.value is not None:
         yield state_fact("check.blind", count=fields("checked.voted", count_of(voted.value, "reviewer")))
         return
