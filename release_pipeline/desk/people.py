@@ -20,7 +20,7 @@ from release_pipeline.policy.typed import Plain
 SECTION = "desk"
 _PEOPLE, _RUNS, _DAGSTER = "people", "runs", "dagster"
 _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
-_PERSON = re.compile(r"[a-z][a-z0-9-]{0,62}")
+NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
@@ -103,7 +103,7 @@ def _find_people_faults(said: Plain) -> Iterator[Problem]:
     known = [role.value for role in Role]
     for name, roles in said.items():
         place = (SECTION, _PEOPLE, name)
-        if not isinstance(name, str) or _PERSON.fullmatch(name) is None:
+        if not isinstance(name, str) or NAME.fullmatch(name) is None:
             yield place, "this is no name of a person.", "Use lower-case letters, digits, hyphens."
         if not isinstance(roles, list) or not roles or not all(isinstance(role, str) and role in known for role in roles):
             yield place, "roles are a list.", f"Of: {', '.join(known)}."

@@ -3,7 +3,6 @@ hashes in a file that nobody else reads."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import secrets
@@ -13,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from release_pipeline.desk.people import read_people
+from release_pipeline.door.secrets import hash_secret
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site
@@ -51,7 +51,7 @@ def make_token(site: Site, person: str, *, days: int = LASTS_DAYS, now: datetime
     if not 1 <= days <= MOST_DAYS:
         raise WrongUsage(f"a token lasts 1 to {MOST_DAYS} days.", where="--days", remedy=f"As in --days {LASTS_DAYS}.")
     now, secret = now or datetime.now(UTC), secrets.token_urlsafe(32)
-    new = Token(person, digest_of(secret), _write(now), _write(now + timedelta(days=days)))
+    new = Token(person, hash_secret(secret), _write(now), _write(now + timedelta(days=days)))
     with site.changing_desk():
         _keep(site, [*(token for token in _read(site) if token.ends > _write(now)), new])
     return secret
@@ -95,8 +95,3 @@ def _file(site: Site) -> Path:
 
 def _write(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def digest_of(secret: str) -> str:
-    """What is kept of a token."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

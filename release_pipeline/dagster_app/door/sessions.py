@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from release_pipeline.dagster_app.door.roles import Role
+from release_pipeline.door.secrets import hash_secret
 
 LASTS_SECONDS = 8 * 3600
 _MOST = 100  # of each role: who may look cannot throw out who operates
@@ -25,7 +25,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    digest: bytes
+    digest: str
     role: Role
     ends: float
 
@@ -40,11 +40,11 @@ class Sessions:
 
     def enter(self, token: str) -> str | None:
         """The secret of a new session, if the token is one of ours; the oldest session of its role makes room."""
-        roles = [role for role, known in self.tokens.items() if hmac.compare_digest(_digest(token), _digest(known))]
+        roles = [role for role, known in self.tokens.items() if hmac.compare_digest(hash_secret(token), hash_secret(known))]
         if not roles:
             return None
         secret = secrets.token_urlsafe(32)
-        new = _Session(_digest(secret), roles[0], self._clock() + LASTS_SECONDS)
+        new = _Session(hash_secret(secret), roles[0], self._clock() + LASTS_SECONDS)
         lasting = self._lasting()
         same = [one for one in lasting if one.role is new.role]
         self._sessions = [*(one for one in lasting if one.role is not new.role), *same[-(_MOST - 1) :], new]
@@ -57,19 +57,14 @@ class Sessions:
 
     def leave(self, secret: str) -> None:
         """End the session of this secret."""
-        digest = _digest(secret)
+        digest = hash_secret(secret)
         self._sessions = [one for one in self._sessions if not hmac.compare_digest(one.digest, digest)]
 
     def _find(self, secret: str) -> _Session | None:
-        digest = _digest(secret)
+        digest = hash_secret(secret)
         found = [one for one in self._lasting() if hmac.compare_digest(one.digest, digest)]
         return found[0] if found else None
 
     def _lasting(self) -> list[_Session]:
         now = self._clock()
         return [one for one in self._sessions if one.ends > now]
-
-
-def _digest(secret: str) -> bytes:
-    """What is kept and compared in place of a secret, always as long."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

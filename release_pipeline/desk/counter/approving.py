@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import Any
 
 from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
 from release_pipeline.desk.counter.places import shorten_places
 from release_pipeline.desk.counter.reviewing import READERS
-from release_pipeline.desk.people import Role
+from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.flow.site import Site
@@ -22,7 +21,6 @@ from release_pipeline.privacy.figures import count_things
 from release_pipeline.report.status import Chart, PopulationView, StepView, draw_burndown, format_amount, list_sums
 from release_pipeline.sentences import REVIEWERS
 
-NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 OVERSEERS = allow(Role.OFFICER, Role.AUDITOR)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
 from release_pipeline.desk.counter.approving import OVERSEERS
 from release_pipeline.desk.counter.calls import Asked, Call, Document, File
-from release_pipeline.desk.counter.errands import make_room
+from release_pipeline.desk.counter.errands import pack
 from release_pipeline.desk.counter.listing import list_lines
 from release_pipeline.desk.counter.places import shorten_places
 from release_pipeline.desk.counter.reviewing import READERS, RELEASE
@@ -58,12 +57,8 @@ def _verify(asked: Asked) -> Document:
             where=str(release),
             remedy=f"On the site's machine: release-pipeline verify releases/{release}",
         )
-    if not _working.acquire(blocking=False):
-        raise Refused(503, "something else is verified or packed just now. Try again in a moment.")
-    try:
+    with _working_alone():
         found = verify_release(site, release)
-    finally:
-        _working.release()
     findings = [{"level": one.level, "words": one.words} for one in found]
     failed = sum(one.level == "FAIL" for one in found)
     return shorten_places(site, {"release": str(release), "findings": findings, "failed": failed, "size": size})
@@ -71,15 +66,18 @@ def _verify(asked: Asked) -> Document:
 
 def _make_dossier(asked: Asked) -> File:
     site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
+    with _working_alone():
+        name = f"dossier-{str(release).replace('/', '-')}.zip"
+        return pack(site, name, lambda file: write_dossier(site, release, file, refuse_open=True))
+
+
+@contextmanager
+def _working_alone() -> Generator[None]:
+    """Nothing else is verified or packed here meanwhile."""
     if not _working.acquire(blocking=False):
         raise Refused(503, "something else is verified or packed just now. Try again in a moment.")
-    folder, name = Path(tempfile.mkdtemp(prefix="dossier-", dir=make_room(site))), f"dossier-{str(release).replace('/', '-')}.zip"
     try:
-        file = write_dossier(site, release, folder / name, refuse_open=True)
-        return File("application/zip", file, name=name, temporary=True)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        yield
     finally:
         _working.release()
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.flow.site import Site
 
 _TAIL = 8192  # bytes of what a command printed
@@ -21,12 +22,23 @@ def command_of(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "release_pipeline.cli", *arguments]
 
 
+def start_command(site: Site, command: Sequence[str], log: Path, *, passed: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """A command goes on as a process of its own session, what it prints going into a file; it has the descriptors `passed`."""
+    with log.open("wb") as output:
+        return subprocess.Popen(  # noqa: S603  its words are ours
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=site.home,
+            start_new_session=True,
+            pass_fds=passed,
+        )
+
+
 def run_command(site: Site, command: Sequence[str], log: Path, *, seconds: float) -> int | None:
     """The exit code of a command, what it prints going into a file; None where it was ended, because it took longer."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603  its words are ours
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=site.home, start_new_session=True
-        )
+    process = start_command(site, command, log)
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -45,6 +57,6 @@ def read_tail(site: Site, log: Path, *, most: int = MOST_LINES) -> tuple[str, ..
             text = content.read(_TAIL).decode("utf-8", "replace")
     except OSError:
         return ()
-    lines = text.replace(f"{site.home}/", "").replace(str(site.home), "the site").replace("\r", "\n").split("\n")
+    lines = shorten_place(site, text).replace("\r", "\n").split("\n")
     plain = ("".join(char if char.isprintable() else " " for char in line).rstrip() for line in lines)
     return tuple(line for line in plain if line)[-most:]

@@ -61,10 +61,19 @@ ERRANDS: Mapping[str, Errand] = {
 def make_bundle(site: Site, ticket: Ticket) -> File:
     """The bundle of what a ticket is for, as it is now: whoever signs computes what it is."""
     target = ticket.subject if ticket.what == "candidate" else f"policies/{ticket.subject}.yaml"
-    folder = Path(tempfile.mkdtemp(prefix="bundle-", dir=make_room(site)))
-    name = f"{ticket.subject.replace('/', '-')}.zip"
+    what = "populations.yaml" if ticket.what == "populations" else target
+    return pack(
+        site, f"{ticket.subject.replace('/', '-')}.zip", lambda file: write_bundle(site, what, file, remarks=ticket.remarks)
+    )
+
+
+def pack(site: Site, name: str, write: Callable[[Path], object]) -> File:
+    """A zip that `write` writes, to be saved under a name: in the vault, for what is in it is confidential, until it was sent."""
+    room = _find_room(site)
+    room.mkdir(mode=0o700, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=room))
     try:
-        write_bundle(site, "populations.yaml" if ticket.what == "populations" else target, folder / name, remarks=ticket.remarks)
+        write(folder / name)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -128,10 +137,3 @@ def clear_room(site: Site) -> None:
 
 def _find_room(site: Site) -> Path:
     return site.vault / "sent"
-
-
-def make_room(site: Site) -> Path:
-    """A folder for what is sent and gone: in the vault, for a bundle is confidential."""
-    folder = _find_room(site)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder

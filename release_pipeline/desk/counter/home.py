@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document
+from release_pipeline.desk.counter.kept import read_policies
 from release_pipeline.desk.counter.listing import describe_line, list_lines, tell_reason
 from release_pipeline.desk.people import Role
 from release_pipeline.errors import ReleasePipelineError
@@ -79,8 +80,7 @@ def _list_for_reviewer(asked: Asked, lines: Iterable[Line]) -> Iterator[Matter]:
 
 
 def _list_for_officer(site: Site) -> Iterator[Matter]:
-    policies, broken = site.read_policies()
-    del broken  # its steward is told
+    policies = [one.policy for one in read_policies(site) if one.policy is not None]  # of the others its steward is told
     with site.open_registry(read_only=True) as registry:
         trust = read_trust(site, registry)
         if trust is None:
@@ -100,7 +100,7 @@ def _list_for_officer(site: Site) -> Iterator[Matter]:
 def _list_for_steward(asked: Asked, lines: Iterable[Line]) -> Iterator[Matter]:
     """What of theirs is held up, and by whom: by themselves, or by others whom they wait for."""
     site, name = asked.site, asked.person.name
-    policies = {policy.policy: policy for policy in site.read_policies()[0] if policy.steward == name}
+    policies = {one.name: one.policy for one in read_policies(site) if one.policy is not None and one.policy.steward == name}
     with site.open_registry(read_only=True) as registry:
         statuses = {str(release): status for release, status in read_statuses(registry.events).items()}
         answers = [event for event in registry.events if event.kind == REMARKED and event.content["name"] == name]
@@ -159,7 +159,7 @@ def _list_for_operator(lines: Iterable[Line]) -> Iterator[Matter]:
 
 
 def _find_stewards(site: Site) -> dict[str, str]:
-    return {policy.policy: policy.steward for policy in site.read_policies()[0]}
+    return {one.name: one.policy.steward for one in read_policies(site) if one.policy is not None}
 
 
 def _show_nothing(asked: Asked) -> Document:

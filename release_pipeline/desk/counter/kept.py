@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy, load_policy
@@ -18,7 +19,19 @@ Found = TypeVar("Found")
 _SECONDS = 20.0  # what depends on the clock, or on files elsewhere, shows so late
 _MOST = 200
 _lock = threading.Lock()
-_found: dict[tuple[Path, Hashable], tuple[Any, float, Any]] = {}
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What was found once, if anything was: for which stamp, and when. Who asks while it is looked for waits for that."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stamp: Any = None
+    until: float = float("-inf")
+    found: Any = None
+
+
+_kept: dict[tuple[Path, Hashable], _Kept] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +43,20 @@ class Read:
     faults: tuple[str, ...] = ()
 
 
-def keep(site: Site, key: Hashable, find: Callable[[], Found]) -> Found:
-    """What `find` gives, or gave a few seconds ago if nothing of the site was changed since."""
-    stamps = stamp_site(site)
+def keep(
+    site: Site, key: Hashable, find: Callable[[], Found], *, stamp: Callable[[], Any] | None = None, seconds: float = _SECONDS
+) -> Found:
+    """What `find` gives, or gave some seconds ago if nothing was changed since: of the site, unless another `stamp` says so."""
     with _lock:
-        known = _found.get((site.home, key))
-    if known is not None and known[0] == stamps and time.monotonic() - known[1] < _SECONDS:
-        return known[2]
-    found = find()
-    with _lock:
-        if len(_found) >= _MOST:
-            _found.clear()
-        _found[site.home, key] = (stamps, time.monotonic(), found)
-    return found
+        if len(_kept) >= _MOST:
+            _kept.clear()
+        known = _kept.setdefault((site.home, key), _Kept())
+    with known.lock:
+        now = stamp_site(site) if stamp is None else stamp()
+        if known.stamp != now or time.monotonic() >= known.until:
+            known.found = find()
+            known.stamp, known.until = now, time.monotonic() + seconds
+        return known.found
 
 
 def stamp_site(site: Site) -> tuple[tuple[str, int, int, int], ...]:
@@ -68,4 +82,4 @@ def _read(site: Site, file: Path) -> Read:
         return Read(file.stem, check_name(load_policy(file), file))
     except ReleasePipelineError as error:
         told = error.details or (str(error),)
-        return Read(file.stem, None, tuple(words.replace(f"{site.home}/", "") for words in told))
+        return Read(file.stem, None, tuple(shorten_place(site, words) for words in told))

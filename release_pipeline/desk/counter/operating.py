@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
+from release_pipeline.desk.counter.kept import keep
 from release_pipeline.desk.counter.listing import Listing, list_lines
+from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.desk.people import Role, read_people
 from release_pipeline.desk.tokens import list_tokens
 from release_pipeline.errors import ReleasePipelineError
@@ -25,6 +24,7 @@ from release_pipeline.flow.status.overview import Line
 from release_pipeline.flow.status.stopped import describe_progress
 
 MOST_RUNS = 30  # that broke off, the last ones
+_JUDGED_SECONDS = 300.0  # after which what hangs on the clock is looked at again
 _UNDONE, _PUBLISHED_NEXT = ("late", "blocked", "damaged", "returned"), ("approved", "publishing")
 _RESTORE = "It cannot be approved or published so: put back what was frozen, from a backup, and find out who changed it."
 
@@ -74,7 +74,7 @@ def _show_operations(asked: Asked) -> Document:
         "runs": [asdict(one) for one in _list_broken_runs(events, statuses)],
         "waiting": [asdict(one) for one in _list_waiting(site, listing)],
         "publishes": _describe_publishing(site),
-        "outstanding": [_shorten(site, task.words) for task in list_outstanding(site)],
+        "outstanding": [shorten_place(site, task.words) for task in list_outstanding(site)],
         "kept": [
             {
                 "release": str(one.release),
@@ -87,8 +87,10 @@ def _show_operations(asked: Asked) -> Document:
             for one in kept
         ],
         "stores": [{"population": name, "size": size} for name, size in list_stores(site)],
-        "health": [{"name": check.name, "ok": check.ok, "words": _shorten(site, check.words)} for check in check_stores(site)],
-        "unsent": [_shorten(site, words) for words in find_trouble(site)],
+        "health": [
+            {"name": check.name, "ok": check.ok, "words": shorten_place(site, check.words)} for check in check_stores(site)
+        ],
+        "unsent": [shorten_place(site, words) for words in find_trouble(site)],
         "broken": list(listing.broken),
         "people": _list_people(site),
         "dagster": _link_dagster(asked.settings.dagster, listing.lines),
@@ -119,7 +121,7 @@ def _find_remedy(line: Line, status: ReleaseStatus | None) -> str:
     if line.state == "late":
         return f"See whether Dagster's daemon runs and the source has come; {run} opens it by hand."
     if status is not None and status.lost:
-        return f"A revision takes its place: `release-pipeline revise {line.policy} --release {line.partition}`."
+        return f"A revision takes its place: `release-pipeline run {line.policy} --release {line.partition} --revise REASON`."
     return describe_progress(ReleaseId(line.policy, line.partition, line.revision or 1), status) + "."
 
 
@@ -139,11 +141,6 @@ def _list_broken_runs(events: tuple[Event, ...], statuses: Mapping[str, ReleaseS
     ]
 
 
-_lock = threading.Lock()
-_judged: dict[Path, tuple[Listing, float, dict[str, str]]] = {}
-_JUDGED_SECONDS = 300.0  # after which what hangs on the clock is looked at again
-
-
 def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
     """What is approved and not public, with everything that is in its way; then what waits for its reviewers."""
     obstacles = _find_obstacles(site, listing)
@@ -159,25 +156,24 @@ def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
 def _find_obstacles(site: Site, listing: Listing) -> dict[str, str]:
     """Why approved releases cannot be published now, by release. Everything is looked at anew for that, which takes a while: so
     once for as long as no line of the listing, which sees folders that change, is another."""
-    with _lock:
-        known = _judged.get(site.home)
-        same = known is not None and (known[0].lines, known[0].broken) == (listing.lines, listing.broken)
-        if known is not None and same and time.monotonic() - known[1] < _JUDGED_SECONDS:
-            return known[2]
-        found: dict[str, str] = {}
-        waiting = {line.policy for line in listing.lines if line.state in _PUBLISHED_NEXT and not line.given_up_for}
-        for policy in sorted(waiting):
-            try:
-                _, reasons = list_publishable(site, policy)
-            except ReleasePipelineError as error:
-                mine = [line.release for line in listing.lines if line.policy == policy]
-                found |= dict.fromkeys(mine, _shorten(site, error.in_full))
-                continue
-            for reason in reasons:
-                release, _, words = reason.partition(": ")
-                found[release] = _shorten(site, words)
-        _judged[site.home] = (listing, time.monotonic(), found)
-        return found
+    seen = (listing.lines, listing.broken)
+    return keep(site, "obstacles", lambda: _look_for_obstacles(site, listing), stamp=lambda: seen, seconds=_JUDGED_SECONDS)
+
+
+def _look_for_obstacles(site: Site, listing: Listing) -> dict[str, str]:
+    found: dict[str, str] = {}
+    waiting = {line.policy for line in listing.lines if line.state in _PUBLISHED_NEXT and not line.given_up_for}
+    for policy in sorted(waiting):
+        try:
+            _, reasons = list_publishable(site, policy)
+        except ReleasePipelineError as error:
+            mine = [line.release for line in listing.lines if line.policy == policy]
+            found |= dict.fromkeys(mine, shorten_place(site, error.in_full))
+            continue
+        for reason in reasons:
+            release, _, words = reason.partition(": ")
+            found[release] = shorten_place(site, words)
+    return found
 
 
 def _describe_publishing(site: Site) -> str:
@@ -186,10 +182,10 @@ def _describe_publishing(site: Site) -> str:
     try:
         named = site.service_key
     except ReleasePipelineError as error:
-        return f"site.yaml cannot be read, so that nothing is published by itself: {_shorten(site, error.in_full)}"
+        return f"site.yaml cannot be read, so that nothing is published by itself: {shorten_place(site, error.in_full)}"
     if named is None:
         return f"Nothing is published by itself here, for site.yaml names no service key: {by_hand}."
-    missing = [_shorten(site, str(file)) for file in named if not file.is_file()]
+    missing = [shorten_place(site, str(file)) for file in named if not file.is_file()]
     if missing:
         return f"site.yaml names a service key, and there is no {' and no '.join(missing)}: nothing is published by itself."
     return f"The site's service publishes what is approved, as often as Dagster's daemon asks it to; by hand: {by_hand}."
@@ -219,11 +215,6 @@ def _link_dagster(address: str, lines: Iterable[Line]) -> Document | None:
         "daemons": pages.show_daemons(),
         "policies": [{"policy": name, "runs": pages.show_runs(name), "asset": pages.show_asset(name)} for name in policies],
     }
-
-
-def _shorten(site: Site, words: str) -> str:
-    """Where the site lies on its machine is not told."""
-    return words.replace(f"{site.home}/", "")
 
 
 CALLS = (Call("operations", allow(Role.OPERATOR), _show_operations),)

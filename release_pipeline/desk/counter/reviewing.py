@@ -28,6 +28,7 @@ from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.figures import format_apart, format_count, format_number
 from release_pipeline.report.internal import describe_verdict
+from release_pipeline.report.internal_view import InternalView
 from release_pipeline.sentences import ENGLISH
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
@@ -44,6 +45,11 @@ def check_reader(asked: Asked, steward: str) -> None:
     """Refuse whoever may not."""
     if not is_reader(asked, steward):
         raise Refused(403, f"the candidate is for its reviewers, the officer, auditors and its steward, {steward}.")
+
+
+def find_steward(registry: Registry, status: ReleaseStatus) -> str:
+    """The steward of the policy that a release is made under; empty before it is charged."""
+    return policy_of(registry, status.policy_hash).steward if status.policy_hash else ""
 
 
 def _list_releases(asked: Asked) -> Document:
@@ -109,10 +115,9 @@ def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status
 
 def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> Document | None:
     """What its page says first, for who decides: verdict, gates, questions, and the passages that remarks are of."""
-    folder = asked.site.candidate(str(status.id))
-    if status.candidate_hash is None or not (folder / "evidence.json").exists() or not is_reader(asked, policy.steward):
+    view = _read_view(asked.site, policy, status) if is_reader(asked, policy.steward) else None
+    if view is None or status.candidate_hash is None:
         return None
-    view = build_internal_view(policy, load_evidence(folder))
     return {
         "hash": status.candidate_hash,
         "claim": view.claim,
@@ -124,6 +129,14 @@ def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> 
         "passages": list(list_release_passages(asked.site, status.id, status.candidate_hash).items()),
         "reviewers": policy.review.reviewers,
     }
+
+
+def _read_view(site: Site, policy: Policy, status: ReleaseStatus, *, language: str | None = None) -> InternalView | None:
+    """All that a candidate's page says; None where there is no candidate any more."""
+    folder = site.candidate(str(status.id))
+    if status.candidate_hash is None or not (folder / EVIDENCE).exists():
+        return None
+    return build_internal_view(policy, load_evidence(folder), language=language)
 
 
 def _describe_votes(votes: ToldVotes) -> Document:
@@ -167,10 +180,11 @@ def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
 
 def _compare(asked: Asked) -> Document:
     """The figures of a candidate beside those of the release before it, as their pages have them, by what they are of."""
-    site, name = asked.site, asked.find("release", RELEASE)
+    site, release = asked.site, find_release(asked.site, asked.find("release", RELEASE))
     with site.open_registry(read_only=True) as registry:
         statuses = read_statuses(registry.events)
-        status = statuses[find_release(site, name)]
+        status = statuses[release]
+        check_reader(asked, find_steward(registry, status))
         before = _find_before(site, statuses, status)
         now = _read_figures(site, registry, status)
         then = _read_figures(site, registry, statuses[_find(statuses, before)] if before else None)
@@ -180,12 +194,11 @@ def _compare(asked: Asked) -> Document:
 
 def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) -> dict[str, str]:
     """Rows, claim, and of each masked column its errors and distance; nothing where there is no candidate any more."""
-    if status is None:
+    if status is None or not status.policy_hash:
         return {}
-    folder = site.candidate(str(status.id))
-    if status.candidate_hash is None or not status.policy_hash or not (folder / EVIDENCE).exists():
+    view = _read_view(site, policy_of(registry, status.policy_hash), status, language=ENGLISH)
+    if view is None:
         return {}
-    view = build_internal_view(policy_of(registry, status.policy_hash), load_evidence(folder), language=ENGLISH)
     found = {"Rows": format_count(view.rows_out), "Claim": view.claim}
     for column in view.columns:
         found[f"{column.name}: expected error"] = format_number(column.expected_error)
@@ -201,8 +214,8 @@ def _show_report(asked: Asked) -> File:
     folder = asked.site.candidate(str(release))
     with asked.site.open_registry(read_only=True) as registry:
         status = read_statuses(registry.events)[release]
-        digest, steward = status.candidate_hash, policy_of(registry, status.policy_hash).steward if status.policy_hash else ""
-    check_reader(asked, steward)
+        digest = status.candidate_hash
+        check_reader(asked, find_steward(registry, status))
     if digest is None or not (folder / REPORT).exists():
         raise Refused(404, "it has no page: it was not made, or its tables were removed.")
     content = (folder / REPORT).read_bytes()

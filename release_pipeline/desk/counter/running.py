@@ -9,6 +9,7 @@ from typing import Any
 from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
 from release_pipeline.desk.counter.kept import keep, read_policies
 from release_pipeline.desk.counter.listing import describe_line, list_lines
+from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.desk.counter.reviewing import RELEASE
 from release_pipeline.desk.counter.runs import Run, read_runs, start_run
 from release_pipeline.desk.people import Role
@@ -107,7 +108,7 @@ def _say_stopped(site: Site, registry: Registry, trust: Trust | None, policy: Po
         caps.of(policy)
         check_approved(site, registry, trust, policy, caps)
     except ReleasePipelineError as error:
-        return f"{error.what} {error.remedy}".replace(f"{site.home}/", "")
+        return shorten_place(site, f"{error.what} {error.remedy}")
     return ""
 
 

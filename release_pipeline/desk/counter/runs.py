@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from release_pipeline.desk.counter.commands import command_of, read_tail
+from release_pipeline.desk.counter.commands import command_of, read_tail, start_command
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site
@@ -54,16 +54,8 @@ def start_run(site: Site, policy: str, release: str, *, by: str, why: str = "") 
             run = Run(f"{policy}/{release}", by, datetime.now(UTC).isoformat(timespec="microseconds"), why)
             _note(folder / f"{name}.json", run)
             command = command_of("run", policy, f"--release={release}", f"--home={site.home}")
-            with (folder / f"{name}.log").open("wb") as output:
-                process = subprocess.Popen(  # noqa: S603  its words are ours
-                    [*command, *([f"--revise={why}"] if why else [])],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    cwd=site.home,
-                    start_new_session=True,
-                    pass_fds=(lock,),
-                )
+            command += [f"--revise={why}"] if why else []
+            process = start_command(site, command, folder / f"{name}.log", passed=(lock,))
         finally:
             os.close(lock)
     threading.Thread(target=_await_end, args=(process, folder / f"{name}.json", run), daemon=True).start()

@@ -18,12 +18,14 @@ from release_pipeline.desk.counter.calls import Asked, Call, Document, File, by_
 from release_pipeline.desk.counter.catalogue import CALLS
 from release_pipeline.desk.counter.drafts import Drafts
 from release_pipeline.desk.counter.errands import ERRANDS
+from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.desk.counter.sessions import Session, Sessions
 from release_pipeline.desk.counter.tickets import OVER, Tickets
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
-from release_pipeline.desk.tokens import digest_of, find_token
+from release_pipeline.desk.tokens import find_token
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.refusal import Refused
+from release_pipeline.door.secrets import hash_secret
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -120,7 +122,7 @@ class Counter:
     def _enter(self, question: Question) -> Answer:
         if self._proxy is not None:
             raise Refused(404, "the proxy logs people in here.")
-        token = find_token(self._site, digest_of(question.arguments.get("token", "")))
+        token = find_token(self._site, hash_secret(question.arguments.get("token", "")))
         if token is None or token.person not in self._people():
             self._wrong.note()
             raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
@@ -170,9 +172,7 @@ class Counter:
     def _refuse(self, status: int, error: ReleasePipelineError, *, remedy: str | None = None) -> Answer:
         """In its words, but for where the site lies on its machine, which is no reader's business."""
         said = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
-        what, where, to_do, *details = (
-            one.replace(f"{self._site.home}/", "").replace(str(self._site.home), "the site") for one in said
-        )
+        what, where, to_do, *details = (shorten_place(self._site, one) for one in said)
         return _tell(status, what, where, to_do, tuple(details))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+from release_pipeline.door.secrets import hash_secret
 
 LASTS_SECONDS, IDLE_SECONDS = 8 * 3600, 3600
 _MOST = 20  # of one person: nobody throws out others
@@ -38,7 +39,7 @@ class Sessions:
     def begin(self, person: str, token: str) -> tuple[str, str]:
         """The secret of a new session and its path; the oldest of the same person makes room."""
         secret, place, now = secrets.token_urlsafe(32), secrets.token_urlsafe(16), self._clock()
-        new = Session(person, token, _digest(secret), place, now + LASTS_SECONDS, now)
+        new = Session(person, token, hash_secret(secret), place, now + LASTS_SECONDS, now)
         with self._lock:
             lasting = self._lasting(now)
             mine = [one for one in lasting if one.person == person]
@@ -69,13 +70,9 @@ class Sessions:
             self._sessions = [one for one in self._sessions if one is not found]
 
     def _find(self, secret: str) -> Session | None:
-        digest = _digest(secret)
+        digest = hash_secret(secret)
         found = [one for one in self._sessions if hmac.compare_digest(one.digest, digest)]
         return found[0] if found else None
 
     def _lasting(self, now: float) -> list[Session]:
         return [one for one in self._sessions if one.ends > now and one.seen + IDLE_SECONDS > now]
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

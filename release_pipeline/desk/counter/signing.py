@@ -9,21 +9,20 @@ from typing import Any
 from release_pipeline.desk.counter.calls import Asked, Call, Document, File, allow
 from release_pipeline.desk.counter.drafts import DraftRemark
 from release_pipeline.desk.counter.errands import make_bundle, note_statements, read_statements
-from release_pipeline.desk.counter.reviewing import READERS, RELEASE, check_reader
+from release_pipeline.desk.counter.reviewing import READERS, RELEASE, check_reader, find_steward
 from release_pipeline.desk.counter.tickets import Ticket
-from release_pipeline.desk.people import Role
+from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.fingerprint import spell
 from release_pipeline.flow.opening import find_release
-from release_pipeline.flow.policies import policy_of, read_caps
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.reviewing.remarks import hash_document
 from release_pipeline.flow.states import list_statuses, read_statuses
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.members import read_trust
 
 REMARKS_FORMAT = "release-pipeline/remarks/1"
-NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 NUMBER = re.compile(r"[0-9]{1,4}")
 _WHAT = re.compile("candidate|policy|populations")
 _VERDICTS = {
@@ -69,9 +68,9 @@ def find_steward_of(asked: Asked, what: str, subject: str) -> str:
     """Whose policy it is, or is made under."""
     if what != "candidate":
         return asked.site.policy(subject).steward if what == "policy" else ""
+    release = find_release(asked.site, subject)
     with asked.site.open_registry(read_only=True) as registry:
-        status = {str(known): status for known, status in read_statuses(registry.events).items()}[subject]
-        return policy_of(registry, status.policy_hash).steward
+        return find_steward(registry, read_statuses(registry.events)[release])
 
 
 def _give_ticket(asked: Asked) -> Document:

@@ -16,8 +16,7 @@ from typing import Any
 from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, allow
 from release_pipeline.desk.counter.kept import keep, read_policies
 from release_pipeline.desk.counter.listing import describe_line, list_lines
-from release_pipeline.desk.counter.signing import NAME
-from release_pipeline.desk.people import Role
+from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.editing import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 import threading
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from release_pipeline.door.refusal import Refused
+from release_pipeline.door.secrets import hash_secret
 
 LASTS_SECONDS = 1800
 _MOST = 500
@@ -51,12 +51,12 @@ class Tickets:
         with self._lock:
             same = (ticket.person, ticket.subject)
             others = [one for one in self._lasting(now) if (one[2].person, one[2].subject) != same]
-            self._tickets = [*others[-(_MOST - 1) :], (_digest(secret), now + LASTS_SECONDS, ticket)]
+            self._tickets = [*others[-(_MOST - 1) :], (hash_secret(secret), now + LASTS_SECONDS, ticket)]
         return secret
 
     def find(self, secret: str) -> Ticket:
         """The ticket with this secret; refused when it is over."""
-        digest = _digest(secret)
+        digest = hash_secret(secret)
         with self._lock:
             self._tickets = self._lasting(self._clock())
             found = [ticket for known, _, ticket in self._tickets if hmac.compare_digest(known, digest)]
@@ -66,13 +66,9 @@ class Tickets:
 
     def end(self, secret: str) -> None:
         """What it was for is done."""
-        digest = _digest(secret)
+        digest = hash_secret(secret)
         with self._lock:
             self._tickets = [one for one in self._tickets if not hmac.compare_digest(one[0], digest)]
 
     def _lasting(self, now: float) -> list[tuple[str, float, Ticket]]:
         return [one for one in self._tickets if one[1] > now]
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -245,7 +245,7 @@ def test_who_goes_away_leaves_nothing(
             with connect(tmp_path / "s") as gone:
                 gone.sendall(content)
         end = time.monotonic() + HANGING
-        while file.exists() and time.monotonic() < end:
+        while file.parent.exists() and time.monotonic() < end:
             time.sleep(0.01)
         assert not file.parent.exists()
         assert client.ask("home").status == 200

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.tokens import LASTS_DAYS, MOST_DAYS, digest_of, find_token, make_token, withdraw_tokens
+from release_pipeline.desk.tokens import LASTS_DAYS, MOST_DAYS, find_token, make_token, withdraw_tokens
+from release_pipeline.door.secrets import hash_secret
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -25,7 +26,7 @@ def site(tmp_path: Path) -> Site:
 
 def whose(site: Site, token: str, now: datetime = NOW) -> str | None:
     """Whom it lets in."""
-    found = find_token(site, digest_of(token), now=now)
+    found = find_token(site, hash_secret(token), now=now)
     return None if found is None else found.person
 
 
