@@ -54,7 +54,7 @@ PARTS = {
     "about": "{title: People, description: People of three towns, licence: CC0-1.0, publisher: {name: Town}, "
     "contact: {email: desk@example.org}}",
 }
-_RELEASED = re.compile(r"^(  [A-Za-z_0-9]+): *\{(?!.*(?:label:|do: drop))", re.MULTILINE)  # a column without a label
+_RELEASED = re.compile(r"^  ([A-Za-z_0-9]+): *\{(?!.*(?:label:|do: drop))", re.MULTILINE)  # a column without a label
 
 
 def policy_text(**parts: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 import release_pipeline
 from release_pipeline import errors
+from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import (
     Blocked,
     DataRefused,
@@ -28,8 +29,10 @@ from release_pipeline.errors import (
 from release_pipeline.store.registry import RegistryChanged
 
 SOURCES = sorted(Path(release_pipeline.__file__).parent.rglob("*.py"))
-OURS = {kind.__name__ for kind in (*vars(errors).values(), StoreBusy, StoreError, RegistryChanged) if isinstance(kind, type)}
-OWN_WORDS = {"strerror", "what", "remedy", "where"}  # parts of an exception that hold no data: the system's and our own words
+OURS = {
+    kind.__name__ for kind in (*vars(errors).values(), StoreBusy, StoreError, RegistryChanged, Refused) if isinstance(kind, type)
+}
+OWN_WORDS = {"errno", "strerror", "verify_message", "what", "remedy", "where"}  # hold no data: the system's words and our own
 
 
 @pytest.mark.parametrize(

@@ -34,18 +34,18 @@ def opened_port(port: int) -> Generator[sockets.socket]:
             listener.bind(("127.0.0.1", port))
             listener.listen(_QUEUE)
         except OSError as error:
-            raise _refuse_port(port, error) from None
+            raise _refuse_port(port, in_use=error.errno == errno.EADDRINUSE, why=error.strerror) from None
         yield listener
 
 
-def _refuse_port(port: int, error: OSError) -> WrongUsage:
-    if error.errno == errno.EADDRINUSE:
+def _refuse_port(port: int, *, in_use: bool, why: str | None) -> WrongUsage:
+    if in_use:
         what, remedy = (
             f"another desk or program has port {port}.",
             f"End it, or name another port, as in --port {_name_other(port)}.",
         )
     else:
-        what, remedy = f"port {port} cannot be listened at: {error.strerror}.", "Name another port, above 1023."
+        what, remedy = f"port {port} cannot be listened at: {why}.", "Name another port, above 1023."
     return WrongUsage(what, where="--port", remedy=remedy)
 
 
