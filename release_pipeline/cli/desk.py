@@ -77,9 +77,8 @@ def add_commands(commands: Any) -> None:
     token.add_argument("--days", type=whole_number(1, 366, "days"), default=90, help="how long it lasts (default: 90)")
     token.add_argument(
         "--at",
-        default=f"http://127.0.0.1:{PORT}",
         metavar="https://DESK",
-        help="where people reach the desk, for the link (default: %(default)s)",
+        help=f"where people reach the desk, for the link (default: as site.yaml says, else http://127.0.0.1:{PORT})",
     )
     token.add_argument("--withdraw", action="store_true", help="no token of theirs lets anybody in any more")
     add_home(token)
@@ -220,6 +219,7 @@ def _say_ready(address: str) -> None:
 
 def _make_token(options: argparse.Namespace) -> int:
     from release_pipeline.desk.tokens import make_token, withdraw_tokens
+    from release_pipeline.flow.desk_address import read_desk_address
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
@@ -227,7 +227,7 @@ def _make_token(options: argparse.Namespace) -> int:
         count = withdraw_tokens(site, options.person)
         print(f"{options.person}: {count} token{'' if count == 1 else 's'} withdrawn, and the sessions that were begun with them")
         return 0
-    address = _read_address(options.at)
+    address = _read_address(options.at or read_desk_address(site) or f"http://127.0.0.1:{PORT}")
     token = make_token(site, options.person, days=options.days)
     print(f"for {options.person} alone, for {options.days} days: {address}/login#{token}")
     return 0

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import cast
 
+from release_pipeline.flow.desk_address import ADDRESS, SECTION, find_address_faults
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy.messages import suggest
 from release_pipeline.policy.text import Problem
 from release_pipeline.policy.typed import Plain
 
-SECTION = "desk"
 _PEOPLE, _RUNS, _DAGSTER = "people", "runs", "dagster"
 _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
@@ -92,8 +92,10 @@ def _find_faults(said: Plain) -> Iterator[Problem]:
         elif name == _DAGSTER:
             if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
                 yield place, "this is no address of Dagster's pages.", 'As in "https://dagster.example.org".'
+        elif name == ADDRESS:
+            yield from find_address_faults(value)
         else:
-            yield place, f"'{name}' is not known here.", suggest(str(name), (_PEOPLE, _RUNS, _DAGSTER))
+            yield place, f"'{name}' is not known here.", suggest(str(name), (_PEOPLE, _RUNS, _DAGSTER, ADDRESS))
 
 
 def _find_people_faults(said: Plain) -> Iterator[Problem]:

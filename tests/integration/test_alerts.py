@@ -283,6 +283,23 @@ def test_the_daemon_looks_and_never_fails(tiny: TinySite, sent: Sent) -> None:
     assert len(sent) == 3
 
 
+def test_a_notice_leads_to_the_desk(tiny: TinySite, sent: Sent) -> None:
+    """Where site.yaml says its address: to the page of what it is about, in the document and in a mail; else nowhere."""
+    say(tiny, ALL)
+    assert {one.alert.page for one in look.preview(tiny.site)} == {None}
+    say(tiny, ALL + "desk: {address: 'https://desk.example.org'}\n")
+    sender.tell(tiny.site)
+    pages = [alert.page for _, alert in sent]
+    assert pages == [f"https://desk.example.org/releases/people/{release}/r1" for release in (1, 2, 3)]
+    assert all(f"At the desk: {alert.page}\n" in alert.text for _, alert in sent)
+    cap = replace(sent[0][1], release=None, policy=None)
+    assert (cap.path, replace(cap, policy="people").path) == ("/caps", "/policies/people")
+    say(tiny, ALL + "desk: {address: 'http://desk.example.org'}\n")
+    with pytest.raises(ReleasePipelineError) as refused:
+        look.preview(tiny.site)
+    assert "no address of the desk" in " ".join(refused.value.details)
+
+
 def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
     """--dry-run prints and remembers nothing; the exit code tells whether something is left."""
     home = ["--home", str(tiny.home)]

@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from release_pipeline import sign
 from release_pipeline.flow.exposure import Overlap
 from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.reviewing import requests
 from release_pipeline.flow.reviewing.requests import list_requests, read_caps_request, read_policy_request
 from release_pipeline.flow.status import shared
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
@@ -75,6 +77,36 @@ def test_the_difference_is_what_the_signer_computes(desk: OpenDesk) -> None:
     assert "the claim changes from: epsilon 2 in all" in page
     assert policy.canonical_hash() in page
     assert "noise at most" in page  # what check says
+
+
+def test_a_first_approval_begins_with_what_the_steward_wrote(desk: OpenDesk) -> None:
+    """The plan, then the file with its comments, open; the form that is hashed is there too."""
+    desk.tiny.write_policy(policy="other")
+    file = desk.tiny.site.policy_file("other")
+    file.write_text(file.read_text() + "# why k is 5: <b>agreed</b>\n")
+    page = desk.open("olga").get("/approvals/policies/other").text
+    plan, text, whole = (
+        page.index(words) for words in ("What check says", "as its steward wrote it".capitalize(), "In the form that its")
+    )
+    assert plan < text < whole
+    assert "# why k is 5: &lt;b&gt;agreed&lt;/b&gt;" in page
+    assert page.count("<details open>") == 1
+    assert page.index("<details open>") < text
+    desk.tiny.write_policy(**CHANGED)
+    assert "<details open>" not in desk.open("olga").get(POLICY).text  # the difference comes first there
+
+
+def test_a_text_that_was_written_meanwhile_is_not_shown(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file beside a hash is the one that the hash is of."""
+    file, check = desk.tiny.site.policy_file("people"), requests.check_policy
+    assert read_policy_request(desk.tiny.site, "people").text == file.read_text()
+
+    def write_meanwhile(*given: Any, **more: Any) -> Any:
+        file.write_text(file.read_text() + "# another\n")
+        return check(*given, **more)
+
+    monkeypatch.setattr(requests, "check_policy", write_meanwhile)
+    assert read_policy_request(desk.tiny.site, "people").text == ""
 
 
 def test_an_approval_that_counts_no_more_is_not_compared_with(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:

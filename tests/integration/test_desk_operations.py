@@ -116,6 +116,11 @@ def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Ke
     page = show(desk)
     assert "Nothing is in its way." in page
     assert "Nothing is published by itself here" in page
+    desk.tiny.write_policy(policy="other")
+    page = show(desk)
+    assert "Wrong at the site" not in page
+    assert "For the officer" in page
+    assert "other is not approved" in page
     file = desk.tiny.home / "populations.yaml"
     file.write_text(file.read_text().replace("epsilon: 10", "epsilon: 11"))
     assert "populations.yaml is not approved by the privacy officer as it is now." in show(desk)
@@ -229,17 +234,23 @@ def test_what_everybody_can_do_first_is_what_is_true_now() -> None:
 
 
 def test_a_link_is_for_where_people_reach_the_desk(desk: OpenDesk, capsys: pytest.CaptureFixture[str]) -> None:
-    """The address of this machine unless another is named; what is none is refused before a token is made."""
+    """That of this machine, or of site.yaml, unless another is named; what is none is refused before a token is made."""
     home, before = str(desk.tiny.home), len(list_tokens(desk.tiny.site))
     assert main(["desk", "token", "ben", "--home", home]) == 0
     assert main(["desk", "token", "ben", "--home", home, "--at", "https://Desk.example.org/"]) == 0
     here, there = capsys.readouterr().out.splitlines()
     assert " http://127.0.0.1:8796/login#" in here
     assert " https://desk.example.org/login#" in there
+    file = desk.tiny.home / "site.yaml"
+    people = file.read_text()
+    file.write_text(people.replace("desk: {", "desk: {address: 'https://desk.example.net', "))
+    assert main(["desk", "token", "ben", "--home", home]) == 0
+    assert " https://desk.example.net/login#" in capsys.readouterr().out
+    file.write_text(people)
     for wrong in ("http://desk.example.org", "https://desk.example.org/login", "desk.example.org"):
         assert main(["desk", "token", "ben", "--home", home, "--at", wrong]) == 2
         assert "--at: " in capsys.readouterr().err
-    assert len(list_tokens(desk.tiny.site)) == before + 2
+    assert len(list_tokens(desk.tiny.site)) == before + 3
 
 
 @pytest.mark.slow

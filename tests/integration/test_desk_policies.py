@@ -160,11 +160,14 @@ def test_what_is_saved_is_the_file_and_approved_no_more(desk: OpenDesk, keys: di
     text = file_of(desk).read_text().replace("min_rows: 20", "min_rows: 30") + "# \u00e4\u4e2d\U0001f600 <b>\n"
     checked = send(ana, "check", text.replace("\n", "\r\n"))
     assert "It is not saved yet" in checked.text
-    assert "30" in checked.text
+    assert "What is not saved yet" in checked.text
+    assert "-gates: {min_rows: 20}" in checked.text
+    assert "+gates: {min_rows: 30}" in checked.text
     assert "min_rows: 20" in file_of(desk).read_text()
     page = send(ana, "save", text.replace("\n", "\r\n"))
     assert page.status == 200
     assert "policies/people.yaml is saved" in page.text
+    assert "What is not saved yet" not in page.text
     assert file_of(desk).read_text() == text
     assert file_of(desk).stat().st_mode & 0o777 == 0o640
     assert "not approved" in page.text

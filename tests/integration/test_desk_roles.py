@@ -32,6 +32,7 @@ OVERSEE = {"officer", "auditor"}
 EVERYBODY = {role.value for role in Role}
 MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question says it here too
     "home": EVERYBODY,
+    "help": EVERYBODY,
     "me": EVERYBODY,
     "releases": EVERYBODY,
     "release": EVERYBODY,

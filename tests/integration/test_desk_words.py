@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import html
 import os
 import re
 from pathlib import Path
@@ -14,9 +16,12 @@ from release_pipeline.desk.web import frame
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
+from release_pipeline.flow.reviewing import questions
+from release_pipeline.flow.reviewing.questions import list_yardsticks
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.status.overview import State
 from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.sentences import REVIEWERS
 from release_pipeline.verify import hash_remarks
 from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
 from tests.integration.people import copy_site
@@ -147,3 +152,24 @@ def test_every_state_says_what_it_means(desk: OpenDesk) -> None:
     assert tags
     assert all(re.fullmatch(' title="[A-Z].*[.]"', tag) for tag in tags)
     assert set(get_args(State)) <= set(re.findall('^"([a-z]+)": ', PARTS.read_text(), re.MULTILINE))
+
+
+def test_every_question_can_be_weighed(desk: OpenDesk) -> None:
+    """On the page of a candidate beside each question, and on a page of its own, in the words of one catalogue."""
+    page = html.unescape(desk.open("ben").get(PAGE).text)
+    yardsticks = list_yardsticks()
+    shown = [words for words in yardsticks.values() if words in page]
+    asked = re.findall(r'<ol class="asked">(.*?)</ol>', page, re.DOTALL)[0].count("<li>")
+    assert page.count("How to weigh it") == asked > 1
+    assert len(shown) > 1
+    for person in ("ben", "ana", "olga", "vic", "otto"):
+        told = html.unescape(desk.open(person).get("/help").text)
+        assert all(words in told for words in (*yardsticks, *yardsticks.values()))
+
+
+def test_every_question_that_is_asked_has_a_yardstick_and_no_other() -> None:
+    """By the source: a kind that nothing asks is not told, and each has its title."""
+    calls = (node for node in ast.walk(ast.parse(Path(questions.__file__).read_text())) if isinstance(node, ast.Call))
+    asked = [call.args[1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ask"]
+    kinds = {kind.value for kind in asked if isinstance(kind, ast.Constant)}
+    assert kinds == set(REVIEWERS.read_section("weigh")) == set(REVIEWERS.read_section("weighed"))

@@ -13,6 +13,7 @@ from release_pipeline.desk.counter.listing import describe_line, list_lines, tel
 from release_pipeline.desk.people import Role
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.policies import Registry, read_caps
+from release_pipeline.flow.reviewing.questions import list_yardsticks
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import REMARKED, Event, ReleaseStatus, last_votes, read_statuses
 from release_pipeline.flow.status.overview import Line
@@ -168,4 +169,14 @@ def _show_nothing(asked: Asked) -> Document:
     return {}
 
 
-CALLS = (Call("home", EVERYBODY, _show_home), Call("me", EVERYBODY, _show_nothing))
+def _help(asked: Asked) -> Document:
+    """What the questions of reports can be weighed by."""
+    del asked  # it is the same for everybody
+    return {"yardsticks": list_yardsticks()}
+
+
+CALLS = (
+    Call("home", EVERYBODY, _show_home),
+    Call("help", EVERYBODY, _help),
+    Call("me", EVERYBODY, _show_nothing),
+)

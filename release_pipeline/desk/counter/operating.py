@@ -91,7 +91,8 @@ def _show_operations(asked: Asked) -> Document:
             {"name": check.name, "ok": check.ok, "words": shorten_place(site, check.words)} for check in check_stores(site)
         ],
         "unsent": [shorten_place(site, words) for words in find_trouble(site)],
-        "broken": list(listing.broken),
+        "broken": list(listing.faults),
+        "unapproved": [words for words in listing.broken if words not in listing.faults],
         "people": _list_people(site),
         "dagster": _link_dagster(asked.settings.dagster, listing.lines),
         "runs_here": asked.settings.runs,

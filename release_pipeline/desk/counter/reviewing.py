@@ -18,7 +18,7 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import Registry, policy_of
-from release_pipeline.flow.reviewing.page import REPORT, build_internal_view
+from release_pipeline.flow.reviewing.page import REPORT, ask_reviewers, build_internal_view
 from release_pipeline.flow.reviewing.remarks import Remark, list_release_passages, tell_remarks
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
@@ -124,7 +124,7 @@ def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> 
         "statement": view.statement,
         "verdict": describe_verdict(view),
         "gates": [_describe_gate(gate) for gate in view.gates],
-        "decide": list(view.decide),
+        "decide": [asdict(question) for question in ask_reviewers(policy, view)],
         "warnings": list(view.warnings),
         "passages": list(list_release_passages(asked.site, status.id, status.candidate_hash).items()),
         "reviewers": policy.review.reviewers,

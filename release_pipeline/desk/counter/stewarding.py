@@ -148,11 +148,22 @@ def _save_policy(asked: Asked) -> Document:
         }
     except Blocked as error:
         return {**found, "refusal": _refuse(name, error.what, error.remedy)}
-    return {**found, "saved": True, "digest": digest}
+    return {**found, "saved": True, "digest": digest, "unsaved": None}
 
 
 def _refuse(name: str, what: str, remedy: str) -> Document:
     return {"what": what, "where": f"policies/{name}.yaml", "remedy": remedy, "details": []}
+
+
+def _compare_file(site: Site, name: str, text: str, digest: str) -> Document | None:
+    """What is another line than in the file; None where nothing is, or there is no file to compare with."""
+    if not digest:
+        return None
+    with suppress(ReleasePipelineError):  # whoever reads or saves it says why it cannot be read
+        now, there = read_file(site, name)
+        if there == digest != hash_text(text):
+            return _compare(now, text)
+    return None
 
 
 def _compare(now: str, mine: str) -> Document:
@@ -219,6 +230,7 @@ def _describe(asked: Asked, name: str, text: str, digest: str, examined: Examine
         "text": text,
         "digest": digest,
         "is_new": not digest,
+        "unsaved": _compare_file(site, name, text, digest),
         "steward": steward,
         "may_edit": not words,
         "why_not": words,

@@ -31,7 +31,7 @@ from release_pipeline.door.refusal import Refused
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, TICKETS, ALIVE = "/login", "/static/", "/tickets/", "/alive"
 _PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
-    r"/(?:releases|policies|approvals|chain|running|operations|caps|keys|overlaps|audit)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
+    r"/(?:releases|policies|approvals|chain|running|operations|caps|keys|overlaps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.desk.base"
 _SECONDS = 8 * 3600

@@ -1,4 +1,4 @@
-"""The first page, the list of releases, and the way out."""
+"""The first page, help, the list of releases, and the way out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ async def _list_releases(visit: Visit) -> Response:
     return await visit.render("releases.html", await visit.ask("releases"))
 
 
+async def _help(visit: Visit) -> Response:
+    return await visit.render("help.html", await visit.ask("help"))
+
+
 async def _leave(visit: Visit) -> Response:
     await visit.ask("leave")
     return RedirectResponse("/login" if visit.base else "/", 303)
@@ -22,6 +26,7 @@ async def _leave(visit: Visit) -> Response:
 
 WAYS = (
     Way("/", _show_home),
+    Way("/help", _help),
     Way("/releases", _list_releases),
     Way("/leave", _leave, sends=True),
 )

@@ -39,11 +39,20 @@ class Alert:
     ] = None
     waits_for: Annotated[Literal["review", "publication"] | None, "of what is waiting; null for all else"] = None
     share: Annotated[int | None, "of a cap, the share in percent that site.yaml asked about; null for all else"] = None
+    page: Annotated[str | None, "where the desk shows it, to who may see that there; null where site.yaml says no address"] = None
+
+    @property
+    def path(self) -> str:
+        """The page of a desk that it is about."""
+        if self.release is not None:
+            return f"/releases/{self.release}"
+        return "/caps" if self.policy is None else f"/policies/{self.policy}"
 
     @property
     def text(self) -> str:
         """It as a mail."""
-        lines = (self.title, "", self.words, self.remedy, "", f"Site {self.site}, {self.moment}.", f"Id: {self.id}")
+        page = () if self.page is None else (f"At the desk: {self.page}",)
+        lines = (self.title, "", self.words, self.remedy, *page, "", f"Site {self.site}, {self.moment}.", f"Id: {self.id}")
         return "\n".join(lines) + "\n"
 
 

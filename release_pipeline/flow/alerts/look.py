@@ -21,6 +21,7 @@ from release_pipeline.flow.alerts.caps import Spending, list_spending
 from release_pipeline.flow.alerts.matters import Matter, View, find_matters
 from release_pipeline.flow.alerts.outbox import Outbox, folder_of
 from release_pipeline.flow.alerts.settings import Rule, read_alerts
+from release_pipeline.flow.desk_address import read_desk_address
 from release_pipeline.flow.files import own_folder, write_private_json, write_text
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
@@ -111,7 +112,8 @@ def _read_view(site: Site, rules: tuple[Rule, ...], now: datetime) -> View:
         events = registry.events
     shares = {rule.share for rule in rules if "cap" in rule.on}
     spending = read_spending(site, policies, events) if shares else ()
-    return View(site.home.name, events, tuple(policies), spending, site.publishes_by_itself, shares, now)
+    name, desk = site.home.name, read_desk_address(site)
+    return View(name, events, tuple(policies), spending, site.publishes_by_itself, shares, now, desk)
 
 
 def _list_new(folder: Path, found: list[Matter], rules: tuple[Rule, ...]) -> Iterator[Told]:

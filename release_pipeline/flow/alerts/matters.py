@@ -61,6 +61,7 @@ class View:
     publishes_by_itself: bool
     shares: Collection[int | None]  # of caps, those that somebody asked about
     now: datetime
+    desk: str = ""  # where people reach it
 
 
 def find_matters(view: View) -> list[Matter]:
@@ -68,6 +69,8 @@ def find_matters(view: View) -> list[Matter]:
     statuses = read_statuses(view.events)
     found = [*_of_events(view, statuses), *_waiting(view, statuses.values()), *_late(view), *_of_caps(view)]
     found += [*_of_votes(view, statuses.values()), *_of_remarks(view, statuses)]
+    if view.desk:
+        found = [replace(matter, alert=replace(matter.alert, page=view.desk + matter.alert.path)) for matter in found]
     return sorted(found, key=lambda matter: (datetime.fromisoformat(matter.alert.moment), matter.number))
 
 

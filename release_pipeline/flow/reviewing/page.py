@@ -11,7 +11,7 @@ from release_pipeline import __version__
 from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Difference, Evidence, GroupMeans
 from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
 from release_pipeline.flow.reviewing.noted import say_attack, say_basis, say_gate, say_model
-from release_pipeline.flow.reviewing.questions import list_questions, name_attacks
+from release_pipeline.flow.reviewing.questions import Question, list_questions, name_attacks
 from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
@@ -148,7 +148,13 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
             for one in evidence.criteria
         ),
     )
-    return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
+    return replace(view, decide=tuple(question.words for question in list_questions(view, is_dp=policy.adds_up)))
+
+
+def ask_reviewers(policy: Policy, view: InternalView) -> list[Question]:
+    """What a page asks, each with what to weigh it by, in the policy's language."""
+    with speaking(policy.language):
+        return list(list_questions(view, is_dp=policy.adds_up))
 
 
 def _view_ties(policy: Policy, audit: AuditFigures) -> Iterator[TieView]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from release_pipeline.policy.formats import name_some, say_scope
 from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
@@ -14,6 +15,25 @@ from release_pipeline.sentences import POLICY, REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT, LINKABILITY, INFERENCE))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and what to weigh it by: what such a figure means, what is usual, and what to look at."""
+
+    words: str
+    yardstick: str
+
+
+def ask(words: str, weighed_by: str) -> Question:
+    """A question with its yardstick, in the language that is spoken."""
+    return Question(words, REVIEWERS.read_section("weigh")[weighed_by])
+
+
+def list_yardsticks() -> dict[str, str]:
+    """What each kind of question is about, and what it can be weighed by."""
+    words = REVIEWERS.read_section("weigh")
+    return {title: words[kind] for kind, title in REVIEWERS.read_section("weighed").items()}
 
 
 def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
@@ -30,95 +50,108 @@ def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
     }
 
 
-def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
+def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
     """What no software can decide, with the figures that it hangs on. `is_dp`: whether the claim is differential privacy, or
     individual differential privacy."""
     if view.stopped_at:
         failed = [gate.name for gate in view.gates if not gate.passed]
-        yield REVIEWERS("question.stopped_by", gates=name_some(failed)) if failed else REVIEWERS("question.stopped")
+        words = REVIEWERS("question.stopped_by", gates=name_some(failed)) if failed else REVIEWERS("question.stopped")
+        yield ask(words, "stopped")
         return
     if view.structure is not None:
         yield from _ask_about_structure(view.structure)
     elif view.columns:
         worst = max(view.columns, key=lambda column: column.actual_error)
-        yield REVIEWERS("question.good_enough", column=worst.name, error=show_figure(worst.actual_error))
+        yield ask(REVIEWERS("question.good_enough", column=worst.name, error=show_figure(worst.actual_error)), "useful")
     partitioned = [column.name for column in view.columns if column.partitioned]
     if partitioned:
-        yield REVIEWERS("question.outside", columns=name_some(partitioned))
+        yield ask(REVIEWERS("question.outside", columns=name_some(partitioned)), "outside")
     for column in view.columns:
         if column.clamped is not None and column.clamped_variance is not None and column.clamped_variance > HEAVY_CLAMPING:
             variance = show_figure(column.clamped_variance)
-            yield REVIEWERS("question.clamped", column=column.name, share=format_percent(column.clamped, 2), variance=variance)
+            yield ask(
+                REVIEWERS("question.clamped", column=column.name, share=format_percent(column.clamped, 2), variance=variance),
+                "clamped",
+            )
     yield from _ask_about_distributions(view)
     yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], is_synthetic=view.is_synthetic)
     if view.nearest is not None:
         yield from _ask_about_strangers(view.nearest)
     if view.linkage is not None and view.linkage.value > 10 * view.linkage_chance:
-        yield REVIEWERS(
-            "question.linkage", share=format_percent(view.linkage.value), chance=format_percent(view.linkage_chance, 2)
+        yield ask(
+            REVIEWERS(
+                "question.linkage", share=format_percent(view.linkage.value), chance=format_percent(view.linkage_chance, 2)
+            ),
+            "linkage",
         )
     if view.classes is not None and view.classes.smallest < 5:
-        yield REVIEWERS("question.small", k=view.classes.smallest)
+        yield ask(REVIEWERS("question.small", k=view.classes.smallest), "small")
     alike = [name for name, least in view.classes.diversity if least == 1] if view.classes is not None else []
     if alike:
-        yield REVIEWERS("question.alike", columns=name_some(alike))
+        yield ask(REVIEWERS("question.alike", columns=name_some(alike)), "alike")
     if view.looks:
-        yield REVIEWERS("question.looks", looks=count_things(len(view.looks), "look"))
+        yield ask(REVIEWERS("question.looks", looks=count_things(len(view.looks), "look")), "looks")
     open_scopes = [scope for scope, bound in view.wider if POLICY("bound.none") in bound]
     if not is_dp:
-        yield REVIEWERS("question.no_dp", definition=view.definition)
+        yield ask(REVIEWERS("question.no_dp", definition=view.definition), "no_dp")
     elif open_scopes:
-        yield REVIEWERS("question.wider", scopes=name_some(map(say_scope, open_scopes)))
+        yield ask(REVIEWERS("question.wider", scopes=name_some(map(say_scope, open_scopes))), "wider")
     if view.suppression is not None and view.suppression.rows_out < view.suppression.rows_in:
         gone = view.suppression.rows_in - view.suppression.rows_out
-        yield REVIEWERS("question.gone", records=format_count(gone))
+        yield ask(REVIEWERS("question.gone", records=format_count(gone)), "gone")
 
 
-def _ask_about_structure(found: StructureView) -> Iterator[str]:
+def _ask_about_structure(found: StructureView) -> Iterator[Question]:
     """Of synthetic rows: whether tables of two columns are near enough, and whether readers know what was not counted."""
     off = {count: (value, chance) for count, value, chance in found.means}
     if 2 in off:
         one, other, distance = found.worst[0]
-        yield REVIEWERS(
-            "question.synthetic",
-            pairs=show_figure(off[2][0]),
-            chance=show_figure(off[2][1]),
-            one=one,
-            other=other,
-            distance=show_figure(distance),
+        yield ask(
+            REVIEWERS(
+                "question.synthetic",
+                pairs=show_figure(off[2][0]),
+                chance=show_figure(off[2][1]),
+                one=one,
+                other=other,
+                distance=show_figure(distance),
+            ),
+            "synthetic",
         )
-    yield REVIEWERS("question.not_counted")
+    yield ask(REVIEWERS("question.not_counted"), "not_counted")
 
 
-def _ask_about_distributions(view: InternalView) -> Iterator[str]:
+def _ask_about_distributions(view: InternalView) -> Iterator[Question]:
     """Of each column with declared atoms: what readers will count. Of the others, which lie far from the original."""
     for column in view.columns:
         if column.atoms:
-            yield REVIEWERS("question.atoms", column=column.name, atoms=_begin(describe_atoms(column)), ks=describe_ks(column))
+            yield ask(
+                REVIEWERS("question.atoms", column=column.name, atoms=_begin(describe_atoms(column)), ks=describe_ks(column)),
+                "atoms",
+            )
     far = [column for column in view.columns if not column.atoms and column.ks > FAR]
     if far:
         shown = [REVIEWERS("question.column", column=column.name, ks=describe_ks(column)) for column in far[:MOST_ATOMS]]
         columns = join_names(shown, "semicolon")
         more = len(far) - MOST_ATOMS
         columns = REVIEWERS("question.more_columns", columns=columns, more=more) if more > 0 else columns
-        yield REVIEWERS("question.distribution", limit=format_number(FAR), columns=columns)
+        yield ask(REVIEWERS("question.distribution", limit=format_number(FAR), columns=columns), "distribution")
 
 
-def _ask_about_strangers(near: NearView) -> Iterator[str]:
+def _ask_about_strangers(near: NearView) -> Iterator[Question]:
     """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers."""
     overall = near.overall
     if overall is not None and overall.beyond[1] > 0:
         people, strangers = format_percent(overall.people.value), format_percent(overall.strangers.value)
         if near.is_each_by_others:
-            yield REVIEWERS("question.nearest_each", people=people, strangers=strangers)
+            yield ask(REVIEWERS("question.nearest_each", people=people, strangers=strangers), "nearest")
         else:
-            yield REVIEWERS("question.nearest", people=people, strangers=strangers)
+            yield ask(REVIEWERS("question.nearest", people=people, strangers=strangers), "nearest")
 
 
-def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> Iterator[str]:
+def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> Iterator[Question]:
     """What is clearly beyond the control, the worst of each kind; or how far an attack could be beyond it that is not."""
     if not tried:
-        yield REVIEWERS("question.no_attack")
+        yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
     for kind in name_attacks(is_synthetic=is_synthetic):
         beyond = [attack for attack in tried if (attack.kind or attack.name).startswith(kind) and attack.risk.low > 0]
@@ -133,14 +166,18 @@ def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> It
         else:
             question = REVIEWERS("question.attack", attack=worst.name, share=share, control=control)
         more = len(beyond) - 1
-        yield REVIEWERS("question.more_attacks", question=question, more=more) if more else question
+        question = REVIEWERS("question.more_attacks", question=question, more=more) if more else question
+        yield ask(question, "attack")
     if all(attack.risk.low <= 0 for attack in tried):
         open_to = max(tried, key=lambda attack: attack.risk.high)
-        yield REVIEWERS(
-            "question.none_beyond",
-            attack=open_to.name,
-            share=format_percent(open_to.risk.high),
-            tried=format_count(open_to.attack.tried),
+        yield ask(
+            REVIEWERS(
+                "question.none_beyond",
+                attack=open_to.name,
+                share=format_percent(open_to.risk.high),
+                tried=format_count(open_to.attack.tried),
+            ),
+            "none_beyond",
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from release_pipeline import sign
@@ -20,6 +21,7 @@ from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.formats import say_unit
+from release_pipeline.policy.load import read_text
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, Registry
@@ -71,7 +73,7 @@ class Request:
 class Change:
     """What changes with an approval. `words`: in sentences, for who decides; `exact`: path by path over the canonical forms,
     nothing left out; `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy; `room`: what the
-    ledger has then."""
+    ledger has then; `text`: the file that it is read from, with its comments, which nobody signs."""
 
     request: Request
     words: tuple[str, ...]
@@ -79,6 +81,7 @@ class Change:
     whole: str
     check: tuple[str, ...] = ()
     room: tuple[str, ...] = ()
+    text: str = ""
 
 
 def list_requests(site: Site) -> list[Request]:
@@ -91,6 +94,8 @@ def list_requests(site: Site) -> list[Request]:
 
 def read_policy_request(site: Site, name: str) -> Change:
     """What an approval of a policy would change."""
+    file = site.policy_file(name)
+    began_with = _read_file(file)
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         request, policy = _request_policy(site, registry, trust, name)
@@ -100,7 +105,9 @@ def read_policy_request(site: Site, name: str) -> Change:
         words, before = _describe_policy_change(registry, last, policy)
     whole = json.loads(policy.canonical_json())
     check, room = _say_check(site, policy)
-    return Change(request, words, tuple(sign.list_changes(before, whole)), _write(whole), check, room)
+    text = _read_file(file)
+    told = text if text == began_with else ""  # else somebody wrote it meanwhile, and it need not be what was read
+    return Change(request, words, tuple(sign.list_changes(before, whole)), _write(whole), check, room, told)
 
 
 def read_caps_request(site: Site) -> Change:
@@ -117,6 +124,14 @@ def read_caps_request(site: Site) -> Change:
     words = tuple(_describe_caps_change(before, caps)) if last is not None else ()
     room = tuple(_describe_accounts(caps, charges))
     return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole), room=room)
+
+
+def _read_file(file: Path) -> str:
+    """What stands in it; the empty text where that cannot be read, which whoever parses it tells."""
+    try:
+        return read_text(file)
+    except ReleasePipelineError:
+        return ""
 
 
 def _request_policy(site: Site, registry: Registry, trust: Trust, name: str) -> tuple[Request, Policy | None]:

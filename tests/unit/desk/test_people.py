@@ -53,6 +53,10 @@ def test_what_site_yaml_says(tmp_path: Path) -> None:
         ("{dagster: 'https://x\" onclick=\"y'}", "no address"),
         ("{dagster: ''}", "no address"),
         ("{dagster: [x]}", "no address"),
+        ("{address: 'http://desk.example.org'}", "no address of the desk"),
+        ("{address: 'https://desk.example.org/'}", "no address of the desk"),
+        ("{address: 'https://desk.example.org\\nhttps://x'}", "no address of the desk"),
+        ("{address: [x]}", "no address of the desk"),
     ],
 )
 def test_a_fault_is_told_with_its_place(tmp_path: Path, said: str, words: str) -> None:
