@@ -29,6 +29,8 @@ settings.register_profile("quick", settings.get_profile("default"), max_examples
 settings.load_profile("default")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's background job: commands would ignore it too
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # below `nohup`, likewise
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 MEMORY, ENOUGH = Path("/dev/shm"), 4 << 30  # noqa: S108  bytes
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ENOUGH:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # above every `tmp_path`: no test waits for a disk there

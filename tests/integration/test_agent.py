@@ -558,7 +558,10 @@ def test_whoever_ends_the_agent_finds_nothing_that_it_had_fetched(
         assert [file for file in room.rglob("*") if file.is_file()]
         for way in ways:
             process.send_signal(getattr(signal, way))
-        _, said = process.communicate(timeout=HANGING)
+        try:
+            _, said = process.communicate(timeout=HANGING)
+        finally:
+            process.kill()
     assert said == "stopped; the agent signs nothing more, and what it had fetched is deleted\n"
     assert process.returncode in (130, -signal.SIGTERM) if len(ways) > 1 else process.returncode == 130  # a second may come late
     assert list(room.iterdir()) == []
