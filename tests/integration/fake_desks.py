@@ -7,6 +7,7 @@ import json
 import re
 import secrets
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,19 +46,45 @@ class Given:
 
 
 class FakeDesk(ThreadingHTTPServer):
-    """Answers on a free port. `special` has answers by path that are not a desk's."""
+    """Answers on a free port, by TLS where it has a certificate. `special` has answers by path that are not a desk's."""
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Answering)
+        self.scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self.tickets: dict[str, Given] = {}
         self.special: dict[str, Answer] = {}
         self.asked: list[str] = []
 
     @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
+
+    @contextmanager
+    def dripping(self, path: str) -> Iterator[None]:
+        """Meanwhile what is asked for there never ends, though a bit more always comes."""
+        over = threading.Event()
+
+        def drip(request: BaseHTTPRequestHandler) -> None:
+            request.send_response(200)
+            request.send_header("Content-Length", "1000000")
+            request.end_headers()
+            try:
+                while not over.wait(0.02):
+                    request.wfile.write(b" ")
+            except OSError:
+                over.set()
+
+        self.special[path] = drip
+        try:
+            yield
+        finally:
+            over.set()
 
     def give(self, bundle: Path, person: str, *, verdict: str = "approve", why: str = "", **other: Any) -> str:
         """A ticket for a bundle."""
@@ -188,9 +215,9 @@ def running(server: ThreadingHTTPServer) -> Iterator[None]:
 
 
 @contextmanager
-def open_desk() -> Iterator[FakeDesk]:
+def open_desk(certificate: Path | None = None) -> Iterator[FakeDesk]:
     """A desk that answers."""
-    desk = FakeDesk()
+    desk = FakeDesk(certificate)
     with running(desk):
         yield desk
 

@@ -469,22 +469,9 @@ def test_a_bundle_has_an_end(desk: FakeDesk, ben: Machine, bundle: Path, monkeyp
 def test_a_desk_that_never_ends_is_cut_off(desk: FakeDesk, ben: Machine, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though it always says a bit more: after a while nobody waits for it."""
     monkeypatch.setattr(asking, "LONGEST_SECONDS", 0.2)
-    over = threading.Event()
-
-    def drip(request: BaseHTTPRequestHandler) -> None:
-        request.send_response(200)
-        request.send_header("Content-Length", "1000000")
-        request.end_headers()
-        try:
-            while not over.wait(0.02):
-                request.wfile.write(b" ")
-        except OSError:
-            over.set()
-
     ticket = desk.give(bundle, "ben")
-    desk.special[f"/tickets/{ticket}"] = drip
-    page = ben.open(desk, ticket)
-    over.set()
+    with desk.dripping(f"/tickets/{ticket}"):
+        page = ben.open(desk, ticket)
     assert page.status == 502
     assert "the desk could not be asked" in page.text
 

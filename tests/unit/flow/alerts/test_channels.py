@@ -10,23 +10,19 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from release_pipeline.flow.alerts import channels
 from release_pipeline.flow.alerts.alert import Alert, read_alert
 from release_pipeline.flow.alerts.channels import Mail, Webhook
 from release_pipeline.flow.alerts.outbox import NotSent
 from release_pipeline.policy.documents import to_json
+from tests.certificates import make_certificate
 
 SECRET = "kanarie-4711"  # noqa: S105  in every address
 ALERT = Alert(
@@ -213,19 +209,8 @@ def test_a_password_is_not_sent_to_a_server_that_has_no_tls() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of this machine that nobody signed but itself, with its key."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    file = tmp_path_factory.mktemp("tls") / "here.pem"
-    parts = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    file.write_bytes(key.private_bytes(*parts) + made.public_bytes(serialization.Encoding.PEM))
-    return file
+    """Of this machine."""
+    return make_certificate(tmp_path_factory.mktemp("tls") / "here.pem")
 
 
 @contextmanager
