@@ -177,6 +177,14 @@ def test_what_is_saved_is_the_file_and_approved_no_more(desk: OpenDesk, keys: di
     assert "This policy is approved as it is in its file" in ana.get("/policies/people").text
 
 
+def test_a_text_of_very_many_lines_is_not_compared(desk: OpenDesk) -> None:
+    """Comparing lines that are there again and again would take the counter's time; it is told, and checked all the same."""
+    page = send(desk.open("ana"), "check", file_of(desk).read_text() + "# again\n" * 5000)
+    assert "It has more than 5000 lines, and is not compared here." in page.text
+    assert "It is not saved yet" in page.text
+    assert "# again" not in page.text.partition("What is not saved yet")[2].partition("</section>")[0]
+
+
 @pytest.mark.slow
 def test_what_two_people_write_is_not_lost(desk: OpenDesk) -> None:
     """Who saves second sees what the first one wrote, and their own text whole; then they decide."""

@@ -44,6 +44,7 @@ from release_pipeline.policy.words import describe_claim
 
 _DIGEST = re.compile(r"[0-9a-f]{64}|")
 _MOST_CHANGES = 400  # lines of a difference
+_MOST_COMPARED = 5000  # lines of a text: repeated ones take the square of their number
 _DEEP = 2  # dots in the path of a passage that can be chosen
 _LABEL = 12  # characters at the beginning of a line of a plan
 
@@ -167,9 +168,12 @@ def _compare_file(site: Site, name: str, text: str, digest: str) -> Document | N
 
 
 def _compare(now: str, mine: str) -> Document:
-    """What is another line in mine than in the file as it is now."""
-    lines = list(difflib.unified_diff(now.splitlines(), mine.splitlines(), "the file as it is now", "yours", lineterm="", n=2))
-    return {"changes": lines[:_MOST_CHANGES], "more": max(0, len(lines) - _MOST_CHANGES)}
+    """What is another line in mine than in the file as it is now; nothing where so many lines would take too long to compare."""
+    before, after = now.splitlines(), mine.splitlines()
+    if max(len(before), len(after)) > _MOST_COMPARED:
+        return {"changes": [], "more": 0, "too_long": _MOST_COMPARED}
+    lines = list(difflib.unified_diff(before, after, "the file as it is now", "yours", lineterm="", n=2))
+    return {"changes": lines[:_MOST_CHANGES], "more": max(0, len(lines) - _MOST_CHANGES), "too_long": 0}
 
 
 def _read_body(asked: Asked) -> str:
