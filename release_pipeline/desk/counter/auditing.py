@@ -14,6 +14,7 @@ from release_pipeline.desk.counter.listing import list_lines
 from release_pipeline.desk.counter.places import shorten_places
 from release_pipeline.desk.counter.reviewing import READERS, RELEASE
 from release_pipeline.desk.people import Role
+from release_pipeline.desk.viewings import KEPT_MONTHS
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.opening import find_release
@@ -32,6 +33,7 @@ def _show_chain(asked: Asked) -> Document:
     history = tell_history(site, release, reader=asked.person.name)
     line = next((line for line in list_lines(site).lines if line.release == str(release)), None)
     damaged = line is not None and line.state == "damaged"
+    may_audit = asked.has(Role.OFFICER, Role.AUDITOR)
     faults = [*([line.reason] if damaged and line is not None else []), *history.faults]
     return shorten_places(
         site,
@@ -40,7 +42,9 @@ def _show_chain(asked: Asked) -> Document:
             "release": str(release),
             "shown_state": "damaged" if damaged else history.state,
             "faults": faults,
-            "may_audit": asked.has(Role.OFFICER, Role.AUDITOR),
+            "may_audit": may_audit,
+            "viewings": [asdict(one) for one in asked.viewings.list_of(str(release))] if may_audit else [],
+            "kept_months": KEPT_MONTHS,
             "is_public": history.state in _PUBLIC,
         },
     )
@@ -105,6 +109,6 @@ def _list_audited(asked: Asked) -> Document:
 CALLS = (
     Call("chain", READERS, _show_chain),
     Call("verify-release", OVERSEERS, _verify, changes=True),
-    Call("dossier", OVERSEERS, _make_dossier, changes=True),
+    Call("dossier", OVERSEERS, _make_dossier, changes=True, shows="the dossier"),
     Call("audit", OVERSEERS, _list_audited),
 )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from release_pipeline.desk.counter.drafts import Drafts
 from release_pipeline.desk.counter.tickets import Tickets
 from release_pipeline.desk.people import DeskSettings, Person, Role
+from release_pipeline.desk.viewings import Viewings
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
@@ -40,6 +41,7 @@ class Asked:
     settings: DeskSettings
     tickets: Tickets
     drafts: Drafts
+    viewings: Viewings
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     session: str = ""  # the hash of the session in which it is asked
@@ -68,12 +70,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A question, by name. `changes` says that its answer changes something, for the page to ask it by POST alone."""
+    """A question, by name. `changes` says that its answer changes something, for the page to ask it by POST alone; `shows`, what
+    of a candidate is seen in its answer, and by which argument it is named (`of`): that somebody saw it is noted."""
 
     name: str
     roles: frozenset[Role]
     answer: Callable[[Asked], Document | File]
     changes: bool = False
+    shows: str = ""
+    of: Literal["release", "subject"] = "release"
 
 
 def allow(*roles: Role) -> frozenset[Role]:

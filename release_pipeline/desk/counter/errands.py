@@ -20,6 +20,7 @@ from release_pipeline.flow.trust.approvals import import_statement
 from release_pipeline.policy.typed import Plain
 
 FORMAT = "release-pipeline/ticket/1"
+BUNDLE = "the bundle to sign"  # as people are told that somebody took it
 MOST_STATEMENTS = 4
 _FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 Errand: TypeAlias = Callable[[Site, Tickets, Drafts, Mapping[str, str], bytes], "Document | File"]

@@ -238,7 +238,7 @@ def hash_blocks(page: bytes) -> dict[str, list[str]]:
 
 CALLS = (
     Call("releases", EVERYBODY, _list_releases),
-    Call("release", EVERYBODY, _show_release),
-    Call("compare", READERS, _compare),
-    Call("report", READERS, _show_report),
+    Call("release", EVERYBODY, _show_release, shows="its figures"),
+    Call("compare", READERS, _compare, shows="its figures beside another release's"),
+    Call("report", READERS, _show_report, shows="the report"),
 )

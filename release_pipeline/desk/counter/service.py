@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import shutil
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,16 +18,18 @@ from release_pipeline.desk.counter.attempts import Attempts
 from release_pipeline.desk.counter.calls import Asked, Call, Document, File, by_name
 from release_pipeline.desk.counter.catalogue import CALLS
 from release_pipeline.desk.counter.drafts import Drafts
-from release_pipeline.desk.counter.errands import ERRANDS
+from release_pipeline.desk.counter.errands import BUNDLE, ERRANDS
 from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.desk.counter.sessions import Session, Sessions
 from release_pipeline.desk.counter.tickets import OVER, Tickets
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
 from release_pipeline.desk.tokens import find_token
+from release_pipeline.desk.viewings import Viewings
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.refusal import Refused
 from release_pipeline.door.secrets import hash_secret
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
+from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.site import Site
 
 ENTER, LEAVE, GREET, SIGN = "enter", "leave", "greet", "sign"
@@ -63,7 +66,8 @@ class Counter:
         self._site, self._proxy = site, proxy
         self._sessions = sessions or Sessions()
         self._wrong = Attempts()
-        self._tickets, self._drafts = Tickets(), Drafts(site)
+        self._tickets, self._drafts, self._viewings = Tickets(), Drafts(site), Viewings(site)
+        self._viewings.forget_old()
         self._calls: Mapping[str, Call] = by_name(CALLS)
         self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
         self._lock = threading.Lock()
@@ -93,7 +97,11 @@ class Counter:
         if (errand := ERRANDS.get(question.call)) is not None:
             self._check_bearer(question.arguments.get("ticket", ""))
             given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
-            return Answer(200, file=given) if isinstance(given, File) else Answer(200, given)
+            if isinstance(given, File):
+                ticket = self._tickets.find(question.arguments.get("ticket", ""))
+                self._note(ticket.person, BUNDLE, ticket.subject if ticket.what == "candidate" else "", given)
+                return Answer(200, file=given)
+            return Answer(200, given)
         person, session = self._find_person(question)
         if question.call == LEAVE:
             self._sessions.end(question.session)
@@ -105,12 +113,25 @@ class Counter:
             needed = " or ".join(sorted(role.value for role in call.roles))
             raise Refused(403, f"this is for {needed}, and you are here as {_say_roles(person)}.")
         asked = Asked(
-            *(self._site, person, self._settings(), self._tickets, self._drafts, question.arguments, question.body),
+            *(self._site, person, self._settings(), self._tickets, self._drafts, self._viewings),
+            *(question.arguments, question.body),
             session="" if session is None else session.digest,
             base="" if session is None else f"/{session.place}",
         )
         found = call.answer(asked)
+        if call.shows:
+            self._note(person.name, call.shows, _find_shown(call, asked, found), found)
         return Answer(200, file=found) if isinstance(found, File) else Answer(200, {**found, "me": describe_person(person)})
+
+    def _note(self, person: str, saw: str, release: str, given: Document | File) -> None:
+        """That somebody sees what is given; where that cannot be noted it is not given."""
+        try:
+            if release:
+                self._viewings.note(person, saw, release)
+        except Refused:
+            if isinstance(given, File) and given.temporary and given.path is not None:
+                shutil.rmtree(given.path.parent, ignore_errors=True)
+            raise
 
     def _greet(self) -> Document:
         """What the web process must know of the proxy in front of it; the secret is not for it."""
@@ -174,6 +195,15 @@ class Counter:
         said = (error.what, error.where, error.remedy if remedy is None else remedy, *error.details)
         what, where, to_do, *details = (shorten_place(self._site, one) for one in said)
         return _tell(status, what, where, to_do, tuple(details))
+
+
+def _find_shown(call: Call, asked: Asked, found: Document | File) -> str:
+    """The release of which a candidate is shown; none where the answer has nothing of one."""
+    if call.of == "subject" and asked.get("what") != "candidate":
+        return ""
+    if not isinstance(found, File) and found.get("candidate", found) is None:
+        return ""
+    return str(find_release(asked.site, asked.get(call.of)))
 
 
 def describe_person(person: Person) -> Document:

@@ -8,7 +8,7 @@ from typing import Any
 
 from release_pipeline.desk.counter.calls import Asked, Call, Document, File, allow
 from release_pipeline.desk.counter.drafts import DraftRemark
-from release_pipeline.desk.counter.errands import make_bundle, note_statements, read_statements
+from release_pipeline.desk.counter.errands import BUNDLE, make_bundle, note_statements, read_statements
 from release_pipeline.desk.counter.reviewing import READERS, RELEASE, check_reader, find_steward
 from release_pipeline.desk.counter.tickets import Ticket
 from release_pipeline.desk.people import NAME, Role
@@ -161,7 +161,7 @@ CALLS = (
     Call("remark", _REMARKERS, _add_remark, changes=True),
     Call("drop-remark", _REMARKERS, _drop_remark, changes=True),
     Call("sign", READERS, _give_ticket, changes=True),
-    Call("bundle", READERS, _fetch_bundle, changes=True),
+    Call("bundle", READERS, _fetch_bundle, changes=True, shows=BUNDLE, of="subject"),
     Call("statements", READERS, _take_statements, changes=True),
     Call("own-key", READERS, _show_own_key),
 )
