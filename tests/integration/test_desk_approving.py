@@ -28,7 +28,7 @@ from release_pipeline.flow.trust.roster import Roster, read_roster
 from release_pipeline.flow.trust.succession import accept, hand_over, name_recovery
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import PASSPHRASE, copy_site
-from tests.integration.sites import TinySite
+from tests.integration.sites import PARTS, TinySite
 from tests.integration.test_desk_auditing import CELL
 from tests.unit.report.accessibility import find_faults
 
@@ -107,6 +107,38 @@ def test_a_text_that_was_written_meanwhile_is_not_shown(desk: OpenDesk, monkeypa
 
     monkeypatch.setattr(requests, "check_policy", write_meanwhile)
     assert read_policy_request(desk.tiny.site, "people").text == ""
+
+
+BY_NAME = PARTS["columns"].replace(
+    "  person: {role: identifier", "  name: {role: identifier, do: drop}\n  person: {role: identifier"
+)
+OTHERS = "others: {cap: {epsilon: 3, definition: idp, scope: column}%s}\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "caps", "told"),
+    [
+        ({"population": "others"}, OTHERS % "", True),
+        ({"population": "others"}, OTHERS % ", was: folk", False),  # which counts both
+        ({"population": "others", "person": "{column: name}", "columns": BY_NAME, "drop": "[]"}, OTHERS % "", False),
+        ({"population": "others", "source": "{path: others.csv, release_column: year}"}, OTHERS % "", False),
+        ({}, "", False),
+    ],
+    ids=["fresh", "carried", "other-people", "other-source", "same"],
+)
+def test_people_who_are_charged_elsewhere_are_told_of(desk: OpenDesk, changed: dict[str, str], caps: str, told: bool) -> None:
+    """The same source under a population whose charges do not count here: the budget looks fresh, and may not be."""
+    desk.tiny.write_policy(policy="other", **changed)
+    file = desk.tiny.home / "populations.yaml"
+    file.write_text(file.read_text() + caps)
+    page = read_text(desk.open("olga").get("/approvals/policies/other").text)
+    assert "What check says" in page
+    assert ("people reads the same source, and is charged to folk" in page) == told
+    assert ("the caps of these two do not know of each other" in page) == told
+    if told:
+        assert "of which 2 of 10 (epsilon, iDP, column) is spent" in page
+        file.write_text("folk: {")
+        assert "the same source" not in desk.open("olga").get("/approvals/policies/other").text
 
 
 def test_an_approval_that_counts_no_more_is_not_compared_with(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:

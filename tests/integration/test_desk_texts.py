@@ -248,3 +248,13 @@ def test_the_browser_would_tell(desk: OpenDesk, tmp_path: Path) -> None:
         assert "Another page led you here" in page.text()
         page.evaluate("document.querySelector('button').click()")
         page.wait("document.readyState == 'complete' && document.body.innerText.includes('For you, ben')")
+
+
+def test_a_link_that_is_pasted_over_the_login_lets_in(desk: OpenDesk, tmp_path: Path) -> None:
+    """After a wrong one, or after logging out, in the same tab: browsers do not load a page anew for what stands behind the #."""
+    with serving_pages(desk) as port, open_browser(tmp_path) as page:
+        page.go(f"http://127.0.0.1:{port}/login#{'x' * 43}")
+        page.wait("document.querySelector('[role=alert]') !== null")
+        page.evaluate(f"location.href = '/login#{make_token(desk.tiny.site, 'ben')}'")
+        page.wait("document.querySelector('h1')?.textContent === 'For you, ben'")
+        assert "#" not in str(page.evaluate("location.href"))

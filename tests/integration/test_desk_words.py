@@ -141,7 +141,8 @@ def test_a_revision_stands_beside_the_release_before_it_in_figures(desk: OpenDes
     for of in errors:
         then, now = found[of]
         assert re.fullmatch(r"[0-9.]+", then)
-        assert now in (f"<b>{now[3:-4]}</b>", then)
+        is_bold, least, most = now.startswith("<b>"), *sorted(float(part.strip("</b>")) for part in (then, now))
+        assert is_bold == (most > 1.25 * least), (then, now)
         assert {of.replace("actual", "expected"), of.replace("actual error", "Kolmogorov-Smirnov distance")} <= set(found)
     assert page.count("<iframe") == 2
 
@@ -173,3 +174,29 @@ def test_every_question_that_is_asked_has_a_yardstick_and_no_other() -> None:
     asked = [call.args[1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ask"]
     kinds = {kind.value for kind in asked if isinstance(kind, ast.Constant)}
     assert kinds == set(REVIEWERS.read_section("weigh")) == set(REVIEWERS.read_section("weighed"))
+
+
+def test_what_a_revision_costs_stands_beside_the_decision(desk: OpenDesk) -> None:
+    """For who decides, and whether there is room for it; nobody else is told there."""
+    words = (
+        "A revision is charged anew. This release took 2 (epsilon, iDP, column), and of {cap} for folk {left} is left: another"
+    )
+    ben = desk.open("ben")
+    assert words.format(cap=10, left=8) + " like it fits." in ben.get(PAGE).text
+    assert "A revision is charged anew" not in desk.open("ana").get(PAGE).text
+    file = desk.tiny.home / "populations.yaml"
+    file.write_text(file.read_text().replace("epsilon: 10", "epsilon: 3"))
+    assert words.format(cap=3, left=1) + " like it does not fit." in desk.open("ben").get(PAGE).text
+
+
+def test_a_hash_is_of_what_it_stands_beside(desk: OpenDesk) -> None:
+    """Of the form, while that is not saved; never beside an approval of something else as if it were of that."""
+    ana, approved = desk.open("ana"), desk.tiny.site.policy("people").canonical_hash()
+    page = ana.get("/policies/people").text
+    assert f'Its hash: <span class="mono">{approved[:16]}' in page
+    text = desk.tiny.site.policy_file("people").read_text().replace("min_rows: 20", "min_rows: 30")
+    [began] = re.findall(r'name="began" value="([0-9a-f]{64})"', page)
+    page = ana.post("/policies/people/check", {"text": text, "began": began}).text
+    assert "What is in the form: <span" in page
+    assert approved[:16] not in page
+    assert "It has no fault" in page

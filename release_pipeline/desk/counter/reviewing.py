@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, File, allow
@@ -23,9 +23,11 @@ from release_pipeline.flow.reviewing.remarks import Remark, list_release_passage
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import RETRACTED, ReleaseId, ReleaseStatus, read_statuses
+from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.policy import Policy
+from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import format_apart, format_count, format_number
 from release_pipeline.report.internal import describe_verdict
 from release_pipeline.report.internal_view import InternalView
@@ -33,6 +35,7 @@ from release_pipeline.sentences import ENGLISH
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
+_FAR_APART = 1.25  # a figure that is more than so many times the other one
 _BLOCK = re.compile(rb"<(style|script)(?: nonce=\"[^\"]*\")?>(.*?)</\1>", re.DOTALL)
 
 
@@ -81,6 +84,7 @@ def _show_release(asked: Asked) -> Document:
         "before": _find_before(site, statuses, status),
         "candidate": None if policy is None else _describe_candidate(asked, policy, status),
         "may_vote": _may_vote(asked, policy, status),
+        "room": "" if policy is None or _may_vote(asked, policy, status) else _describe_room(site, policy, status),
         "draft": _describe_draft(asked, status),
     }
 
@@ -171,6 +175,21 @@ def _may_vote(asked: Asked, policy: Policy | None, status: ReleaseStatus) -> str
     return ""
 
 
+def _describe_room(site: Site, policy: Policy, status: ReleaseStatus) -> str:
+    """What a revision would be charged, by what this one was, and whether there is room for that."""
+    [ledger] = read_ledgers(site, policy.population)
+    account = ledger.account
+    charge = next((charge for charge in ledger.charges if charge.id == status.id), None)
+    if charge is None:
+        return ""
+    fits = "fits" if account.admits(charge.loss, cohort=charge.cohort) else "does not fit"
+    took, unit = account.words(account.of(charge.loss)), say_unit(account.unit)
+    return (
+        f"A revision is charged anew. This release took {took} ({unit}), and of {account.limit} for {policy.population} "
+        f"{account.left} is left: another like it {fits}."
+    )
+
+
 def _describe_draft(asked: Asked, status: ReleaseStatus) -> Document:
     if status.candidate_hash is None:
         return {"remarks": []}
@@ -188,22 +207,41 @@ def _compare(asked: Asked) -> Document:
         before = _find_before(site, statuses, status)
         now = _read_figures(site, registry, status)
         then = _read_figures(site, registry, statuses[_find(statuses, before)] if before else None)
-    figures = [{"of": of, "then": then.get(of, ""), "now": now.get(of, "")} for of in {**now, **then}]
+    figures = [_compare_figure(of, then.get(of), now.get(of)) for of in {**now, **then}]
     return {"release": str(status.id), "before": before, "figures": figures}
 
 
-def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure as it is told; `amount` where it is a number."""
+
+    words: str
+    amount: float | None = None
+
+
+def _compare_figure(of: str, then: _Figure | None, now: _Figure | None) -> Document:
+    """Both in words, and whether they are far apart: other words, or more than a quarter more or less."""
+    words = [figure.words if figure is not None else "" for figure in (then, now)]
+    amounts = [figure.amount for figure in (then, now) if figure is not None and figure.amount is not None]
+    is_far = max(amounts) > _FAR_APART * min(amounts) if len(amounts) == len(words) else words[0] != words[1]
+    return {"of": of, "then": words[0], "now": words[1], "is_far": is_far}
+
+
+def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) -> dict[str, _Figure]:
     """Rows, claim, and of each masked column its errors and distance; nothing where there is no candidate any more."""
     if status is None or not status.policy_hash:
         return {}
     view = _read_view(site, policy_of(registry, status.policy_hash), status, language=ENGLISH)
     if view is None:
         return {}
-    found = {"Rows": format_count(view.rows_out), "Claim": view.claim}
+    found = {"Rows": _Figure(format_count(view.rows_out), view.rows_out), "Claim": _Figure(view.claim)}
     for column in view.columns:
-        found[f"{column.name}: expected error"] = format_number(column.expected_error)
-        found[f"{column.name}: actual error"] = format_number(column.actual_error)
-        found[f"{column.name}: Kolmogorov-Smirnov distance"] = format_number(column.ks)
+        for what, amount in (
+            ("expected error", column.expected_error),
+            ("actual error", column.actual_error),
+            ("Kolmogorov-Smirnov distance", column.ks),
+        ):
+            found[f"{column.name}: {what}"] = _Figure(format_number(amount), amount)
     return found
 
 

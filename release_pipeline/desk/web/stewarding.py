@@ -50,7 +50,9 @@ async def _send_text(visit: Visit, call: str) -> Response:
         )
     if "refusal" in found:
         return await _render(visit, found, status=409)
-    words = "Nothing is wrong with it. It is not saved yet." if not found["faults"] else ""
+    warned = len(found["warnings"])
+    told = f"It has no fault{f', and {warned} warning' + 's' * (warned != 1) if warned else ''}. It is not saved yet."
+    words = "" if found["faults"] else told
     return await _render(visit, found, checked=words)
 
 

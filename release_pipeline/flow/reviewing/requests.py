@@ -22,6 +22,8 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.formats import say_unit
 from release_pipeline.policy.load import read_text
+from release_pipeline.policy.loss import Account
+from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, Registry
@@ -73,7 +75,8 @@ class Request:
 class Change:
     """What changes with an approval. `words`: in sentences, for who decides; `exact`: path by path over the canonical forms,
     nothing left out; `whole`: the canonical form as it is now, in lines; `check`: what `check` says of a policy; `room`: what the
-    ledger has then; `text`: the file that it is read from, with its comments, which nobody signs."""
+    ledger has then; `elsewhere`: where the same people may be charged and do not count
+    here; `text`: the file that it is read from, with its comments, which nobody signs."""
 
     request: Request
     words: tuple[str, ...]
@@ -81,6 +84,7 @@ class Change:
     whole: str
     check: tuple[str, ...] = ()
     room: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     text: str = ""
 
 
@@ -107,7 +111,9 @@ def read_policy_request(site: Site, name: str) -> Change:
     check, room = _say_check(site, policy)
     text = _read_file(file)
     told = text if text == began_with else ""  # else somebody wrote it meanwhile, and it need not be what was read
-    return Change(request, words, tuple(sign.list_changes(before, whole)), _write(whole), check, room, told)
+    return Change(
+        request, words, tuple(sign.list_changes(before, whole)), _write(whole), check, room, _find_elsewhere(site, policy), told
+    )
 
 
 def read_caps_request(site: Site) -> Change:
@@ -124,6 +130,38 @@ def read_caps_request(site: Site) -> Change:
     words = tuple(_describe_caps_change(before, caps)) if last is not None else ()
     room = tuple(_describe_accounts(caps, charges))
     return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole), room=room)
+
+
+def _find_elsewhere(site: Site, policy: Policy) -> tuple[str, ...]:
+    """Policies that read the same source, and are charged to a population whose charges do not count in this one's."""
+    try:
+        caps = read_caps(site)
+    except ReleasePipelineError:  # the request for the caps says what is wrong with them
+        return ()
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+    own = _open_known(caps, policy.population, charges)
+    counted = {policy.population, *(() if own is None else own.carries)}
+    others = (other for other in site.read_policies()[0] if other.population not in counted and _is_same_source(other, policy))
+    return tuple(
+        f"{other.policy} reads the same source, and is charged to {other.population}"
+        + (f", of which {account.spent} of {account.limit} ({say_unit(account.unit)}) is spent" if account is not None else "")
+        + ": the caps of these two do not know of each other."
+        for other in others
+        for account in (_open_known(caps, other.population, charges),)
+    )
+
+
+def _is_same_source(one: Policy, other: Policy) -> bool:
+    """Whether they read the same table, and do not tell its people apart by different columns."""
+    columns = {policy.person.column for policy in (one, other) if isinstance(policy.person, Person)}
+    plain = [policy.source.model_copy(update={"release_column": None}) for policy in (one, other)]
+    return plain[0] == plain[1] and len(columns) <= 1
+
+
+def _open_known(caps: Caps, population: str, charges: Sequence[Charge]) -> Account | None:
+    """The account of a population, if the file declares it or the registry has it."""
+    return open_population(caps, population, charges) if population in list_populations(caps, charges) else None
 
 
 def _read_file(file: Path) -> str:
