@@ -7,7 +7,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -41,13 +41,14 @@ class Viewings:
         self._recent: dict[tuple[str, str, str], float] = {}
         self._lock = threading.Lock()
 
-    def note(self, person: str, saw: str, release: str, *, now: datetime | None = None) -> None:
-        """One more, unless it is the same as one of a few minutes ago; `Refused` where it cannot be noted."""
-        key, moment = (person, saw, release), monotonic()
+    def note(self, person: str, saw: str, asked: str, *, find: Callable[[str], str] = str, now: datetime | None = None) -> None:
+        """One more, of the release that `find` says was asked for by this name, unless the same was asked a few minutes ago;
+        `Refused` where it cannot be noted."""
+        key, moment = (person, saw, asked), monotonic()
         with self._lock:
             if moment - self._recent.get(key, -AGAIN_SECONDS) < AGAIN_SECONDS:
                 return
-            at = now or datetime.now(UTC)
+            at, release = now or datetime.now(UTC), find(asked)
             line = json.dumps(asdict(Viewing(at.isoformat(timespec="seconds"), person, saw, release)))
             try:
                 with self._site.changing_desk():

@@ -127,7 +127,7 @@ class Counter:
         """That somebody sees what is given; where that cannot be noted it is not given."""
         try:
             if release:
-                self._viewings.note(person, saw, release)
+                self._viewings.note(person, saw, release, find=lambda name: str(find_release(self._site, name)))
         except Refused:
             if isinstance(given, File) and given.temporary and given.path is not None:
                 shutil.rmtree(given.path.parent, ignore_errors=True)
@@ -198,12 +198,12 @@ class Counter:
 
 
 def _find_shown(call: Call, asked: Asked, found: Document | File) -> str:
-    """The release of which a candidate is shown; none where the answer has nothing of one."""
+    """By which name the release was asked for of which a candidate is shown; none where the answer has nothing of one."""
     if call.of == "subject" and asked.get("what") != "candidate":
         return ""
     if not isinstance(found, File) and found.get("candidate", found) is None:
         return ""
-    return str(find_release(asked.site, asked.get(call.of)))
+    return asked.get(call.of)
 
 
 def describe_person(person: Person) -> Document:
