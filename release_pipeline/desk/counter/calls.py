@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,11 @@ class File:
     name: str = ""
     temporary: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])  # what the page is to know of it
+
+    def discard(self) -> None:
+        """What was made for this answer alone is gone, with the folder that it was made in."""
+        if self.temporary and self.path is not None:
+            shutil.rmtree(self.path.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,11 @@ class Listing:
         """What is broken, without what waits for the officer alone: she and its steward are told of that."""
         return tuple(words for words in self.broken if NOT_APPROVED not in words)
 
+    @property
+    def unapproved(self) -> tuple[str, ...]:
+        """What waits for the officer."""
+        return tuple(words for words in self.broken if NOT_APPROVED in words)
+
 
 def list_lines(site: Site) -> Listing:
     """As `status` has them: as of now, or of a few seconds ago if nothing was changed since."""

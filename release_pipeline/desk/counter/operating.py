@@ -92,7 +92,7 @@ def _show_operations(asked: Asked) -> Document:
         ],
         "unsent": [shorten_place(site, words) for words in find_trouble(site)],
         "broken": list(listing.faults),
-        "unapproved": [words for words in listing.broken if words not in listing.faults],
+        "unapproved": list(listing.unapproved),
         "people": _list_people(site),
         "dagster": _link_dagster(asked.settings.dagster, listing.lines),
         "runs_here": asked.settings.runs,

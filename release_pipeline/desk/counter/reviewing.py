@@ -75,6 +75,7 @@ def _show_release(asked: Asked) -> Document:
         trust = read_trust(site, registry)
         retraction = _tell_retraction(registry, status)
         remarks = () if trust is None else tell_remarks(registry, trust, name, reader=asked.person.name)
+    why_not = _may_vote(asked, policy, status)
     return {
         "votes": None if votes is None else _describe_votes(votes),
         "remarks": [_describe_remark(one, status) for one in remarks if policy is not None and is_reader(asked, policy.steward)],
@@ -83,8 +84,8 @@ def _show_release(asked: Asked) -> Document:
         "steward": "" if policy is None else policy.steward,
         "before": _find_before(site, statuses, status),
         "candidate": None if policy is None else _describe_candidate(asked, policy, status),
-        "may_vote": _may_vote(asked, policy, status),
-        "room": "" if policy is None or _may_vote(asked, policy, status) else _describe_room(site, policy, status),
+        "may_vote": why_not,
+        "room": "" if policy is None or why_not else _describe_room(site, policy, status),
         "draft": _describe_draft(asked, status),
     }
 

@@ -174,8 +174,7 @@ def write_answer(stream: IO[bytes] | BufferedIOBase, answer: Answer) -> None:
             stream.write(_write_line({**head, "size": os.fstat(content.fileno()).st_size}))
             shutil.copyfileobj(content, stream)
     finally:
-        if file.temporary:
-            shutil.rmtree(file.path.parent, ignore_errors=True)
+        file.discard()
 
 
 def _write_line(said: Mapping[str, Any]) -> bytes:

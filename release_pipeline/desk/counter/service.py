@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import shutil
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from release_pipeline.desk.counter.drafts import Drafts
 from release_pipeline.desk.counter.errands import BUNDLE, ERRANDS
 from release_pipeline.desk.counter.places import shorten_place
 from release_pipeline.desk.counter.sessions import Session, Sessions
-from release_pipeline.desk.counter.tickets import OVER, Tickets
+from release_pipeline.desk.counter.tickets import OVER, Ticket, Tickets
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
 from release_pipeline.desk.tokens import find_token
 from release_pipeline.desk.viewings import Viewings
@@ -95,10 +94,9 @@ class Counter:
         if question.call == GREET:
             return Answer(200, self._greet())
         if (errand := ERRANDS.get(question.call)) is not None:
-            self._check_bearer(question.arguments.get("ticket", ""))
+            ticket = self._find_ticket(question.arguments.get("ticket", ""))
             given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
             if isinstance(given, File):
-                ticket = self._tickets.find(question.arguments.get("ticket", ""))
                 self._note(ticket.person, BUNDLE, ticket.subject if ticket.what == "candidate" else "", given)
                 return Answer(200, file=given)
             return Answer(200, given)
@@ -128,9 +126,9 @@ class Counter:
         try:
             if release:
                 self._viewings.note(person, saw, release, find=lambda name: str(find_release(self._site, name)))
-        except Refused:
-            if isinstance(given, File) and given.temporary and given.path is not None:
-                shutil.rmtree(given.path.parent, ignore_errors=True)
+        except BaseException:
+            if isinstance(given, File):
+                given.discard()
             raise
 
     def _greet(self) -> Document:
@@ -150,8 +148,8 @@ class Counter:
         secret, place = self._sessions.begin(token.person, token.digest)
         return Answer(200, {"session": secret, "place": place})
 
-    def _check_bearer(self, secret: str) -> None:
-        """Refuse a ticket of a session that is over, or of somebody who has no business with candidates any more; it is over."""
+    def _find_ticket(self, secret: str) -> Ticket:
+        """The ticket; refused, and over, is one of a session that is over, or of somebody who has no business with candidates."""
         ticket = self._tickets.find(secret)
         person = self._people().get(ticket.person)
         session = self._sessions.find_by_hash(ticket.session)
@@ -159,6 +157,7 @@ class Counter:
         if person is None or not let_in or self._calls[SIGN].roles.isdisjoint(person.roles):
             self._tickets.end(secret)
             raise Refused(404, OVER)
+        return ticket
 
     def _find_person(self, question: Question) -> tuple[Person, Session | None]:
         """Who asks, and in which session, if it was begun with a token."""

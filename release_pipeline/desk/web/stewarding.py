@@ -50,10 +50,12 @@ async def _send_text(visit: Visit, call: str) -> Response:
         )
     if "refusal" in found:
         return await _render(visit, found, status=409)
-    warned = len(found["warnings"])
-    told = f"It has no fault{f', and {warned} warning' + 's' * (warned != 1) if warned else ''}. It is not saved yet."
-    words = "" if found["faults"] else told
-    return await _render(visit, found, checked=words)
+    return await _render(visit, found, checked="" if found["faults"] else _say_checked(len(found["warnings"])))
+
+
+def _say_checked(warnings: int) -> str:
+    warned = f", and {warnings} warning{'s' * (warnings != 1)}" if warnings else ""
+    return f"It has no fault{warned}. It is not saved yet."
 
 
 async def _keep_text(visit: Visit, wrong: Wrong, name: str, text: str, began: str) -> Response:

@@ -107,13 +107,14 @@ def read_policy_request(site: Site, name: str) -> Change:
             return Change(request, (), (), "")
         last = find_last_approval(registry, trust, what=POLICY, subject=name)
         words, before = _describe_policy_change(registry, last, policy)
+        charges = list_charges(registry)
+    elsewhere = tuple(_find_elsewhere(site, policy, charges))
     whole = json.loads(policy.canonical_json())
     check, room = _say_check(site, policy)
     text = _read_file(file)
     told = text if text == began_with else ""  # else somebody wrote it meanwhile, and it need not be what was read
-    return Change(
-        request, words, tuple(sign.list_changes(before, whole)), _write(whole), check, room, _find_elsewhere(site, policy), told
-    )
+    exact = tuple(sign.list_changes(before, whole))
+    return Change(request, words, exact, _write(whole), check, room, elsewhere, told)
 
 
 def read_caps_request(site: Site) -> Change:
@@ -132,24 +133,22 @@ def read_caps_request(site: Site) -> Change:
     return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole), room=room)
 
 
-def _find_elsewhere(site: Site, policy: Policy) -> tuple[str, ...]:
+def _find_elsewhere(site: Site, policy: Policy, charges: Sequence[Charge]) -> Iterator[str]:
     """Policies that read the same source, and are charged to a population whose charges do not count in this one's."""
     try:
         caps = read_caps(site)
     except ReleasePipelineError:  # the request for the caps says what is wrong with them
-        return ()
-    with site.open_registry(read_only=True) as registry:
-        charges = list_charges(registry)
+        return
     own = _open_known(caps, policy.population, charges)
     counted = {policy.population, *(() if own is None else own.carries)}
-    others = (other for other in site.read_policies()[0] if other.population not in counted and _is_same_source(other, policy))
-    return tuple(
-        f"{other.policy} reads the same source, and is charged to {other.population}"
-        + (f", of which {account.spent} of {account.limit} ({say_unit(account.unit)}) is spent" if account is not None else "")
-        + ": the caps of these two do not know of each other."
-        for other in others
-        for account in (_open_known(caps, other.population, charges),)
-    )
+    for other in site.read_policies()[0]:
+        if other.population not in counted and _is_same_source(other, policy):
+            account = _open_known(caps, other.population, charges)
+            spent = (
+                "" if account is None else f", of which {account.spent} of {account.limit} ({say_unit(account.unit)}) is spent"
+            )
+            charged = f"{other.policy} reads the same source, and is charged to {other.population}{spent}"
+            yield f"{charged}: the caps of these two do not know of each other."
 
 
 def _is_same_source(one: Policy, other: Policy) -> bool:
