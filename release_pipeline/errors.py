@@ -113,9 +113,14 @@ def read_out_of_space(caught: BaseException, where: str = "") -> OutOfSpace | No
     the place in this software is told."""
     if isinstance(caught, MemoryError) or _is_unmapped(caught):
         return memory_full(own_frame(caught))
-    if isinstance(caught, OSError) and caught.errno in _NO_SPACE:
+    if isinstance(caught, OSError) and is_full(caught):
         return disk_full(str(caught.filename2 or caught.filename or where))
     return None
+
+
+def is_full(caught: OSError) -> bool:
+    """Whether it says that a disk, or what this account may have of it, is full."""
+    return caught.errno in _NO_SPACE
 
 
 def _is_unmapped(caught: BaseException) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from release_pipeline.errors import Blocked, Held, NotPassed, ReleasePipelineError, StoreError
+from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.forecast import find_disk_from, find_share
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
@@ -171,6 +172,7 @@ class ReleaseCheckpoints(ReleaseRecord):
             spill=site.spill,
             share=find_share(site.engine),
             disk_from=find_disk_from(site, self.policy),
+            cluster=find_cluster(site),
         )
 
     def strategy_in(self, workspace: ReleaseWorkspace, *, series: Series | None = None) -> Strategy:

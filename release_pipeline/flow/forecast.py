@@ -22,7 +22,8 @@ from release_pipeline.policy.ties import find_ties
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.store.memory import DATABASE, DATABASE_ALONE, LARGE, format_size
 
-Engine: TypeAlias = Literal["memory", "duckdb"]
+Engine: TypeAlias = Literal["memory", "duckdb", "spark"]
+ALONE: tuple[Engine, ...] = ("duckdb", "spark")  # where arrays do not lie in memory, however short
 WORK = Fraction(1, 6)  # of the memory, for pieces of arrays that are worked on, where these lie on disk
 MOST = 60  # bytes of a record in pieces of arrays, where it is one piece
 PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
@@ -42,18 +43,18 @@ FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
 CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there
 
 
+_ENGINE_IS = "where arrays as long as the table lie: in memory, on disk as DuckDB's, or where a cluster works on them"
+_BESIDE_IS = "bytes of the program that come on top, where site.yaml says `engine: duckdb` or `engine: spark`"
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryView:
     """The memory of a run."""
 
     needed: Annotated[int, "bytes that a release of so many rows needs, about"]
     allowed: Annotated[int, "bytes that a run may take: what site.yaml says, or what the machine has"]
-    engine: Annotated[Engine, "where arrays as long as the table lie: in memory, or on disk as DuckDB's"] = dataclasses.field(
-        default="memory", metadata=OPTIONAL
-    )
-    beside: Annotated[int, "bytes of the program that come on top, where site.yaml says `engine: duckdb`"] = dataclasses.field(
-        default=0, metadata=OPTIONAL
-    )
+    engine: Annotated[Engine, _ENGINE_IS] = dataclasses.field(default="memory", metadata=OPTIONAL)
+    beside: Annotated[int, _BESIDE_IS] = dataclasses.field(default=0, metadata=OPTIONAL)
 
     @property
     def is_enough(self) -> bool:
@@ -67,7 +68,7 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, engine: str =
     here = _forecast_in_memory(policy, records, allowed)
     if engine == "memory" or not goes_to_disk(policy) or (engine == "auto" and here.is_enough):
         return here
-    there = _forecast_on_disk(policy, records, allowed, engine, PROGRAM if engine == "duckdb" and is_said else 0)
+    there = _forecast_on_disk(policy, records, allowed, engine, PROGRAM if engine in ALONE and is_said else 0)
     return here if engine == "auto" and there.needed >= here.needed else there
 
 
@@ -93,7 +94,7 @@ def find_disk_from(site: Site, policy: Policy) -> int | None:
     if not goes_to_disk(policy) or site.engine == "memory":
         return None
     low, high = LARGE, 1 << 48
-    if site.engine == "duckdb":
+    if site.engine in ALONE:
         return low
     while low < high:  # the first that is too many for memory
         middle = (low + high) // 2
@@ -115,12 +116,12 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
     arrays = records * FLAGS + records // (policy.protect.k or 1) * CLUSTER[policy.method.family]
     arrays += _count_combinations(policy, records) * COMBINATION
     work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
-    return MemoryView(PROGRAM - beside + arrays + work, allowed, "duckdb", beside)
+    return MemoryView(PROGRAM - beside + arrays + work, allowed, "spark" if engine == "spark" else "duckdb", beside)
 
 
 def find_share(engine: str) -> Fraction:
     """What of the memory is DuckDB's."""
-    return DATABASE_ALONE if engine == "duckdb" else DATABASE
+    return DATABASE_ALONE if engine in ALONE else DATABASE
 
 
 def _count_combinations(policy: Policy, records: int) -> int:
@@ -171,11 +172,16 @@ def find_enough(policy: Policy, records: int, *, engine: str = "memory") -> int:
     return low
 
 
+def describe_place(engine: str) -> str:
+    """Where arrays lie that are not in memory."""
+    return "on a cluster" if engine == "spark" else "on disk"
+
+
 def describe_memory(memory: MemoryView, records: int) -> str:
     """It in a line for a person."""
     about = f"about {format_size(memory.needed)} of {format_size(memory.allowed)} for {records:,} rows"
-    if memory.engine == "duckdb":
-        about += ", arrays on disk"
+    if memory.engine != "memory":
+        about += f", arrays {describe_place(memory.engine)}"
     if memory.beside:
         about += f", beside {format_size(memory.beside)} for the program"
     return about if memory.is_enough else f"{about}: a run is refused before anything is charged"

@@ -1,5 +1,5 @@
-"""site.yaml: which keys it has, and how each is said. What stands under `alerts`, `lineage`, `targets` and `desk` is read
-where it is used, with faults of its own."""
+"""site.yaml: which keys it has, and how each is said. What stands under `spark`, `alerts`, `lineage`, `targets` and `desk` is
+read where it is used, with faults of its own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.store.memory import LEAST, format_size, read_size
 
 FILE = "site.yaml"
-ENGINES = ("auto", "memory", "duckdb")
-LATER = ("upstream", "alerts", "lineage", "targets", "desk")  # sections, which may be empty
+ENGINES = ("auto", "memory", "duckdb", "spark")
+LATER = ("spark", "upstream", "alerts", "lineage", "targets", "desk")  # sections, which may be empty
 LOOKS = ("allowed", "forbidden")  # at confidential records, for parameters
 
 
@@ -38,6 +38,7 @@ _KNOWN = {
     "memory": _Setting(str, "memory: 8 GiB"),
     "engine": _Setting(str, "engine: auto", ENGINES),
     "spill": _Setting(str, "spill: FOLDER"),
+    "spark": _Setting(dict, "spark: {url: 'sc://host:15002', storage: FOLDER}"),
     "upstream": _Setting(dict, "upstream: {POLICY: ASSET/KEY}"),
     "alerts": _Setting(list, "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}"),
     "lineage": _Setting(dict, "lineage: {openlineage: URL or FOLDER}"),

@@ -210,8 +210,8 @@ class Site:
 
     @property
     def engine(self) -> str:
-        """Where arrays as long as the table lie: `memory`, `duckdb` (on disk, where DuckDB goes on too), or `auto`, which is the
-        first where it suffices."""
+        """Where arrays as long as the table lie: `memory`, `duckdb` (on disk, where DuckDB goes on too), `spark` (where a cluster
+        works on them), or `auto`, which is the first of the first two that suffices."""
         return self._settings().get("engine", ENGINES[0])
 
     @property

@@ -3,15 +3,16 @@ clusters of methods.md section 1; `curve` has orders of whole records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, reduce_by
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
 
@@ -48,11 +49,16 @@ class OrderClusters:
 
     def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """One entry per cluster, given to each of its records."""
-        return self.arrays.put(self._repeat(per_cluster), self.order, per_cluster.dtype)
+        return self.arrays.put(partial(_repeat, per_cluster, int(self.size[0])), self.order, per_cluster.dtype)
 
-    def _repeat(self, per_cluster: npt.NDArray[Scalar]) -> Iterator[npt.NDArray[Scalar]]:
-        """One entry per cluster, as often as it has ranks, in their order."""
-        return (np.repeat(per_cluster[part], self.size[part]) for part in pieces(self.count))
+
+def _repeat(per_cluster: npt.NDArray[Scalar], k: int, ranks: slice) -> npt.NDArray[Scalar]:
+    """One entry per cluster of k, as often as it has some of these ranks; the last cluster has all that follow."""
+    first, last = (min(rank // k, len(per_cluster) - 1) for rank in (ranks.start, ranks.stop - 1))
+    often = np.full(last - first + 1, k)
+    often[-1] = ranks.stop - last * k
+    often[0] -= ranks.start - first * k
+    return np.repeat(per_cluster[first : last + 1], often)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,19 +71,31 @@ class RankClusters(OrderClusters):
         """The exact integer sum of each cluster; refused where one could leave 64 bits."""
         if max(abs(int(self.ordered[0])), abs(int(self.ordered[-1]))) * int(self.size.max()) >= 2**63:
             raise InvalidArgument("cluster sums would not fit 64-bit integers.", remedy="Use a smaller k or a coarser grid.")
-        return np.add.reduceat(self.ordered, self.start)
+        return self.arrays.fill(partial(_add_clusters, self.ordered, self.start), self.count, np.int64)
 
     def first(self, place: int) -> IntArray:
         """The value at `place` from the start of each cluster (0: the smallest)."""
-        return self.ordered[self.start + place]
+        return self.arrays.fill(partial(_take_places, self.ordered, self.start, None, place), self.count, np.int64)
 
     def last(self, place: int) -> IntArray:
         """The value at `place` from the end of each cluster (0: the largest)."""
-        return self.ordered[self.start + self.size - 1 - place]
+        return self.arrays.fill(partial(_take_places, self.ordered, self.start, self.size, place), self.count, np.int64)
 
     def count_within(self, edges: IntArray) -> IntArray:
         """How many records have values from each of these edges to the one before the next."""
         return count_ordered(self.ordered, edges)
+
+
+def _add_clusters(ordered: IntArray, start: npt.NDArray[np.intp], clusters: slice) -> IntArray:
+    """The sums of some clusters."""
+    mine = start[clusters]
+    end = int(start[clusters.stop]) if clusters.stop < len(start) else len(ordered)
+    return np.add.reduceat(ordered[int(mine[0]) : end], mine - mine[0])
+
+
+def _take_places(ordered: IntArray, start: npt.NDArray[np.intp], size: IntArray | None, place: int, clusters: slice) -> IntArray:
+    """The value of some clusters at a place from the start, or from the end where sizes are given."""
+    return ordered[start[clusters] + place if size is None else start[clusters] + size[clusters] - 1 - place]
 
 
 def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
@@ -113,12 +131,20 @@ def cut_ranks(n: int, k: int, arrays: Arrays = IN_MEMORY) -> tuple[npt.NDArray[n
         raise InvalidArgument("k is below 1.")
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one cluster of {k:,}.", remedy="Lower k or publish more records.")
-    start, size = arrays.empty(n // k, np.intp), arrays.empty(n // k, np.int64)
-    for part in pieces(n // k):
-        start[part] = np.arange(part.start, part.stop, dtype=np.intp) * k
-    size[:] = k
-    size[-1] = n - int(start[-1])
-    return start, size
+    clusters = n // k
+    start = arrays.fill(partial(_start_clusters, k), clusters, np.intp)
+    return start, arrays.fill(partial(_size_clusters, n, k, clusters), clusters, np.int64)
+
+
+def _start_clusters(k: int, clusters: slice) -> npt.NDArray[np.intp]:
+    return np.arange(clusters.start, clusters.stop, dtype=np.intp) * k
+
+
+def _size_clusters(n: int, k: int, count: int, clusters: slice) -> IntArray:
+    size = np.full(clusters.stop - clusters.start, k, dtype=np.int64)
+    if clusters.stop == count:
+        size[-1] = n - (count - 1) * k
+    return size
 
 
 def sort_records(
@@ -134,32 +160,67 @@ def sort_records(
     comparisons only: every processor gives the same order.
     """
     first = columns[0]
-    n, lowest = len(first), int(first.min())
+    n, lowest, highest = len(first), int(reduce_by(np.minimum, first, arrays)), int(reduce_by(np.maximum, first, arrays))
     place_bits = max((n - 1).bit_length(), 1)
-    left_out = _u64(max((int(first.max()) - lowest).bit_length() + place_bits - 64, 0))
-    base = _u64(lowest % 2**64)
+    left_out = max((highest - lowest).bit_length() + place_bits - 64, 0)
     mixer = None if ties is None else PositionMixer(place_bits, ties)
-
-    packed = arrays.empty(n, np.uint64)
-    for part in pieces(n):
-        packed[part] = np.arange(part.start, part.stop, dtype=np.uint64)
-        if mixer is not None:
-            mixer.mix(packed[part])
-        packed[part] |= ((first[part].astype(np.uint64) - base) >> left_out) << _u64(place_bits)
-    packed = arrays.sort(packed)
-
-    ordered = arrays.empty(n, np.uint64)
-    for part in pieces(n):
-        np.right_shift(packed[part], _u64(place_bits), out=ordered[part])
-        packed[part] &= _u64((1 << place_bits) - 1)
-    _settle_runs(columns if left_out else columns[1:], packed, ordered, mixer)
-    if mixer is not None:
-        mixer.unmix(packed)
-    order = packed.view(np.int64).astype(np.intp, copy=False)
+    packing = _Packing(lowest % 2**64, left_out, place_bits, mixer)
+    packed = arrays.sort(arrays.fill(partial(packing.pack, first), n, np.uint64))
+    unsettled = columns if left_out else columns[1:]
+    if not unsettled:
+        order = make(arrays, packing.find_record, packed, dtype=np.intp)
+        return order, make(arrays, packing.find_value, packed, dtype=np.uint64)
+    places = make(arrays, packing.find_place, packed, dtype=np.uint64)
+    _settle_runs(unsettled, places, make(arrays, packing.find_first, packed, dtype=np.uint64), mixer)
+    order = make(arrays, packing.unmix, places, dtype=np.intp)
     if left_out:
-        return order, make(arrays, np.copy, arrays.take(first, order), dtype=np.uint64)
-    ordered += base
-    return order, ordered
+        return order, make(arrays, _as_words, arrays.take(first, order), dtype=np.uint64)
+    return order, make(arrays, packing.find_value, packed, dtype=np.uint64)
+
+
+def _as_words(values: npt.NDArray[Any]) -> WordArray:
+    return values.astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """Words of a value above `base`, less its lowest bits that are `left_out`, and of so many bits for a keyed place."""
+
+    base: int
+    left_out: int
+    place_bits: int
+    mixer: PositionMixer | None
+
+    def pack(self, values: npt.NDArray[Any], part: slice) -> WordArray:
+        """The words of some records."""
+        words = np.arange(part.start, part.stop, dtype=np.uint64)
+        if self.mixer is not None:
+            self.mixer.mix(words)
+        words |= ((values[part].astype(np.uint64) - _u64(self.base)) >> _u64(self.left_out)) << _u64(self.place_bits)
+        return words
+
+    def find_first(self, words: WordArray) -> WordArray:
+        """What they have of the value."""
+        return words >> _u64(self.place_bits)
+
+    def find_value(self, words: WordArray) -> WordArray:
+        """The value, where nothing of it is left out."""
+        return self.find_first(words) + _u64(self.base)
+
+    def find_place(self, words: WordArray) -> WordArray:
+        """The keyed place."""
+        return words & _u64((1 << self.place_bits) - 1)
+
+    def find_record(self, words: WordArray) -> npt.NDArray[np.intp]:
+        """The record."""
+        return self.unmix(self.find_place(words))
+
+    def unmix(self, places: WordArray) -> npt.NDArray[np.intp]:
+        """The records of keyed places."""
+        records = places.copy()
+        if self.mixer is not None:
+            self.mixer.unmix(records)
+        return records.view(np.int64).astype(np.intp, copy=False)
 
 
 def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered: WordArray, mixer: PositionMixer | None) -> None:

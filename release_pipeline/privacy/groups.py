@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, distinct, make, reduce_by
 from release_pipeline.privacy.grid import IntArray, as_numbers
+
+_AT_ONCE = 1 << 20  # numbers that are counted together
 
 
 def group_by(columns: Iterable[npt.ArrayLike], arrays: Arrays = IN_MEMORY) -> IntArray:
@@ -24,27 +27,44 @@ def group_by(columns: Iterable[npt.ArrayLike], arrays: Arrays = IN_MEMORY) -> In
     key, span = None, 1  # equal records have equal keys, in 0..span-1
     for column in columns:
         code = _as_signed(column)
-        if key is None:
-            key = arrays.empty(len(code), np.int64)
-            key[:] = 0
-        if len(code) != len(key):
+        if key is not None and len(code) != len(key):
             raise InvalidArgument("the columns do not have equally many records.", where="columns")
-        if not len(key):
+        if not len(code):
+            key = code.astype(np.int64)
             continue
-        digits = _Digits.of(code, most=len(key))
-        for part in pieces(len(key)):
-            key[part] *= digits.width
-            key[part] += digits.take(code[part])
+        digits = _Digits.of(code, most=len(code), arrays=arrays)
+        if key is None:
+            key = make(arrays, digits.take, code, dtype=np.int64)
+        else:
+            key = make(arrays, digits.follow, key, code, dtype=np.int64)
         span *= digits.width
         del code
         if span > len(key):
-            span = _renumber(key)
+            digits = _Digits.of(key, most=len(key), arrays=arrays)
+            key, span = make(arrays, digits.take, key, dtype=np.int64), digits.width
     if key is None:
         raise InvalidArgument("there is no column to group by.", where="columns")
-    number = np.cumsum(np.bincount(key, minlength=span) > 0) - 1
-    for part in pieces(len(key)):
-        key[part] = number[key[part]]
-    return key
+    if not len(key):
+        return key
+    number = np.cumsum(count_numbers(key, arrays, span) > 0) - 1
+    return make(arrays, partial(np.take, number), key, dtype=np.int64)
+
+
+def count_numbers(numbers: IntArray, arrays: Arrays = IN_MEMORY, least: int = 0) -> IntArray:
+    """How many of these are 0, 1 and so on, as `numpy.bincount` has it, in at least so many counts.
+
+    >>> count_numbers(np.array([0, 2, 2])).tolist()
+    [1, 0, 2]
+    """
+    most = max(int(reduce_by(np.maximum, numbers, arrays)) + 1, least)
+    counts = np.zeros(most, dtype=np.int64)
+    for found in arrays.over(partial(_count, numbers, most), len(numbers), max(_AT_ONCE, most)):
+        counts += found
+    return counts
+
+
+def _count(numbers: IntArray, most: int, part: slice) -> IntArray:
+    return np.bincount(numbers[part], minlength=most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +76,13 @@ class _Digits:
     different: npt.NDArray[Any] | None
 
     @classmethod
-    def of(cls, column: npt.NDArray[Any], *, most: int) -> _Digits:
+    def of(cls, column: npt.NDArray[Any], *, most: int, arrays: Arrays) -> _Digits:
         """With a width of at most `most`, so that products stay within 64 bits."""
-        lowest = int(column.min())
-        width = int(column.max()) - lowest + 1
+        lowest, highest = (int(reduce_by(end, column, arrays)) for end in (np.minimum, np.maximum))
+        width = highest - lowest + 1
         if width <= most:
             return cls(width, lowest, None)
-        different = np.unique(column)
+        different, _ = distinct(arrays, arrays.sort(make(arrays, np.positive, column, dtype=column.dtype)))
         return cls(len(different), 0, different)
 
     def take(self, part: npt.NDArray[Any]) -> IntArray:
@@ -71,13 +91,9 @@ class _Digits:
             return part.astype(np.int64) - self.lowest
         return np.searchsorted(self.different, part)
 
-
-def _renumber(key: IntArray) -> int:
-    """Make keys as small as they can be, in their order; how many different ones there are."""
-    digits = _Digits.of(key, most=len(key))
-    for part in pieces(len(key)):
-        key[part] = digits.take(key[part])
-    return digits.width
+    def follow(self, key: IntArray, part: npt.NDArray[Any]) -> IntArray:
+        """They behind the digits that entries have already."""
+        return key * self.width + self.take(part)
 
 
 def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -257,7 +257,7 @@ def compute_statistics(
     claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
-    numbers = as_numbers(values)
+    numbers = as_numbers(values, arrays=records.arrays)
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")

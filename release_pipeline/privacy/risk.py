@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, distinct, make, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, distinct, make, reduce_by
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
-from release_pipeline.privacy.groups import as_integers
+from release_pipeline.privacy.groups import as_integers, count_numbers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
@@ -125,12 +126,18 @@ def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arr
     group, value = _as_pairs(groups, values, arrays)
     if not len(group):
         return 0
-    m = int(value.max()) + 1
-    pairs, _ = distinct(arrays, arrays.sort(_pair(group, value, m)))
+    m = int(reduce_by(np.maximum, value, arrays)) + 1
+    pairs, _ = distinct(arrays, arrays.sort(_pair(group, value, m, arrays)))
     counts = np.zeros(int(pairs[-1]) // m + 1, dtype=np.int64)
-    for part in pieces(len(pairs)):
-        np.add.at(counts, pairs[part] // m, 1)
+    for first, found in arrays.over(partial(_count_groups, pairs, m), len(pairs)):
+        counts[first : first + len(found)] += found
     return int(counts.min())
+
+
+def _count_groups(pairs: IntArray, m: int, part: slice) -> tuple[int, IntArray]:
+    """How many of these pairs, which ascend, each group has, from the first of them on."""
+    groups = pairs[part] // m
+    return int(groups[0]), np.bincount(groups - groups[0])
 
 
 def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool, arrays: Arrays = IN_MEMORY) -> float:
@@ -148,13 +155,13 @@ def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool, ar
     (0.3333333333333333, 0.25)
     """
     group, value = _as_pairs(groups, values, arrays)
-    n, m = len(group), int(value.max(initial=-1)) + 1
+    n, m = len(group), int(reduce_by(np.maximum, value, arrays)) + 1 if len(value) else 0
     if m < 2:
         return 0.0
-    size, cumulated = np.bincount(group), np.cumsum(np.bincount(value))
+    size, cumulated = count_numbers(group, arrays), np.cumsum(count_numbers(value, arrays))
     overall, P = np.diff(cumulated, prepend=0) / n, cumulated / n
     before = np.concatenate([np.zeros(1), np.cumsum(P)])
-    numbers = _pair(group, value, m)
+    numbers = _pair(group, value, m, arrays)
     del group, value
     pairs, count = distinct(arrays, arrays.sort(numbers))
     del numbers
@@ -179,11 +186,13 @@ def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool, ar
     return largest
 
 
-def _pair(group: IntArray, value: IntArray, m: int) -> IntArray:
-    """Group and value, which is one of m, in one number: in the place of the group's."""
-    group *= m
-    group += value
-    return group
+def _pair(group: IntArray, value: IntArray, m: int, arrays: Arrays) -> IntArray:
+    """Group and value, which is one of m, in one number."""
+    return make(arrays, partial(_put_together, m), group, value, dtype=np.int64)
+
+
+def _put_together(m: int, group: IntArray, value: IntArray) -> IntArray:
+    return group * m + value
 
 
 def _whole_groups(pairs: IntArray, m: int) -> Iterator[slice]:
@@ -198,7 +207,7 @@ def _whole_groups(pairs: IntArray, m: int) -> Iterator[slice]:
 
 def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> tuple[IntArray, IntArray]:
     """Groups and values of the same records, both numbered from 0 in their order."""
-    group, value = number_entries(_as_groups(groups), arrays), number_entries(as_numbers(values), arrays)
+    group, value = number_entries(_as_groups(groups), arrays), number_entries(as_numbers(values, arrays=arrays), arrays)
     if len(group) != len(value):
         raise InvalidArgument("there is not one value for each record of the groups.", where="values")
     return group, value
@@ -207,7 +216,7 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> t
 def number_entries(column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
     """The place of each number among the different ones, ascending."""
     different, _ = distinct(arrays, arrays.sort(make(arrays, np.positive, column, dtype=column.dtype)))
-    return make(arrays, lambda part: np.searchsorted(different, part), column, dtype=np.int64)
+    return make(arrays, partial(np.searchsorted, different), column, dtype=np.int64)
 
 
 def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import add_up, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, count_where, reduce_by, varies
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
@@ -23,6 +25,7 @@ TENTHS = (0.1, 0.9)
 BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
 CURVE_POINTS = 120
 _CHUNK = 1 << 20  # records that are looked at together
+_SIDES: tuple[Literal["right"], Literal["left"]] = "right", "left"
 Flags = npt.NDArray[np.bool_]
 
 
@@ -47,78 +50,107 @@ class Clamping:
     variance: float
 
 
-def measure_clamping(numbers: FloatArray, grid: Grid) -> Clamping:
+def measure_clamping(numbers: FloatArray, grid: Grid, arrays: Arrays = IN_MEMORY) -> Clamping:
     """What clamping takes from a column. Outside is what the grid does not bring back to the ends of the domain. NaN, which
     stands for a missing number, is never outside.
 
     >>> measure_clamping(np.array([0.0, 4.0, 4.0, 8.0]), Grid.declare((0, 6), 1))
     Clamping(share=0.25, variance=0.125)
     """
-    low, high, reach = float(grid.lo), float(grid.hi), float(grid.step) / 2
-
-    def lie_outside(part: FloatArray) -> Flags:
-        return (part < low - reach) | (part > high + reach)  # NaN never does
-
-    outside = sum(int(np.count_nonzero(lie_outside(numbers[part]))) for part in pieces(len(numbers)))
+    clamp = _Clamp(float(grid.lo), float(grid.hi), float(grid.step) / 2)
+    outside = count_where(clamp.lie_outside, numbers, arrays=arrays)
     if not outside:
         return Clamping(0.0, 0.0)
-    there = int(sum(np.count_nonzero(~np.isnan(numbers[part])) for part in pieces(len(numbers))))
-    least, most = float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers))
+    there = len(numbers) - count_where(np.isnan, numbers, arrays=arrays)
+    least, most = (float(reduce_by(end, numbers, arrays)) for end in (np.fmin, np.fmax))
     unit = max(abs(least), abs(most))  # squares of the largest numbers would not be finite
-    mean = add_up(lambda part: np.nan_to_num(part / unit), numbers) / there
-
-    def square_off(part: FloatArray) -> FloatArray:
-        return np.nan_to_num(np.square(part / unit - mean))
-
-    def square_moved(part: FloatArray) -> FloatArray:
-        return np.where(lie_outside(part), np.square(part / unit - np.clip(part, low, high) / unit), 0.0)
-
-    variance = add_up(square_off, numbers) / there if most > least else 0.0
-    share = outside / len(numbers)
-    return Clamping(share, add_up(square_moved, numbers) / there / variance if variance > 0 else 0.0)
+    mean = add_up(partial(_over, unit), numbers, arrays=arrays) / there
+    variance = add_up(partial(_square_off, unit, mean), numbers, arrays=arrays) / there if most > least else 0.0
+    moved = add_up(partial(clamp.square_moved, unit), numbers, arrays=arrays) / there if variance > 0 else 0.0
+    return Clamping(outside / len(numbers), moved / variance if variance > 0 else 0.0)
 
 
-def column_error(original: FloatArray, released: FloatArray, *, variance: float | None = None) -> float:
+@dataclass(frozen=True, slots=True)
+class _Clamp:
+    """A domain, and how far from its ends numbers still are brought back to them. NaN is nowhere outside."""
+
+    low: float
+    high: float
+    reach: float
+
+    def lie_outside(self, part: FloatArray) -> Flags:
+        """Which numbers are moved."""
+        return (part < self.low - self.reach) | (part > self.high + self.reach)
+
+    def square_moved(self, unit: float, part: FloatArray) -> FloatArray:
+        """How far, in squares of this unit."""
+        moved = np.square(part / unit - np.clip(part, self.low, self.high) / unit)
+        return np.where(self.lie_outside(part), moved, 0.0)
+
+
+def _over(unit: float, part: FloatArray) -> FloatArray:
+    return np.nan_to_num(part / unit)
+
+
+def _square_off(unit: float, mean: float, part: FloatArray) -> FloatArray:
+    return np.nan_to_num(np.square(part / unit - mean))
+
+
+def column_error(
+    original: FloatArray, released: FloatArray, *, variance: float | None = None, arrays: Arrays = IN_MEMORY
+) -> float:
     """Mean squared difference over the variance; 1.0 is no better than publishing the mean. It is the error of a method where
     `original` is what the method saw (`Grid.snap`): what clamping took before is `measure_clamping`'s.
 
     The variance is that of the original, or is given where these records are some of more: that of all.
     """
-    variance = variance_of(original) if variance is None else variance
+    variance = variance_of(original, arrays) if variance is None else variance
     if variance <= 0:
         return 0.0
-    return add_up(lambda x, y: np.square(x - y), original, released) / len(original) / variance
+    return add_up(_square_apart, original, released, arrays=arrays) / len(original) / variance
 
 
-def variance_of(column: FloatArray) -> float:
+def _square_apart(x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.square(x - y)
+
+
+def variance_of(column: FloatArray, arrays: Arrays = IN_MEMORY) -> float:
     """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
-    if not np.ptp(column) > 0:
+    if not varies(column, arrays):
         return 0.0
-    mean = mean_of(column)
-    return add_up(lambda part: np.square(part - mean), column) / len(column)
+    return add_up(partial(_square_from, mean_of(column, arrays)), column, arrays=arrays) / len(column)
 
 
-def mean_of(column: FloatArray) -> float:
+def _square_from(mean: float, part: FloatArray) -> FloatArray:
+    return np.square(part - mean)
+
+
+def mean_of(column: FloatArray, arrays: Arrays = IN_MEMORY) -> float:
     """The mean, the same wherever the column lies."""
-    return add_up(np.positive, column) / len(column)
+    return add_up(np.positive, column, arrays=arrays) / len(column)
 
 
-def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray]) -> float:
+def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> float:
     """IDP24's mean SSE over the columns of two tables: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
     if len(original) != len(released):
         raise InvalidArgument("the tables do not have equally many columns.", where="released")
-    total = math.fsum(_sse_of_column(original[a], released[a]) for a in range(len(original)))  # no two columns are held at once
+    each = (_sse_of_column(original[a], released[a], arrays) for a in range(len(original)))  # no two columns are held at once
+    total = math.fsum(each)
     return total / len(original) ** 2
 
 
-def _sse_of_column(x: FloatArray, y: FloatArray) -> float:
-    variance = variance_of(x)
+def _sse_of_column(x: FloatArray, y: FloatArray, arrays: Arrays) -> float:
+    variance = variance_of(x, arrays)
     if variance <= 0:
         return 0.0
-    return add_up(lambda one, other: np.square((one - other) / variance), x, y) / len(x)
+    return add_up(partial(_square_apart_over, variance), x, y, arrays=arrays) / len(x)
 
 
-def describe_spread(ascending: FloatArray) -> Spread:
+def _square_apart_over(variance: float, one: FloatArray, other: FloatArray) -> FloatArray:
+    return np.square((one - other) / variance)
+
+
+def describe_spread(ascending: FloatArray, arrays: Arrays = IN_MEMORY) -> Spread:
     """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column in ascending
     order."""
     shares = (*QUANTILES, *TENTHS)
@@ -128,7 +160,7 @@ def describe_spread(ascending: FloatArray) -> Spread:
     quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
     if _is_nearly_constant(ascending):
         return Spread(None, None, quantiles, deciles)
-    return Spread(mean_of(ascending), math.sqrt(variance_of(ascending)), quantiles, deciles)
+    return Spread(mean_of(ascending, arrays), math.sqrt(variance_of(ascending, arrays)), quantiles, deciles)
 
 
 def quantiles_of_sorted(ascending: FloatArray, shares: Sequence[float]) -> list[float]:
@@ -214,33 +246,38 @@ def ks_of_steps(first: Steps, second: Steps) -> float:
     return float(max(np.max(at), np.max(just_before)))
 
 
-def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:
+def compare_distributions(first: FloatArray, second: FloatArray, arrays: Arrays = IN_MEMORY) -> tuple[float, float]:
     """`ks_distance` and `wasserstein_distance` of two columns in ascending order."""
-    return _ks_of_sorted(first, second), _wasserstein_of_sorted(first, second)
+    return _ks_of_sorted(first, second, arrays), _wasserstein_of_sorted(first, second, arrays)
 
 
-def _ks_of_sorted(first: FloatArray, second: FloatArray) -> float:
+def _ks_of_sorted(first: FloatArray, second: FloatArray, arrays: Arrays) -> float:
     """The same of two columns in ascending order, slice by slice: as many numbers as records are not held for it."""
-    if _count_steps(second) < _count_steps(first):
+    if _count_steps(second, arrays) < _count_steps(first, arrays):
         first, second = second, first
-    largest = 0.0
-    for start in range(0, len(first), _CHUNK):
-        values = Steps.of(first[start : start + _CHUNK]).values
-        for side in ("right", "left"):
-            at = np.searchsorted(first, values, side=side) / len(first) - np.searchsorted(second, values, side=side) / len(second)
-            largest = max(largest, float(np.max(np.abs(at))))
-    return largest
+    return max(arrays.over(partial(_find_gap, first, second), len(first), _CHUNK), default=0.0)
 
 
-def _count_steps(ascending: FloatArray) -> int:
-    """How many different values a column in ascending order has, less one."""
-    steps = (
-        np.count_nonzero(ascending[part.start + 1 : part.stop + 1] != ascending[part]) for part in pieces(len(ascending) - 1)
+def _find_gap(first: FloatArray, second: FloatArray, part: slice) -> float:
+    """The largest gap of two distribution functions at some of the values of the first."""
+    values = Steps.of(first[part]).values
+    at = (
+        np.searchsorted(first, values, side=side) / len(first) - np.searchsorted(second, values, side=side) / len(second)
+        for side in _SIDES
     )
-    return int(sum(steps))
+    return max(float(np.max(np.abs(one))) for one in at)
 
 
-def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
+def _count_steps(ascending: FloatArray, arrays: Arrays) -> int:
+    """How many different values a column in ascending order has, less one."""
+    return sum(arrays.over(partial(_count_changes, ascending), len(ascending) - 1))
+
+
+def _count_changes(ascending: FloatArray, part: slice) -> int:
+    return int(np.count_nonzero(ascending[part.start + 1 : part.stop + 1] != ascending[part]))
+
+
+def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, arrays: Arrays = IN_MEMORY) -> float:
     """The same of a column in ascending order and of one whose values are those of clusters of so many records each.
 
     The second distribution function is constant from one of its values to the next, and the first one rises, so that the largest
@@ -249,40 +286,58 @@ def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -
     >>> ks_of_clusters(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 3.0]), np.array([1, 3]))
     0.5
     """
-    if not _ascends(values):
+    if not _ascends(values, arrays):
         order = np.argsort(values, kind="stable")
         values, sizes = values[order], sizes[order]
-    n, total, below, largest = len(ascending), int(np.sum(sizes)), 0, 0.0
-    for part in pieces(len(values), _CHUNK):
-        places, own = values[part], sizes[part]
-        up_to = below + np.cumsum(own)
-        differs = places[1:] != places[:-1]  # equal values are one step
-        is_last = np.append(differs, part.stop == len(values) or values[part.stop] != places[-1])
-        is_first = np.append(part.start == 0 or values[part.start - 1] != places[0], differs)
-        at_most = np.searchsorted(ascending, places[is_last], side="right") / n
-        before = np.searchsorted(ascending, places[is_first], side="left") / n
-        largest = max(
-            largest,
-            float(np.max(np.abs(at_most - up_to[is_last] / total), initial=0.0)),
-            float(np.max(np.abs(before - (up_to - own)[is_first] / total), initial=0.0)),
-        )
-        below = int(up_to[-1])
-    return largest
+    counts = list(arrays.over(partial(_sum_of, sizes), len(values), _CHUNK))
+    below = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    gaps = arrays.over(partial(_find_gap_of_clusters, ascending, values, sizes, below), len(values), _CHUNK)
+    return max(gaps, default=0.0)
 
 
-def _ascends(values: FloatArray) -> bool:
-    return all(bool((values[part.start + 1 : part.stop + 1] >= values[part]).all()) for part in pieces(len(values) - 1))
+def _sum_of(sizes: IntArray, part: slice) -> int:
+    return int(np.sum(sizes[part]))
 
 
-def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None) -> FloatArray:
+def _find_gap_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, below: IntArray, part: slice) -> float:
+    """The largest gap at some of the clusters' values. `below`: how many records lie in the slices before each."""
+    n, total = len(ascending), int(below[-1])
+    places, own = values[part], sizes[part]
+    up_to = np.cumsum(own) + int(below[part.start // _CHUNK])
+    differs = places[1:] != places[:-1]  # equal values are one step
+    is_last = np.append(differs, part.stop == len(values) or values[part.stop] != places[-1])
+    is_first = np.append(part.start == 0 or values[part.start - 1] != places[0], differs)
+    at_most = np.searchsorted(ascending, places[is_last], side="right") / n
+    before = np.searchsorted(ascending, places[is_first], side="left") / n
+    return max(
+        float(np.max(np.abs(at_most - up_to[is_last] / total), initial=0.0)),
+        float(np.max(np.abs(before - (up_to - own)[is_first] / total), initial=0.0)),
+    )
+
+
+def _ascends(values: FloatArray, arrays: Arrays) -> bool:
+    return all(arrays.over(partial(_rises, values), len(values) - 1))
+
+
+def _rises(values: FloatArray, part: slice) -> bool:
+    return bool((values[part.start + 1 : part.stop + 1] >= values[part]).all())
+
+
+def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None, arrays: Arrays = IN_MEMORY) -> FloatArray:
     """The share of records that are each of the points, exactly; of entries that stand for one record each, or for `sizes`."""
     ascending, place = np.unique(points, return_inverse=True)
     counts = np.zeros(len(ascending) + 1, dtype=np.int64)
-    for part in pieces(len(column)):
-        found = np.searchsorted(ascending, column[part])
-        is_there = column[part] == np.append(ascending, np.nan)[found]
-        np.add.at(counts, found[is_there], 1 if sizes is None else sizes[part][is_there])
+    for found in arrays.over(partial(_count_at, column, ascending, sizes), len(column)):
+        counts += found
     return (counts / (len(column) if sizes is None else int(np.sum(sizes))))[place]
+
+
+def _count_at(column: FloatArray, points: FloatArray, sizes: IntArray | None, part: slice) -> IntArray:
+    counts = np.zeros(len(points) + 1, dtype=np.int64)
+    found = np.searchsorted(points, column[part])
+    is_there = column[part] == np.append(points, np.nan)[found]
+    np.add.at(counts, found[is_there], 1 if sizes is None else sizes[part][is_there])
+    return counts
 
 
 def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
@@ -291,26 +346,31 @@ def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
     >>> wasserstein_distance(np.array([0.0, 0.0]), np.array([3.0, 5.0, 3.0, 5.0]))
     4.0
     """
-    return _wasserstein_of_sorted(np.sort(first), np.sort(second))
+    return _wasserstein_of_sorted(np.sort(first), np.sort(second), IN_MEMORY)
 
 
-def _wasserstein_of_sorted(first: FloatArray, second: FloatArray) -> float:
+def _wasserstein_of_sorted(first: FloatArray, second: FloatArray, arrays: Arrays) -> float:
     """The mean distance of values of equal ranks. Of two lists of other lengths a rank is a share of each: they are compared from
     one end of either's records to the next, which are whole numbers where all there is counts for len(first) len(second)."""
     n, m = len(first), len(second)
     if n == m:
-        parts = (slice(start, start + _CHUNK) for start in range(0, n, _CHUNK))
-        return math.fsum(float(np.sum(np.abs(first[part] - second[part]))) for part in parts) / n
-    sums: list[float] = []
-    for start in range(0, n, _CHUNK):
-        ends = np.arange(start + 1, min(start + _CHUNK, n) + 1, dtype=np.int64) * m
-        begin, end = start * m, int(ends[-1])
-        others = np.arange(begin // n + 1, -(-end // n), dtype=np.int64) * n
-        edges = np.concatenate([[begin], np.sort(np.concatenate([ends, others]), kind="stable")])
-        places = edges[:-1]
-        apart = np.abs(first[places // m] - second[places // n])
-        sums.append(float(np.dot(apart, np.diff(edges).astype(np.float64))))
-    return math.fsum(sums) / n / m
+        return math.fsum(arrays.over(partial(_sum_apart, first, second), n, _CHUNK)) / n
+    return math.fsum(arrays.over(partial(_sum_apart_by_share, first, second), n, _CHUNK)) / n / m
+
+
+def _sum_apart(first: FloatArray, second: FloatArray, part: slice) -> float:
+    return float(np.sum(np.abs(first[part] - second[part])))
+
+
+def _sum_apart_by_share(first: FloatArray, second: FloatArray, part: slice) -> float:
+    n, m = len(first), len(second)
+    ends = np.arange(part.start + 1, part.stop + 1, dtype=np.int64) * m
+    begin, end = part.start * m, int(ends[-1])
+    others = np.arange(begin // n + 1, -(-end // n), dtype=np.int64) * n
+    edges = np.concatenate([[begin], np.sort(np.concatenate([ends, others]), kind="stable")])
+    places = edges[:-1]
+    apart = np.abs(first[places // m] - second[places // n])
+    return float(np.dot(apart, np.diff(edges).astype(np.float64)))
 
 
 def choose_places(ascending: FloatArray) -> FloatArray:
@@ -322,42 +382,46 @@ def choose_places(ascending: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([ascending[np.rint(ranks).astype(np.intp)], steps]))
 
 
-def share_at_most(column: FloatArray, places: FloatArray) -> FloatArray:
+def share_at_most(column: FloatArray, places: FloatArray, arrays: Arrays = IN_MEMORY) -> FloatArray:
     """The share of records that are at most each of the ascending places."""
-    return _count_at_most(column, places) / len(column)
+    return _count_at_most(column, places, arrays) / len(column)
 
 
-def share_of_many(column: FloatArray, places: FloatArray) -> list[float | None]:
+def share_of_many(column: FloatArray, places: FloatArray, arrays: Arrays = IN_MEMORY) -> list[float | None]:
     """The same, without the shares that tell of fewer than ten records: at most that or above it. None and all are told."""
-    counts, n = _count_at_most(column, places), len(column)
+    counts, n = _count_at_most(column, places, arrays), len(column)
     few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
     return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]
 
 
-def _count_at_most(column: FloatArray, places: FloatArray) -> IntArray:
+def _count_at_most(column: FloatArray, places: FloatArray, arrays: Arrays) -> IntArray:
     counts = np.zeros(len(places) + 1, dtype=np.int64)
-    for start in range(0, len(column), _CHUNK):
-        found = np.searchsorted(places, column[start : start + _CHUNK], side="left")
-        counts += np.bincount(found, minlength=len(counts))
+    for found in arrays.over(partial(_count_between, column, places), len(column), _CHUNK):
+        counts += found
     return np.cumsum(counts[:-1])
 
 
-def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
+def _count_between(column: FloatArray, places: FloatArray, part: slice) -> IntArray:
+    return np.bincount(np.searchsorted(places, column[part], side="left"), minlength=len(places) + 1)
+
+
+def covariance_matrix(columns: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> FloatArray:
     """Covariances of the records themselves, column by column: no matrix of all records is made."""
     m = len(columns)
-    means = [mean_of(column) for column in columns]
+    means = [mean_of(column, arrays) for column in columns]
     found = np.zeros((m, m))
-    varied = [a for a in range(m) if np.ptp(columns[a]) > 0]
+    varied = [a for a in range(m) if varies(columns[a], arrays)]
     with np.errstate(over="ignore", invalid="ignore"):  # numbers whose squares no float holds have no covariance
         for a in varied:
             one = columns[a]
             for b in varied[: varied.index(a) + 1]:
-                found[a, b] = found[b, a] = _covary(one, columns[b], means[a], means[b])
+                product = partial(_multiply_off, means[a], means[b])
+                found[a, b] = found[b, a] = add_up(product, one, columns[b], arrays=arrays) / len(one)
     return found
 
 
-def _covary(one: FloatArray, other: FloatArray, mean: float, mean_of_other: float) -> float:
-    return add_up(lambda x, y: (x - mean) * (y - mean_of_other), one, other) / len(one)
+def _multiply_off(mean: float, mean_of_other: float, x: FloatArray, y: FloatArray) -> FloatArray:
+    return (x - mean) * (y - mean_of_other)
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:

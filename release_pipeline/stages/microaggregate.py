@@ -14,7 +14,7 @@ from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import DropColumn, pick
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, pieces, repeat
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, count_where, pieces, repeat
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
@@ -127,7 +127,7 @@ def expect_error(
     """
     rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
     simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
-    return summarise_errors(simulated, exact.grid.snap(numbers, arrays), exact.cluster, exact.size)
+    return summarise_errors(simulated, exact.grid.snap(numbers, arrays), exact.cluster, exact.size, arrays)
 
 
 def summarise_errors(
@@ -139,19 +139,31 @@ def summarise_errors(
 ) -> ExpectedError:
     """The mean squared errors of simulated releases over the variance of these numbers, and the range of one more of them.
     `simulated`: a value for each cluster, release by release."""
-    centre, sums = mean_of(numbers), arrays.empty(len(size), np.float64)
+    centre, sums = mean_of(numbers, arrays), arrays.empty(len(size), np.float64)
     sums[:] = 0
-    for part in pieces(len(numbers)):
+    for part in pieces(len(numbers)):  # one after the other: other orders have other roundings
         np.add.at(sums, cluster[part], numbers[part] - centre)
-    squares = add_up(lambda part: np.square(part - centre), numbers)
+    squares = add_up(partial(_square_off, centre), numbers, arrays=arrays)
     if squares == 0:
         return ExpectedError(0.0, None, None)
     errors: list[float] = []
     for values in simulated:
-        across = add_up(lambda part, own: (part - centre) * own, values, sums)
-        errors.append(squares - 2 * across + add_up(lambda part, own: np.square(part - centre) * own, values, size))
+        across = add_up(partial(_weigh_off, centre), values, sums, arrays=arrays)
+        errors.append(squares - 2 * across + add_up(partial(_weigh_square_off, centre), values, size, arrays=arrays))
     found = np.array(errors) / squares
     return ExpectedError(float(np.mean(found)), *predict_range(found))
+
+
+def _square_off(centre: float, values: FloatArray) -> FloatArray:
+    return np.square(values - centre)
+
+
+def _weigh_off(centre: float, values: FloatArray, weight: FloatArray) -> FloatArray:
+    return (values - centre) * weight
+
+
+def _weigh_square_off(centre: float, values: FloatArray, weight: IntArray) -> FloatArray:
+    return np.multiply(np.square(values - centre), weight, dtype=np.float64)
 
 
 def summarise_values(
@@ -160,15 +172,19 @@ def summarise_values(
     """The same of a column where records may have no value, which points above `high` stand for: of those that have one both
     before and after, over the variance of the values before. `ascending`: all records in the order of the clusters."""
     values = ascending[: int(np.searchsorted(ascending, high, side="right"))]
-    spread = variance_of(values) if len(values) else 0.0
+    spread = variance_of(values, arrays) if len(values) else 0.0
     if spread == 0:
         return ExpectedError(0.0, None, None)
     cluster, errors = repeat(arrays, size)[: len(values)], list[float]()
     for of_clusters in simulated:
-        apart = add_up(partial(_square_apart, of_clusters, high), values, cluster)
-        both = sum(int(np.count_nonzero(of_clusters[cluster[part]] <= high)) for part in pieces(len(cluster)))
+        apart = add_up(partial(_square_apart, of_clusters, high), values, cluster, arrays=arrays)
+        both = count_where(partial(_have_values, of_clusters, high), cluster, arrays=arrays)
         errors.append(apart / both / spread if both else 1.0)
     return summarise_found(errors)
+
+
+def _have_values(of_clusters: FloatArray, high: float, cluster: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    return of_clusters[cluster] <= high
 
 
 def _square_apart(of_clusters: FloatArray, high: float, numbers: FloatArray, cluster: npt.NDArray[np.intp]) -> FloatArray:

@@ -53,17 +53,19 @@ def expect_shape(
     ascending = arrays.sort(exact.grid.snap(numbers, arrays))
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
     simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
-    return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms))
+    return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms), arrays)
 
 
-def summarise_shapes(simulated: Iterable[Numbers], ascending: Numbers, size: IntArray, atoms: Numbers) -> ExpectedShape:
+def summarise_shapes(
+    simulated: Iterable[Numbers], ascending: Numbers, size: IntArray, atoms: Numbers, arrays: Arrays = IN_MEMORY
+) -> ExpectedShape:
     """What simulated releases leave of the distribution of these numbers, which ascend. `simulated`: a value for each cluster,
     release by release; `atoms` in the column's own units."""
-    original = share_at(ascending, atoms)
+    original = share_at(ascending, atoms, arrays=arrays)
     distances, shares = list[float](), list[Numbers]()
     for released in simulated:
-        distances.append(ks_of_clusters(ascending, released, size))
-        shares.append(share_at(released, atoms, size))
+        distances.append(ks_of_clusters(ascending, released, size, arrays))
+        shares.append(share_at(released, atoms, size, arrays))
     differences = [float(np.max(np.abs(share - original))) for share in shares] if len(atoms) else []
     return ExpectedShape(
         atom_share=float(np.mean(differences)) if differences else None,
@@ -83,10 +85,10 @@ def measure_atoms(
     of fewer than ten records. With weights (before and after) the shares of what the records stand for, too."""
     grid, points = column.coded_grid, list_points(column)
     snapped = grid.snap(original, arrays)
-    before = share_at(snapped, points)
+    before = share_at(snapped, points, arrays=arrays)
     counts = np.rint(before * len(original))
     few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
-    found = {"original": _hide(before.tolist(), few), "released": share_at(released, points).tolist()}
+    found = {"original": _hide(before.tolist(), few), "released": share_at(released, points, arrays=arrays).tolist()}
     if weights is not None:
         found["weighted_original"] = _hide(_weigh(snapped, points, weights[0]), few)
         found["weighted_released"] = _weigh(released, points, weights[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, reduce_by
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, Parts, cut_column, number_cells
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 Codes = npt.NDArray[np.integer[Any]]
+_AT_ONCE = 1 << 20  # records that are looked at together
 Flags = npt.NDArray[np.bool_]
 
 
@@ -109,13 +111,21 @@ def list_combinations(columns: Iterable[Any], arrays: Arrays = IN_MEMORY) -> Com
     told = [number_cells(column, arrays) for column in columns]
     entries, numbered = tuple(entries for entries, _ in told), [codes for _, codes in told]
     of_record = group_by(numbered, arrays)
-    most = int(of_record.max(initial=-1)) + 1
+    most = int(reduce_by(np.maximum, of_record, arrays)) + 1 if len(of_record) else 0
     counts, found = np.zeros(most, dtype=np.int64), np.empty((most, len(numbered)), dtype=np.int32)
-    for part in pieces(len(of_record)):
-        np.add.at(counts, of_record[part], 1)
-        for place, codes in enumerate(numbered):
-            found[of_record[part], place] = codes[part]
+    for groups, often, codes in arrays.over(partial(_look_up, of_record, numbered, most), len(of_record), max(_AT_ONCE, most)):
+        counts[groups] += often
+        found[groups] = codes
     return Combinations(entries, found, counts, of_record)
+
+
+def _look_up(of_record: IntArray, numbered: Sequence[Codes], most: int, part: slice) -> tuple[IntArray, IntArray, Codes]:
+    """The groups that some records are of, how many each has, and its codes."""
+    groups = of_record[part]
+    last, often = np.full(most, -1, dtype=np.int64), np.bincount(groups, minlength=most)
+    last[groups] = np.arange(part.start, part.stop)
+    [there] = np.nonzero(often)
+    return there, often[there], np.stack([codes[last[there]] for codes in numbered], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ over an array is first gathered by the part of the array that the places lie in.
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
@@ -20,10 +20,31 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.errors import spill_full
+from release_pipeline.errors import is_full, spill_full
+from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import IN_MEMORY, Places, pieces
+from release_pipeline.store.passes import (
+    BroughtBack,
+    Buckets,
+    Chained,
+    CountedPlaces,
+    CutRuns,
+    Filled,
+    Gathered,
+    LookedUp,
+    MergedPlaces,
+    MergedRuns,
+    Moves,
+    OrderedRuns,
+    PutDown,
+    Runs,
+    SortedRuns,
+    Target,
+    take,
+)
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Found = TypeVar("Found")
 _SAMPLES = 4  # of each sorted piece for every piece that there is: so many more borders than pieces to choose from
 
 
@@ -43,134 +64,125 @@ class OnDisk:
             reserve_bytes(file.fileno(), count * kind.itemsize)
             return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(count,)))
 
+    def work(self, task: Callable[[int], Found], count: int) -> list[Found]:
+        """What tasks 0, 1, ... give, in their order."""
+        return [task(number) for number in range(count)]
+
+    def target(self, array: npt.NDArray[Any]) -> Target:
+        """What tasks write an array through."""
+        return array
+
+    def done(self, array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """An array that tasks have written."""
+        return array
+
+    def anew(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """What the sorted pieces of these are written to, which nobody needs any more: themselves."""
+        return values
+
+    def over(self, function: Callable[[slice], Found], count: int, size: int | None = None) -> Iterator[Found]:
+        """One after the other."""
+        return map(function, pieces(count, size))
+
+    def chain(
+        self, function: Callable[[slice], npt.NDArray[Any]], lengths: Sequence[int], count: int, dtype: npt.DTypeLike
+    ) -> npt.NDArray[Any]:
+        """Part by part."""
+        out = self.empty(sum(lengths), dtype)
+        ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        each = max(self.piece // arrays.PIECE, 1)
+        self.work(Chained(function, ends, count, each, self.target(out)), -(-len(lengths) // each))
+        return self.done(out)
+
+    def fill(self, function: Callable[[slice], npt.NDArray[Any]], count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Piece by piece."""
+        out = self.empty(count, dtype)
+        self.work(Filled(function, count, self._rounded, self.target(out)), -(-count // self._rounded))
+        return self.done(out)
+
+    @property
+    def _rounded(self) -> int:
+        """Entries that one task makes: whole pieces of those that stay in the cache."""
+        return max(self.piece // arrays.PIECE, 1) * arrays.PIECE
+
     def sort(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """Piece by piece, and then what lies between two borders of all of them."""
         if len(values) <= self.piece:
             values.sort()
             return values
-        for run in pieces(len(values), self.piece):
-            one = np.array(values[run])
-            one.sort()
-            values[run] = one
-        out = self.empty(len(values), values.dtype)
-        for place, parts, is_one_value in self._merge(values):
-            if is_one_value:
-                _write_all(out, place, (values[part] for part in parts), self.piece)
-                continue
-            between = np.concatenate([values[part] for part in parts])
-            between.sort()
-            out[place : place + len(between)] = between
-        return out
+        runs = self._runs(len(values))
+        into = self.anew(values)
+        samples = self.work(SortedRuns(values, self.target(into), runs), len(runs.starts))
+        into, out = self.done(into), self.empty(len(values), values.dtype)
+        buckets = self._find_buckets(into, runs, samples)
+        self.work(MergedRuns(into, self.target(out), buckets, self.piece), len(buckets.groups))
+        return self.done(out)
 
     def argsort(self, values: npt.NDArray[Any]) -> Places:
         """The same, every value with its place beside it."""
         if len(values) <= self.piece:
             return np.argsort(values, kind="stable")
-        places = self.empty(len(values), np.intp)
-        for run in pieces(len(values), self.piece):
-            one = np.array(values[run])
-            order = np.argsort(one, kind="stable")
-            values[run], places[run] = one[order], order + run.start
-        out = self.empty(len(values), np.intp)
-        for place, parts, is_one_value in self._merge(values):
-            if is_one_value:
-                _write_all(out, place, (places[part] for part in parts), self.piece)
-                continue
-            order = np.argsort(np.concatenate([values[part] for part in parts]), kind="stable")
-            out[place : place + len(order)] = np.concatenate([places[part] for part in parts])[order]
-        return out
+        runs = self._runs(len(values))
+        into, places = self.anew(values), self.empty(len(values), np.intp)
+        samples = self.work(OrderedRuns(values, self.target(into), self.target(places), runs), len(runs.starts))
+        into, places, out = self.done(into), self.done(places), self.empty(len(values), np.intp)
+        buckets = self._find_buckets(into, runs, samples)
+        self.work(MergedPlaces(into, places, self.target(out), buckets, self.piece), len(buckets.groups))
+        return self.done(out)
 
-    def _merge(self, values: npt.NDArray[Any]) -> Iterator[tuple[int, list[slice], bool]]:
-        """Of values whose pieces are sorted: the next place in the order of all, the parts of the pieces that come there, no more
-        than a piece together, and whether they are all one value, of which there may be any number."""
-        runs = list(pieces(len(values), self.piece))
-        step = max(self.piece // (_SAMPLES * len(runs)), 1)
-        drawn = np.sort(np.concatenate([values[run][::step] for run in runs]))
-        borders = np.unique(drawn[:: max((_SAMPLES - 1) * len(runs), 1)])
-        cuts = np.array(
-            [[np.searchsorted(values[run], borders, side=side) for side in ("left", "right")] for run in runs], dtype=np.intp
-        )
-        ends = np.array([run.stop - run.start for run in runs], dtype=np.intp)
-        place, before = 0, np.zeros(len(runs), dtype=np.intp)
-        for border in range(2 * len(borders) + 1):
-            after = cuts[:, border % 2, border // 2] if border < 2 * len(borders) else ends
-            parts = [
-                slice(run.start + int(first), run.start + int(last))
-                for run, first, last in zip(runs, before, after, strict=True)
-                if first < last
-            ]
-            if parts:
-                yield place, parts, border % 2 == 1
-                place += sum(part.stop - part.start for part in parts)
-            before = after
+    def _runs(self, count: int) -> Runs:
+        """The pieces, and how many of their values are drawn."""
+        starts = list(range(0, count, self.piece))
+        return Runs(starts, count, self.piece, max(self.piece // (_SAMPLES * len(starts)), 1))
+
+    def _find_buckets(self, values: npt.NDArray[Any], runs: Runs, samples: Sequence[npt.NDArray[Any]]) -> Buckets:
+        """What lies between common borders of sorted pieces, no more than a piece together."""
+        drawn = np.sort(np.concatenate(list(samples)))
+        borders = np.unique(drawn[:: max((_SAMPLES - 1) * len(runs.starts), 1)])
+        cuts = np.array(self.work(CutRuns(values, runs, borders), len(runs.starts)), dtype=np.int64)
+        return Buckets.of(runs, cuts, self.piece)
 
     def take(self, values: npt.NDArray[Scalar], places: Places) -> npt.NDArray[Scalar]:
         """Places gathered by where they lie, the values found for them there, and brought back in the order of the places."""
-        out = self.empty(len(places), values.dtype)
         if len(values) <= self.piece:
-            for part in pieces(len(places), self.piece):
-                out[part] = values[places[part]]
-            return out
-        starts = self._count(places, len(values))
-        gathered = self._gather(places, places, starts)
+            return self.fill(partial(take, values, places), len(places), values.dtype)
+        moves = self._plan(places, len(values))
+        gathered = self._gather(moves, places, None)
         found = self.empty(len(places), values.dtype)
-        for number, within in enumerate(pieces(len(values), self.piece)):
-            mine = slice(int(starts[number]), int(starts[number + 1]))
-            near = np.array(values[within])
-            for part in pieces(mine.stop - mine.start, self.piece):
-                here = slice(mine.start + part.start, mine.start + part.stop)
-                found[here] = near[gathered[here] - within.start]
-        following = starts[:-1].copy()
-        for part in pieces(len(places), self.piece):
-            order, cuts = self._order(places[part], len(starts) - 1)
-            one = np.empty(len(order), dtype=values.dtype)
-            parts = [found[at : at + int(count)] for at, count in zip(following, np.diff(cuts), strict=True)]
-            one[order] = np.concatenate(parts)
-            following += np.diff(cuts)
-            out[part] = one
-        return out
+        self.work(LookedUp(values, gathered, moves, self.target(found)), len(moves.starts) - 1)
+        found, out = self.done(found), self.empty(len(places), values.dtype)
+        self.work(BroughtBack(places, found, moves, self.target(out)), len(moves.at))
+        return self.done(out)
 
-    def put(self, parts: Iterable[npt.NDArray[Any]], places: Places, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def put(self, function: Callable[[slice], npt.NDArray[Any]], places: Places, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Values and places gathered by where the places lie, and each part of the array written once."""
         if len(places) <= self.piece:
-            return IN_MEMORY.put(parts, places, dtype)
-        out, values = self.empty(len(places), dtype), self.empty(len(places), dtype)
-        _write_all(values, 0, iter(parts), self.piece)
-        starts = self._count(places, len(values))
-        there = self._gather(places, places, starts)
-        moved = self._gather(places, values, starts)
-        for number, within in enumerate(pieces(len(values), self.piece)):
-            mine = slice(int(starts[number]), int(starts[number + 1]))
-            one = np.empty(within.stop - within.start, dtype=values.dtype)
-            one[there[mine] - within.start] = moved[mine]
-            out[within] = one
-        return out
+            return IN_MEMORY.put(function, places, dtype)
+        moves = self._plan(places, len(places))
+        there, moved = self._gather(moves, places, None), self._gather(moves, places, function, dtype)
+        out = self.empty(len(places), dtype)
+        self.work(PutDown(there, moved, moves, self.target(out)), len(moves.starts) - 1)
+        return self.done(out)
 
-    def _count(self, places: Places, among: int) -> Places:
-        """Where those begin that lie in each piece of an array, when they are gathered by it."""
-        counts = np.zeros(-(-among // self.piece), dtype=np.intp)
-        for part in pieces(len(places), self.piece):
-            counts += np.bincount(places[part] // self.piece, minlength=len(counts))
-        return np.concatenate([[0], np.cumsum(counts)])
+    def _plan(self, places: Places, among: int) -> Moves:
+        """How many places of each piece lie in each piece of an array of so many, and where they go when they are gathered."""
+        parts = -(-among // self.piece)
+        counts = np.array(self.work(CountedPlaces(places, self.piece, parts), -(-len(places) // self.piece)), dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+        return Moves(self.piece, len(places), among, starts, starts[:-1] + np.cumsum(counts, axis=0) - counts)
 
-    def _order(self, places: Places, parts: int) -> tuple[Places, Places]:
-        """Some places in the order of the pieces that they lie in, and where the places of each begin."""
-        within = places // self.piece
-        narrow = within.astype(np.uint16) if parts <= 1 << 16 else within  # of so few NumPy counts instead of comparing
-        return np.argsort(narrow, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(within, minlength=parts))])
-
-    def _gather(self, places: Places, values: npt.NDArray[Scalar], starts: Places) -> npt.NDArray[Scalar]:
-        """Values by the piece that their places lie in, those of one piece in the order in which they came."""
-        out, following = self.empty(len(values), values.dtype), starts[:-1].copy()
-        for part in pieces(len(places), self.piece):
-            order, cuts = self._order(places[part], len(following))
-            moved = values[part][order]
-            for number in np.flatnonzero(np.diff(cuts)):
-                first, last = int(cuts[number]), int(cuts[number + 1])
-                at = int(following[number])
-                out[at : at + last - first] = moved[first:last]
-            following += np.diff(cuts)
-        return out
+    def _gather(
+        self,
+        moves: Moves,
+        places: Places,
+        function: Callable[[slice], npt.NDArray[Any]] | None,
+        dtype: npt.DTypeLike = np.intp,
+    ) -> npt.NDArray[Any]:
+        """What a function makes of each piece, or the places themselves, by the piece that their places lie in, those of one in
+        the order in which they came."""
+        out = self.empty(len(places), dtype)
+        self.work(Gathered(places, function, moves, self.target(out)), len(moves.at))
+        return self.done(out)
 
     def keep_column(self, batches: Iterator[Any], kind: Any, count: int) -> pa.ChunkedArray:
         """A column of so many entries that comes in batches. Of one of numbers they lie in one array of a file, others as they
@@ -197,14 +209,6 @@ class OnDisk:
         return pa.RecordBatchFileReader(pa.BufferReader(pa.py_buffer(stored))).read_all().column(0)
 
 
-def _write_all(out: npt.NDArray[Any], place: int, parts: Iterator[npt.NDArray[Any]], piece: int) -> None:
-    """These one after the other, from a place on."""
-    for values in parts:
-        for part in pieces(len(values), piece):
-            out[place + part.start : place + part.stop] = values[part]
-        place += len(values)
-
-
 def reserve_bytes(file: int, count: int) -> None:
     """Make an open file so long, with every byte of it had from the disk."""
     with disk_errors():
@@ -217,6 +221,6 @@ def disk_errors() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if is_full(error):
             raise spill_full() from None
         raise

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from threading import RLock
@@ -22,10 +21,11 @@ from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
-from release_pipeline.store.folders import make_private_folder, make_vault, sync
+from release_pipeline.store.folders import make_private_folder, make_vault, name_after, sync
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
+from release_pipeline.store.shared import Cluster, remove_shared
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
@@ -332,20 +332,24 @@ def open_workspace(
     spill: Path | None = None,
     share: Fraction = DATABASE,
     disk_from: int | None = None,
+    cluster: Cluster | None = None,
 ) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
     DuckDB takes its `share` of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. There
-    arrays lie, too, of tables of `disk_from` rows and more. One room at a time: between processes DuckDB's lock sees to it,
-    between the threads of one a lock of ours.
+    arrays lie, too, of tables of `disk_from` rows and more, but for those of a `cluster`. One room at a time: between processes
+    DuckDB's lock sees to it, between the threads of one a lock of ours.
     """
     make_vault(vault)
     limit = None if memory is None else int(memory * share)
     file = vault / f"{population}.duckdb"
     spilled = None if spill is None else _make_spill(file, spill)
     disk = None if disk_from is None or memory is None else OnDisk(spilled or vault, max(memory // _PIECES, _LEAST_PIECE))
-    with _ROOMS, open_database(file, memory=limit, spill=spilled) as connection:
+    with _ROOMS, ExitStack() as opened:
+        connection = opened.enter_context(open_database(file, memory=limit, spill=spilled))
         _remove_spilled(file, spill)
+        if disk is not None and cluster is not None:
+            disk = opened.enter_context(cluster.open(file))
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
@@ -398,7 +402,13 @@ def locked_vault(vault: Path, population: str) -> Generator[None]:
         yield
 
 
-def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]], *, spill: Path | None = None) -> list[str]:
+def prune_workspaces(
+    file: Path,
+    choose: Callable[[Sequence[str]], Sequence[str]],
+    *,
+    spill: Path | None = None,
+    cluster: Cluster | None = None,
+) -> list[str]:
     """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
     what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
@@ -410,6 +420,8 @@ def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]
         for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
             left.unlink()
         _remove_spilled(file, spill)
+        if cluster is not None:
+            remove_shared(file, cluster.storage)
         rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
         chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
         if not chosen:
@@ -450,7 +462,7 @@ def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, 
 
 def _spilled(file: Path, spill: Path) -> Path:
     """Where DuckDB spills what a file of a vault has no memory for: other vaults have other folders there."""
-    return spill / f"{file.stem}-{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:16]}.duckdb.tmp"
+    return spill / f"{name_after(file)}.duckdb.tmp"
 
 
 def _make_spill(file: Path, spill: Path) -> Path:

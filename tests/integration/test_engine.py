@@ -13,16 +13,19 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError
-from release_pipeline.flow import forecast, secret_files
+from release_pipeline.flow import cluster, forecast, secret_files
+from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.stages import column_table
-from release_pipeline.store import scratch, vault
+from release_pipeline.store import scratch, shared, vault
 from release_pipeline.store.scratch import OnDisk
+from release_pipeline.store.shared import run_task
 from tests.integration.processes import child, hear
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES, FINISHED, SECRET, attempt, look_at, run
 
 KEY = bytes(range(32))
+PLACES = {"memory": "in memory", "duckdb": "on disk", "spark": "on a cluster"}
 FEW = 8  # rows from which a table is large here, and entries of a piece
 PROTECTS = {
     "dp-um": "{method: dp-um, epsilon: 4, k: 5}",
@@ -49,32 +52,52 @@ def small_pieces() -> Iterator[None]:
             patch.setattr(module, "LARGE", FEW)
         patch.setattr(vault, "_LEAST_PIECE", FEW)
         patch.setattr(vault, "_PIECES", 1 << 40)
+        patch.setattr(shared, "TASK", FEW)
+        patch.setattr(shared, "BY_VALUE", 7 * FEW)
+        patch.setattr(arrays, "PIECE", 5)
+        patch.setattr(cluster, "SparkWorkers", Inline)
         patch.setattr(column_table, "PART", 7)
         patch.setattr(secret_files.secrets, "token_bytes", lambda count: bytes(range(count)))
         yield
 
 
+class Inline:
+    """Workers that are this very process, do every task twice, and begin with the last."""
+
+    def __init__(self, url: str = "", where: str = "") -> None:
+        pass
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """Each by what its file tells."""
+        for number in reversed(range(count)):
+            run_task(str(job), digest, number)
+        return [run_task(str(job), digest, number) for number in range(count)]
+
+
 def run_with(home: Path, engine: str, rows: list[Row] | None = None, **parts: str) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of the candidate, and every table that the stages left."""
     tiny = make_site(home, rows=rows, cap="releases: 10", **parts)
-    (tiny.home / "site.yaml").write_text(f"engine: {engine}\n")
+    (home / "shared").mkdir(mode=0o700)
+    (tiny.home / "site.yaml").write_text(f"engine: {engine}\nspark: {{url: 'sc://nowhere', storage: {home / 'shared'}}}\n")
     tiny.fix_key(KEY)
     with small_pieces():
         assert tiny.flow().run().stage == "candidate"
-        assert tiny.flow().microaggregate().facts["arrays"] == {"memory": "in memory", "duckdb": "on disk"}[engine]
+        assert tiny.flow().microaggregate().facts["arrays"] == PLACES[engine]
+    assert list((home / "shared").iterdir()) == []
     files = {path.name: path.read_bytes() for path in tiny.folder().iterdir()}
     return files, {name: table.to_pylist() for name, table in tiny.tables().items()}
 
 
 def compare(tmp_path: Path, **options: Any) -> dict[str, bytes]:
-    """Both engines, and nothing that differs; gives the files."""
-    here, there = (run_with(tmp_path / engine, engine, **options) for engine in ("memory", "duckdb"))
-    assert here[0].keys() == there[0].keys()
-    for name, content in here[0].items():
-        assert content == there[0][name], name
-    assert here[1].keys() == there[1].keys()
-    for name, rows in here[1].items():
-        assert repr(rows) == repr(there[1][name]), name
+    """All engines, and nothing that differs; gives the files."""
+    here, *others = (run_with(tmp_path / engine, engine, **options) for engine in PLACES)
+    for there in others:
+        assert here[0].keys() == there[0].keys()
+        for name, content in here[0].items():
+            assert content == there[0][name], name
+        assert here[1].keys() == there[1].keys()
+        for name, rows in here[1].items():
+            assert repr(rows) == repr(there[1][name]), name
     return here[0]
 
 
@@ -231,13 +254,13 @@ def test_where_arrays_lie_is_said_and_asked_for(
     assert tiny.flow().run().stage == "candidate"
 
 
-@pytest.mark.parametrize("said", ["spark", "disk", "true", "[duckdb]"])
+@pytest.mark.parametrize("said", ["disk", "true", "[duckdb]"])
 def test_no_other_engine(tiny: TinySite, said: str) -> None:
     """In words."""
     (tiny.home / "site.yaml").write_text(f"engine: {said}\n")
     with pytest.raises(ReleasePipelineError) as refused:
         _ = tiny.site.engine
-    assert "engine is not said as it should be. Allowed: auto, memory, duckdb." in refused.value.in_full
+    assert "engine is not said as it should be. Allowed: auto, memory, duckdb, spark." in refused.value.in_full
 
 
 def test_methods_of_whole_records_stay_in_memory(tiny: TinySite) -> None:

@@ -23,6 +23,7 @@ from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.stages.column_table import MISSING, Parts, number_cells, take_cells
 from release_pipeline.store import scratch
+from release_pipeline.store.passes import SortedRuns
 from release_pipeline.store.scratch import OnDisk
 from tests.integration.processes import child, hear
 
@@ -36,6 +37,14 @@ def folder() -> Iterator[Path]:
     with TemporaryDirectory() as made:
         yield Path(made)
         assert list(Path(made).iterdir()) == []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_at_once() -> Iterator[None]:
+    """A piece that is worked on at once has so few entries that an array has many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "PIECE", 7)
+        yield
 
 
 @st.composite
@@ -73,9 +82,8 @@ def test_taking_and_putting(folder: Path, values: Array, piece: int, seed: int, 
     places = rng.integers(0, len(values), wanted)
     np.testing.assert_array_equal(disk.take(stored(disk, values), places), values[places])
     order = rng.permutation(len(values))
-    parts = np.split(values, np.sort(rng.integers(0, len(values) + 1, 3)))
-    np.testing.assert_array_equal(disk.put(iter(parts), order, values.dtype), IN_MEMORY.put(iter(parts), order, values.dtype))
-    np.testing.assert_array_equal(disk.put(iter(parts), order, values.dtype)[order], values)
+    for kind in (disk, IN_MEMORY):
+        np.testing.assert_array_equal(kind.put(values.__getitem__, order, values.dtype)[order], values)
 
 
 @given(values=arrays_of(least=1), piece=sizes)
@@ -170,15 +178,17 @@ def test_a_full_disk_is_told_when_an_array_is_made(folder: Path, monkeypatch: py
 def test_no_more_than_a_piece_is_put_together_at_once(folder: Path, values: Array, runs: int) -> None:
     """However many are alike: of one value there may be any number, which need no sorting."""
     disk = OnDisk(folder, -(-len(values) // runs))
-    for run in pieces(len(values), disk.piece):
-        values[run].sort()
-    place = 0
-    for start, parts, is_one_value in disk._merge(values):
-        assert start == place
-        found = np.concatenate([values[part] for part in parts])
-        assert len(found) <= disk.piece or is_one_value
-        assert not is_one_value or len(np.unique(found)) == 1
-        place += len(found)
+    cut = disk._runs(len(values))
+    samples = disk.work(SortedRuns(values, values, cut), len(cut.starts))
+    buckets, place = disk._find_buckets(values, cut, samples), 0
+    assert len(buckets.groups) <= 2 * runs
+    for group in buckets.groups:
+        for bucket in range(group.start, group.stop):
+            found = np.concatenate([np.empty(0), *(values[part] for part in buckets.parts(bucket))])
+            assert buckets.places[bucket] == place
+            assert len(found) <= disk.piece or bucket % 2
+            assert not bucket % 2 or len(np.unique(found)) <= 1
+            place += len(found)
     assert place == len(values)
 
 

@@ -50,7 +50,7 @@ class ByValue:
         quantiles = WithLabels(values, count_labels(stages, facts), facts.width) if self.labels else values
         atoms = (*self.atoms, *range(facts.width + 1, facts.width + 1 + self.labels))
         units = release_values(quantiles, records, self.k, atoms, arrays)
-        return make(arrays, lambda part: self.coded.restore(part.astype(np.float64)), units)
+        return make(arrays, self.coded.values_of, units)
 
 
 def usual_centre(grid: Grid) -> int:

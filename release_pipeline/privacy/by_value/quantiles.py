@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -51,13 +52,27 @@ class OfRanks(Protocol):
 def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...], arrays: Arrays = IN_MEMORY) -> IntArray:
     """The grid unit of each group of k ranks, ascending: their mean, moved to the grid. Of a group across the edge of an atom the
     majority decides: it is given the atom, or the mean of those that are not at one."""
-    start, size = cut_ranks(records, k, arrays)
-    released = arrays.empty(len(start), np.int64)
-    for part in pieces(len(start), max(_AT_ONCE // k, 1)):
-        begin, end = int(start[part.start]), int(start[part.stop - 1] + size[part.stop - 1])
-        units = np.rint(quantiles.of_ranks(records, begin, end))
-        released[part] = units if k == 1 else _average(units, start[part] - begin, size[part], atoms)
-    return released
+    _, size = cut_ranks(records, k, arrays)
+    return arrays.fill(partial(_release_part, quantiles, records, k, size, atoms), len(size), np.int64)
+
+
+def _release_part(quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], groups: slice) -> FloatArray:
+    """That of some groups, of which no more ranks are looked at together than so many."""
+    return np.concatenate(
+        [
+            _release_groups(quantiles, records, k, size, atoms, slice(groups.start + part.start, groups.start + part.stop))
+            for part in pieces(groups.stop - groups.start, max(_AT_ONCE // k, 1))
+        ]
+    )
+
+
+def _release_groups(
+    quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], groups: slice
+) -> FloatArray:
+    begin, own = groups.start * k, size[groups]
+    end = begin + (len(own) - 1) * k + int(own[-1])
+    units = np.rint(quantiles.of_ranks(records, begin, end))
+    return units if k == 1 else _average(units, np.arange(len(own)) * k, own, atoms)
 
 
 def _average(units: FloatArray, start: IntArray, size: IntArray, atoms: tuple[int, ...]) -> FloatArray:

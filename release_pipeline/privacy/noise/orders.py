@@ -7,10 +7,9 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
-from release_pipeline.privacy.noise.streams import NoiseStream, WordArray
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
+from release_pipeline.privacy.noise.streams import WORDS, NoiseStream, WordArray
 
-_WORDS = 3  # of a lane
 _CHUNK = 1 << 14  # positions worked on at once: they stay in the cache
 _SLICE = 1 << 20  # words looked at together
 
@@ -19,15 +18,12 @@ _u64 = np.uint64
 
 def shuffled_positions(count: int, stream: NoiseStream, arrays: Arrays = IN_MEMORY) -> npt.NDArray[np.intp]:
     """A keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of 10^7)."""
-    words, first_lane = arrays.empty(count, np.uint64), stream.take_lanes(-(-count // _WORDS))
-    for part in pieces(count, _SLICE):
-        stream.words(0, _WORDS * first_lane + part.start, words[part])
-    return arrays.argsort(words)
+    return arrays.argsort(arrays.fill(stream.lend(-(-count // WORDS)).of, count, np.uint64))
 
 
 def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
     """The first `few` of `shuffled_positions`, without an order of all: positions whose word is small enough are enough."""
-    first_lane = stream.take_lanes(-(-count // _WORDS))
+    first_lane = stream.take_lanes(-(-count // WORDS))
     few = min(few, count)
     wanted = few
     while True:
@@ -36,7 +32,7 @@ def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.
         positions, found = list[npt.NDArray[np.intp]](), list[WordArray]()
         for start in range(0, count, _SLICE):
             words = np.empty(min(_SLICE, count - start), dtype=np.uint64)
-            stream.words(0, _WORDS * first_lane + start, words)
+            stream.words(0, WORDS * first_lane + start, words)
             [small] = np.nonzero(words <= most)
             positions.append(small + start)
             found.append(words[small])

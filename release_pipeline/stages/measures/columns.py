@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, make, pick, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, make, pick
 from release_pipeline.privacy.utility import (
     choose_places,
     column_error,
@@ -83,25 +84,30 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
         found["atoms"] = measure_atoms(column, everybody, released, weights, arrays)
     weighted = _weigh_spread(column, everybody, released, weights)
     if column.reasons:  # reasons for no value are entries, too
-        found["ks"], _ = compare_distributions(_sort(everybody, arrays), _sort(released, arrays))
+        found["ks"], _ = compare_distributions(_sort(everybody, arrays), _sort(released, arrays), arrays)
     before, after = (_sort(_values(column, side, arrays), arrays) for side in (everybody, released))
-    ks, moved = compare_distributions(before, after)
+    ks, moved = compare_distributions(before, after, arrays)
     found.setdefault("ks", ks)
     found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
-    found["spread"] = {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after)), **weighted}
+    spreads = {side: asdict(describe_spread(one, arrays)) for side, one in (("original", before), ("released", after))}
+    found["spread"] = {**spreads, **weighted}
     places = choose_places(after)
-    shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
+    shares = {"original": share_of_many(before, places, arrays), "released": share_at_most(after, places, arrays).tolist()}
     found["curves"] = {"places": places.tolist(), **shares}
     del everybody, before, after
     seen = compared.seen(name)
-    variance = variance_of(_values(column, seen, arrays))
+    variance = variance_of(_values(column, seen, arrays), arrays)
     own = arrays.take(seen, compared.own)
     del seen
     x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys, arrays=arrays)
     del own
-    found["error"] = column_error(x, y, variance=variance)
-    found["absolute_error"] = add_up(lambda one, other: np.abs(one - other), x, y) / len(x)
+    found["error"] = column_error(x, y, variance=variance, arrays=arrays)
+    found["absolute_error"] = add_up(_differ, x, y, arrays=arrays) / len(x)
     return found
+
+
+def _differ(one: Numbers, other: Numbers) -> Numbers:
+    return np.abs(one - other)
 
 
 def _sort(numbers: Numbers, arrays: Arrays) -> Numbers:
@@ -136,11 +142,11 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
     def seen(name: str) -> Numbers:
         return arrays.take(compared.seen(name), own)
 
-    everybody = make(arrays, lambda part: part >= 0, own, dtype=np.bool_)
+    everybody = make(arrays, partial(np.less_equal, 0), own, dtype=np.bool_)
     released = pick_columns(masked, have_values(masked, everybody), everybody)
     covariances = {
-        "original": covariance_matrix(pick_columns(came, have_values(came, kept), kept)),
-        "released": covariance_matrix(released),
+        "original": covariance_matrix(pick_columns(came, have_values(came, kept), kept), arrays),
+        "released": covariance_matrix(released, arrays),
     }
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
         sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
@@ -148,7 +154,8 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         more: dict[str, Any] = {"rank_correlations": {"names": names, **ranked}}
     else:
         there = have_values(masked, have_values(seen, everybody))
-        more = {"sse_paper": sse_paper(pick_columns(seen, there, everybody), pick_columns(masked, there, everybody))}
+        before, after = (pick_columns(get, there, everybody) for get in (seen, masked))
+        more = {"sse_paper": sse_paper(before, after, arrays)}
     return {
         **more,
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
@@ -176,17 +183,25 @@ def _weigh_spread(
 
 def _flag(places: Places, count: int, arrays: Arrays) -> Flags:
     """Which of so many records are at these places: flagged in their order, from one end to the other."""
-    flags = arrays.empty(count, np.bool_)
-    flags[:] = False
     ordered = arrays.sort(make(arrays, np.positive, places, dtype=np.intp))
-    for part in pieces(len(ordered)):
-        flags[ordered[part]] = True
+    return arrays.fill(partial(_flag_part, ordered), count, np.bool_)
+
+
+def _flag_part(ordered: Places, part: slice) -> Flags:
+    """Those of some records."""
+    flags = np.zeros(part.stop - part.start, dtype=np.bool_)
+    first, beyond = np.searchsorted(ordered, [part.start, part.stop])
+    flags[ordered[first:beyond] - part.start] = True
     return flags
 
 
 def _have_values(column: NoiseColumn, numbers: Numbers, arrays: Arrays) -> Flags:
     """Which of these are values, and not reasons to have none."""
-    return make(arrays, lambda part: column.find_reasons(part) < 0, numbers, dtype=np.bool_)
+    return make(arrays, partial(_are_values, column), numbers, dtype=np.bool_)
+
+
+def _are_values(column: NoiseColumn, numbers: Numbers) -> Flags:
+    return column.find_reasons(numbers) < 0
 
 
 def _values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:

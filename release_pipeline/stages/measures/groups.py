@@ -20,7 +20,7 @@ import pyarrow as pa
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.privacy.groups import group_by
+from release_pipeline.privacy.groups import count_numbers, group_by
 from release_pipeline.privacy.risk import closeness, distinct_diversity, number_entries
 from release_pipeline.stages.column_table import AnyTable, number_cells
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
@@ -58,7 +58,7 @@ def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY) 
     if not names or table.num_rows == 0:
         return None
     group = group_by((_number(table, name, arrays) for name in names), arrays)
-    sizes = np.bincount(group)
+    sizes = count_numbers(group, arrays)
     smallest = int(sizes.min())
     diversity: dict[str, int] = {}
     distance: dict[str, float] = {}

@@ -62,14 +62,14 @@ class ByValueStrategy(CentroidStrategy):
         count = partial(count_ordered, units)
         rounds = range(count_rounds(len(size)))
         simulated = [declared.release(declared.measure(count, len(units), stream), len(units), arrays) for _ in rounds]
-        ascending = make(arrays, lambda part: declared.coded.restore(part.astype(np.float64)), units)
+        ascending = make(arrays, declared.coded.values_of, units)
         del units, count
         points = list_points(self.policy.noise_columns[name])
         if declared.labels:
             found: dict[str, Any] = summarise_values(simulated, ascending, size, float(declared.grid.hi), arrays).to_json()
         else:
             found = summarise_errors(simulated, ascending, repeat(arrays, size), size, arrays).to_json()
-        found |= summarise_shapes(simulated, ascending, size, points).to_json()
+        found |= summarise_shapes(simulated, ascending, size, points, arrays).to_json()
         if is_limited(name, self.policy):
             ranks = np.argsort(self._units(name, read), kind="stable")
             of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))

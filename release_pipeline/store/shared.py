@@ -1,0 +1,391 @@
+"""Arrays in a folder that other machines see, and what these do to them: tasks, which are told by a file of that folder.
+
+Whoever hands the tasks out is told the path of that file, its hash and how many tasks it has; everything else goes through the
+folder, arrays, functions and results alike. A task may be done twice, or by two machines at once: it gives the same bytes, and
+nothing that it reads is written by one of the same pass. A machine that comes too late finds its files gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count as numbers
+from mmap import mmap
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, Protocol, TypeVar, cast
+from weakref import finalize
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, spill_full
+from release_pipeline.privacy.arrays import pieces
+from release_pipeline.store.folders import name_after
+from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+Found = TypeVar("Found")
+TASK = 1 << 22  # entries that one task works on
+BY_VALUE = 1 << 16  # bytes: a longer array is told by where it lies
+_ARRAY, _TARGET = "array", "target"
+
+
+class Workers(Protocol):
+    """Who does tasks."""
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """What `run_task` gives of tasks 0, 1, ... of a job, in their order. Each is done at least once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Workers, and the folder that they share with this process."""
+
+    storage: Path
+    workers: Workers
+
+    @contextmanager
+    def open(self, file: Path) -> Generator[OnCluster]:
+        """Arrays for the room of a vault's file, whose lock the caller has, in a folder of their own. What somebody left there
+        who was killed is removed before, and nothing is left afterwards."""
+        remove_shared(file, self.storage)
+        folder = _shared(file, self.storage)
+        try:
+            is_open = bool(self.storage.stat().st_mode & 0o022)
+            folder.mkdir(mode=0o700)
+        except OSError:
+            what = "this is no folder, or this account cannot write to it."
+            raise _refuse_storage(self.storage, what) from None
+        try:
+            if is_open:
+                raise _refuse_storage(self.storage, "others than this account may write to this folder.")
+            yield OnCluster(folder, TASK, self.workers)
+        finally:
+            rmtree(folder, ignore_errors=True)
+
+
+def _refuse_storage(storage: Path, what: str) -> StoreError:
+    remedy = "Confidential records go there: name a folder that this account alone writes to, on all machines of the cluster."
+    return StoreError(what, where=str(storage), remedy=f"{remedy} It is 'storage' of 'spark' in site.yaml.")
+
+
+def _shared(file: Path, storage: Path) -> Path:
+    return storage / f"{name_after(file)}.shared"
+
+
+def remove_shared(file: Path, storage: Path) -> None:
+    """Remove what lies in the shared folder for the room of a vault's file; whoever calls has its lock."""
+    folder = _shared(file, storage)
+    if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.geteuid():
+        rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An array in the folder, for tasks to write to."""
+
+    name: str
+    dtype: str
+
+    def __setitem__(self, part: slice, values: npt.NDArray[Any], /) -> None:
+        raise StoreError("an array of the shared folder is written by tasks alone.")
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much was handed out: passes over arrays, and their tasks."""
+
+    passes: int = 0
+    tasks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OnCluster(OnDisk):
+    """Arrays of any length in files of `folder`, which the machines of `workers` see by the same path; passes over what is longer
+    than `piece` are theirs. A file goes with the last array that lies in it."""
+
+    workers: Workers
+    effort: Effort = field(default_factory=Effort)
+    _files: dict[int, tuple[int, str]] = field(default_factory=dict[int, tuple[int, str]])  # by address: how long, and which
+    _numbers: Iterator[int] = field(default_factory=numbers)
+
+    def empty(self, count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """A file of its own."""
+        kind = np.dtype(dtype)
+        if not count:
+            return np.empty(0, dtype=kind)
+        name = f"{next(self._numbers):08}.array"
+        handle = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            reserve_bytes(handle, count * kind.itemsize)
+            os.fsync(handle)  # where the file system has no bytes to promise they were written, and must not be written later
+        except BaseException:
+            (self.folder / name).unlink()
+            raise
+        finally:
+            os.close(handle)
+        return self._open(name, kind, count)
+
+    def _open(self, name: str, kind: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        """It as an array: the file goes when nobody has one of them."""
+        with (self.folder / name).open("r+b") as file:
+            mapped = mmap(file.fileno(), 0)
+        array = np.ndarray((count,), dtype=kind, buffer=mapped)
+        address = array.__array_interface__["data"][0]
+        self._files[address] = array.nbytes, name
+        finalize(mapped, _forget, self.folder, self._files, address, name)
+        return array
+
+    def target(self, array: npt.NDArray[Any]) -> Written:
+        """The file that it lies in."""
+        found = self._find(array)
+        assert found is not None  # noqa: S101  every array that passes write is one of `empty`
+        return Written(found[0], array.dtype.str)
+
+    def done(self, array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """The file opened again: what another machine wrote is seen by who opens it afterwards."""
+        found = self._find(array)
+        return array if found is None else self._open(found[0], array.dtype, len(array))
+
+    def anew(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Another array: a task that is done again must find what it found the first time."""
+        return self.empty(len(values), values.dtype)
+
+    def work(self, task: Callable[[int], Found], count: int) -> list[Found]:
+        """By the workers. What they find comes back by the folder, too."""
+        if not count:
+            return []
+        kept: list[Any] = []  # arrays that were stored for this alone
+        content, job = self._pickle(task, kept), self.folder / f"{next(self._numbers):08}.job"
+        try:
+            with disk_errors():
+                _write_file(job, content)
+            self.effort.passes, self.effort.tasks = self.effort.passes + 1, self.effort.tasks + count
+            return [self._read_result(one) for one in self.workers.run(job, hashlib.sha256(content).hexdigest(), count)]
+        finally:
+            for left in [job, *self.folder.glob(f"{job.stem}-*.found")]:
+                left.unlink(missing_ok=True)
+
+    def _pickle(self, task: Any, kept: list[Any]) -> bytes:
+        """A task for others: of long arrays where they lie. Those that lie nowhere yet are stored, and kept as long."""
+        content = io.BytesIO()
+        _Pickler(content, self, kept).dump(task)
+        return content.getvalue()
+
+    def locate(self, array: npt.NDArray[Any], kept: list[Any]) -> tuple[str, str, str, int, tuple[int, ...]]:
+        """The file, type, place in bytes and shape of an array."""
+        found = self._find(array)
+        if found is None:
+            flat = np.ascontiguousarray(array)
+            stored = self.empty(flat.size, flat.dtype)
+            stored[:] = flat.reshape(-1)
+            kept.append(stored)
+            found = self._find(stored)
+            assert found is not None  # noqa: S101  it was just made
+        name, place = found
+        return _ARRAY, name, array.dtype.str, place, array.shape
+
+    def flush(self, name: str) -> None:
+        """What this process wrote to a file is seen by the others."""
+        with (self.folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+
+    def _find(self, array: npt.NDArray[Any]) -> tuple[str, int] | None:
+        """The file that an array lies in, and the place in it; none where it lies in none, or not in one piece."""
+        if not array.flags.c_contiguous:
+            return None
+        address = array.__array_interface__["data"][0]
+        for begin, (length, name) in self._files.items():
+            if begin <= address and address + array.nbytes <= begin + length:
+                return name, address - begin
+        return None
+
+    def _read_result(self, told: str) -> Any:
+        if not told:
+            return None
+        name, _, digest = told.partition(" ")
+        path = self.folder / name
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise StoreError(
+                "what a task found is not what it wrote.", where=str(path.parent), remedy="Find out who wrote there."
+            )
+        found = pickle.loads(content)  # noqa: S301  by its hash it is what the task wrote
+        if isinstance(found, _Failure):
+            found.raise_it()
+        return found
+
+    def over(self, function: Callable[[slice], Found], count: int, size: int | None = None) -> Iterator[Found]:
+        """By the workers, where it is more than a piece."""
+        if count <= self.piece:
+            return OnDisk.over(self, function, count, size)
+        step = next(pieces(count, size)).stop
+        each = max(self.piece // step, 1)
+        groups = self.work(Looked(function, count, step, each), -(-count // (each * step)))
+        return (found for group in groups for found in group)
+
+    def fill(self, function: Callable[[slice], npt.NDArray[Any]], count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """By the workers, where it is more than a piece."""
+        if count > self.piece:
+            return OnDisk.fill(self, function, count, dtype)
+        out = self.empty(count, dtype)
+        for part in pieces(count):
+            out[part] = function(part)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a function gives of some slices of so many entries."""
+
+    function: Callable[[slice], Any]
+    count: int
+    step: int
+    each: int
+
+    def __call__(self, number: int) -> list[Any]:
+        """Of those of one task."""
+        first = number * self.each * self.step
+        beyond = min(first + self.each * self.step, self.count)
+        return [self.function(slice(first + part.start, first + part.stop)) for part in pieces(beyond - first, self.step)]
+
+
+class _Pickler(pickle.Pickler):
+    """Arrays and targets by where they lie."""
+
+    def __init__(self, file: io.BytesIO, arrays: OnCluster, kept: list[Any]) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._arrays, self._kept = arrays, kept
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Where it lies; None of what is told by its value."""
+        if type(obj) is Written:
+            return _TARGET, obj.name, obj.dtype
+        if type(obj) is not np.ndarray or cast(Any, obj).nbytes <= BY_VALUE or cast(Any, obj).dtype.hasobject:
+            return None
+        located = self._arrays.locate(cast(Any, obj), self._kept)
+        self._arrays.flush(located[1])
+        return located
+
+
+class _Unpickler(pickle.Unpickler):
+    """The same for who does the tasks."""
+
+    def __init__(self, content: bytes, folder: Path, closed: ExitStack) -> None:
+        super().__init__(io.BytesIO(content))
+        self._folder, self._closed = folder, closed
+
+    def persistent_load(self, pid: Any) -> Any:
+        """An array that lies in a file of the folder, or one to be written."""
+        if pid[0] == _TARGET:
+            return _Target.open(self._folder / pid[1], np.dtype(pid[2]), self._closed)
+        _, name, dtype, place, shape = pid
+        return np.memmap(self._folder / name, dtype=np.dtype(dtype), mode="r", offset=place, shape=shape).view(np.ndarray)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A file that parts of an array are written to, each at its place; on the disk for good when it is closed."""
+
+    file: int
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def open(cls, path: Path, dtype: np.dtype[Any], closed: ExitStack) -> _Target:
+        """One that is there."""
+        file = os.open(path, os.O_WRONLY)
+        closed.callback(os.close, file)
+        closed.callback(os.fsync, file)
+        return cls(file, dtype)
+
+    def __setitem__(self, part: slice, values: npt.NDArray[Any], /) -> None:
+        content = np.ascontiguousarray(values, dtype=self.dtype)
+        if len(content) != part.stop - part.start:
+            raise StoreError("a task made another number of entries than it should.")
+        left, place = memoryview(cast(Any, content.view(np.uint8))), part.start * self.dtype.itemsize
+        while len(left):
+            written = os.pwrite(self.file, left, place)
+            left, place = left[written:], place + written
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a task did not find what it should: in words, and no more of it than a person may read."""
+
+    error: ReleasePipelineError | None
+    kind: str = ""
+
+    def raise_it(self) -> None:
+        """As if it had been here."""
+        if self.error is not None:
+            raise self.error
+        raise StoreError(f"a task failed on the cluster: {self.kind}.", remedy="Tell whoever makes this software what it was.")
+
+
+def run_task(job: str, digest: str, number: int) -> str:
+    """Do one task of a job, whose file must have this hash: by another process, mostly on another machine. Gives the name of the
+    file with what it found, and its hash; nothing where it only wrote. What goes wrong is told there as well, so that no cell is
+    in anybody's log, unless it may go right if it is done again."""
+    path = Path(job)
+    with ExitStack() as closed:
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise OSError("a file of tasks is not what it should be")
+        found = _attempt(_Unpickler(content, path.parent, closed).load(), number)
+    return "" if found is None else _write_result(path, number, found)
+
+
+def _attempt(task: Callable[[int], Any], number: int) -> Any:
+    try:
+        return task(number)
+    except ReleasePipelineError as error:
+        return _Failure(error)
+    except MemoryError:
+        return _Failure(memory_full("a worker of the cluster"))
+    except OSError as error:
+        if is_full(error):
+            return _Failure(spill_full())
+        raise OSError(error.errno, "a file of the shared folder cannot be read or written") from None
+    except Exception as error:
+        return _Failure(None, f"{type(error).__name__} at {own_frame(error)}")
+
+
+def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """`run_task` of the numbers that come as the first column: number by number, with what it gives."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield pa.record_batch({"number": pa.array([number], pa.int64()), "told": pa.array([run_task(job, digest, number)])})
+
+
+def _write_result(job: Path, number: int, found: Any) -> str:
+    content = pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
+    name = f"{job.stem}-{number}-{os.urandom(8).hex()}.found"
+    _write_file(job.with_name(name), content)
+    return f"{name} {hashlib.sha256(content).hexdigest()}"
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _forget(folder: Path, files: dict[int, tuple[int, str]], address: int, name: str) -> None:
+    """An array is gone: the file goes with the last one that lies in it."""
+    files.pop(address, None)
+    if all(other != name for _, other in files.values()):
+        (folder / name).unlink(missing_ok=True)
+
+
+def describe(effort: Effort) -> Mapping[str, int]:
+    """It as facts of a stage."""
+    return {"cluster_passes": effort.passes, "cluster_tasks": effort.tasks} if effort.passes else {}

@@ -1,0 +1,185 @@
+"""Tasks done by a Spark cluster, by Spark Connect: this process needs no JVM, and Spark is told nothing but paths, hashes and
+numbers. Arrays, functions and what tasks find go through the shared folder (`shared`)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import release_pipeline
+from release_pipeline.errors import StoreError
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
+from release_pipeline.privacy.clusters import rank_clusters
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.store.shared import OnCluster, run_batches
+
+EXTRA = "release-pipeline[spark]"
+TRIED = 100_000  # made-up records that a cluster must put in order before it is given any
+_PIECE = 1 << 14  # of them in a task
+_RETRIES = 8  # waits for a server that does not answer: about a minute together
+_SECRET = hashlib.sha256(b"no secret: the records that it is for are made up").digest()
+
+
+@dataclass(frozen=True, slots=True)
+class SparkWorkers:
+    """The executors of the Spark Connect server at an address, which are asked when there is something to do. `where`: what
+    messages name instead of the address, which may have a token."""
+
+    url: str
+    where: str
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """One Spark task each; in this process and this folder for the first time not before they have shown what they can do."""
+        session, checked = _connect(self.url, self.where), (self.url, job.parent.parent)
+        if checked not in _CHECKED:
+            check_cluster(OnCluster(job.parent, _PIECE, session))
+            _CHECKED.add(checked)
+        return session.run(job, digest, count)
+
+
+_CHECKED: set[tuple[str, Path]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A connection."""
+
+    spark: Any
+    where: str
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """Without any question."""
+        with _spark_errors(self.where):
+            tasks = self.spark.range(0, count, 1, count)
+            rows = tasks.mapInArrow(partial(run_batches, str(job), digest), "number long, told string").toArrow()
+        told = dict(zip(rows.column("number").to_pylist(), rows.column("told").to_pylist(), strict=True))
+        if sorted(told) != list(range(count)):
+            what = "the Spark server did not have every task done."
+            raise StoreError(what, where=self.where, remedy="Ask who runs it why.")
+        return [told[number] for number in range(count)]
+
+
+@cache
+def _connect(url: str, where: str) -> _Session:
+    """Once in a process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of versions of pandas, which is not used
+        try:
+            spark: Any = import_module("pyspark.sql")  # a large package: only where it is used
+            retries: Any = import_module("pyspark.sql.connect.client.retries")
+        except ImportError:
+            raise StoreError("the Spark client is not installed.", where=where, remedy=f"Install {EXTRA}.") from None
+        with _spark_errors(where):
+            session = spark.SparkSession.builder.remote(url).appName("release-pipeline").create()
+            session.client.set_retry_policies([retries.DefaultPolicy(max_retries=_RETRIES, max_backoff=15_000)])
+            session.range(1).count()
+    return _Session(session, where)
+
+
+@contextmanager
+def _spark_errors(where: str) -> Generator[None]:
+    """What Spark and the way to it say, as `StoreError`: its words are about paths and machines alone, and long."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark.", "grpc.")):
+            raise
+        raise StoreError(
+            f"the Spark server does not answer, or could not do its tasks ({type(error).__name__}).",
+            where=where,
+            remedy="Ask who runs it, and run the same command again: it goes on after the last stage.",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a worker is: which software it has, and who it runs as."""
+
+    code: str
+    python: str
+    numpy: str
+    byte_order: int
+    account: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A task that says what the worker is, and what it reads in a file of the shared folder."""
+
+    file: str
+
+    def __call__(self, number: int) -> Machine:
+        return look_at(self.file)
+
+
+def look_at(file: str) -> Machine:
+    """This machine and process."""
+    token = Path(file).read_text(encoding="ascii")
+    order = int.from_bytes(np.array([1], dtype=np.uint16).tobytes()[:1], "little")
+    return Machine(hash_code(), platform.python_version(), np.__version__, order, os.geteuid(), token)
+
+
+@cache
+def hash_code() -> str:
+    """A hash of this software: workers must have the very same."""
+    digest, folder = hashlib.sha256(), Path(release_pipeline.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def check_cluster(arrays: OnCluster) -> None:
+    """Refuse workers that do not see the shared folder, are of another version or another account, or do not give the numbers
+    that this machine gives of made-up records."""
+    mine = arrays.folder / f"{secrets.token_hex(8)}.seen"
+    mine.write_text(secrets.token_hex(16), encoding="ascii")
+    try:
+        here = look_at(str(mine))
+        for there in arrays.work(_Look(str(mine)), 8):
+            _compare(here, there)
+    finally:
+        mine.unlink()
+    few = OnCluster(arrays.folder, _PIECE, arrays.workers)
+    if _rank_made_up(few) != _rank_made_up(IN_MEMORY):
+        raise StoreError(
+            "the cluster does not put made-up records in the order that this machine puts them in.",
+            remedy="It must not be used: tell whoever makes this software which Spark server it is.",
+        )
+
+
+def _compare(here: Machine, there: Machine) -> None:
+    told = {
+        "code": ("another version of this software", f"Install the same {EXTRA} on all machines of the cluster."),
+        "python": (f"Python {there.python}, and this is {here.python}", "Use the same Python on all machines."),
+        "numpy": (f"NumPy {there.numpy}, and this is {here.numpy}", "Use the same NumPy on all machines."),
+        "byte_order": ("another order of bytes", "Use machines of one kind."),
+        "account": ("another account", "Let it be the one of this process: files of the shared folder are for it alone."),
+        "token": ("another folder in the place of the shared one", "Let the folder have the same path on all machines."),
+    }
+    for name, (what, remedy) in told.items():
+        if getattr(here, name) != getattr(there, name):
+            raise StoreError(f"a worker of the cluster has {what}.", remedy=remedy)
+
+
+def _rank_made_up(arrays: Arrays) -> list[str]:
+    """Hashes of the orders of made-up records, with ties and a constant, and of what is spread over them and shuffled."""
+    values = np.floor(np.sqrt(np.arange(TRIED) * 7919 % TRIED)).astype(np.int64)
+    values[: TRIED // 4] = 0
+    ranked = rank_clusters(values, 25, ties=noise_stream(_SECRET, "ties"), arrays=arrays)
+    order = shuffled_positions(TRIED, noise_stream(_SECRET, "shuffle"), arrays)
+    made: list[npt.NDArray[Any]] = [ranked.ordered, ranked.cluster, ranked.sums(), arrays.take(ranked.cluster, order)]
+    return [hashlib.sha256(one.tobytes()).hexdigest() for one in made]
