@@ -5,7 +5,9 @@ The source is made here, slice by slice, so that it may be larger than memory: `
 Parquet. With `--folder` it is kept there, and made only once. `--memory` is the site's `memory`. CPU time is also given as a
 multiple of sorting the same columns with NumPy in the same run (up to 1e7 rows; beyond that, of that of 1e7 per row). Peak
 memory is told with the pages of arrays on disk, which the system may take back, and without them, and that in copies of one
-column of 8 bytes. `--engine duckdb` has these arrays on disk.
+column of 8 bytes. `--engine duckdb` has these arrays on disk, `--engine spark` has a cluster work on them: that of the Spark
+Connect server at `--spark`, which shares the folder `--storage` with this machine. Where it runs here as the process `--server`,
+its CPU seconds and those of its workers are told beside those of the stages.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -28,7 +32,7 @@ from benchmarks import machine, table
 from benchmarks.clock import cpu_seconds
 from benchmarks.journey import ALL, PEOPLE, Cost, Journey, appoint, run_stages
 
-ENGINES = ("auto", "memory", "duckdb")
+ENGINES = ("auto", "memory", "duckdb", "spark")
 SLICE = 1 << 20
 SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
 MOST_SORTED = 10**7
@@ -76,7 +80,33 @@ def write_source(file: Path, rows: int, columns: int) -> None:
     partial.rename(file)
 
 
-def write_site(home: Path, source: Path, columns: int, memory: str, protect: str, engine: str = "auto") -> Path:
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the site says of it, and the process of a Spark server on this machine."""
+
+    name: str = "auto"
+    memory: str = ""
+    spark: str = ""
+    storage: str = ""
+    server: int | None = None
+
+    @property
+    def said(self) -> list[str]:
+        """The lines of site.yaml."""
+        memory = [f"memory: {self.memory}"] if self.memory else []
+        spark = [f"spark: {{url: {json.dumps(self.spark)}, storage: {json.dumps(self.storage)}}}"] if self.spark else []
+        return [f"engine: {self.name}", *memory, *spark]
+
+    def count_seconds(self) -> float:
+        """CPU seconds of the server and its workers so far."""
+        if self.server is None:
+            return 0.0
+        there = psutil.Process(self.server)
+        every = [process.cpu_times() for process in (there, *there.children(recursive=True))]
+        return sum(one.user + one.system + one.children_user + one.children_system for one in every)
+
+
+def write_site(home: Path, source: Path, columns: int, protect: str, engine: Engine) -> Path:
     """A site with one policy for the source."""
     (home / "policies").mkdir(parents=True)
     noise = [
@@ -107,34 +137,37 @@ def write_site(home: Path, source: Path, columns: int, memory: str, protect: str
     (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     cap = "everybody: {cap: {releases: 10}}\n"
     (home / "populations.yaml").write_text(cap, encoding="utf-8")
-    said = [f"engine: {engine}", *([f"memory: {memory}"] if memory else [])]
-    (home / "site.yaml").write_text("\n".join(said) + "\n", encoding="utf-8")
+    (home / "site.yaml").write_text("\n".join(engine.said) + "\n", encoding="utf-8")
     return home
 
 
-def measure(rows: int, columns: int, folder: Path, memory: str, protect: str, engine: str = "auto") -> Journey:
-    """What a release cost, each stage in a fresh process. The site is removed when it is done."""
+def measure(rows: int, columns: int, folder: Path, protect: str, engine: Engine) -> tuple[Journey, dict[str, float]]:
+    """What a release cost, each stage in a fresh process, and what it cost the cluster. The site is removed when it is done."""
     source = folder / f"source-{rows}-{columns}.parquet"
     if not source.exists():
         write_source(source, rows, columns)
     home = folder / "site"
     shutil.rmtree(home, ignore_errors=True)
     try:
-        appoint(write_site(home, source, columns, memory, protect, engine))
+        appoint(write_site(home, source, columns, protect, engine))
         parts: dict[str, Cost] = {}
+        there: dict[str, float] = {}
         for stage in (*ALL, *PEOPLE):
+            before = engine.count_seconds()
             done = run_stages(home, (stage,))
+            there[stage] = engine.count_seconds() - before
             parts = {"imports": done.parts["imports"], **parts, stage: done.parts[stage]}
             if rows >= LONG:
                 cost = done.parts[stage]
                 print(
-                    f"{stage}: {cost.wall:.0f} s, {cost.cpu:.0f} CPU s, {cost.peak / 2**20:.0f} MiB ({cost.own / 2**20:.0f})",
+                    f"{stage}: {cost.wall:.0f} s, {cost.cpu:.0f} + {there[stage]:.0f} CPU s, {cost.peak / 2**20:.0f} MiB "
+                    f"({cost.own / 2**20:.0f})",
                     file=sys.stderr,
                     flush=True,
                 )
         peak, own = max(cost.peak for cost in parts.values()), max(cost.own for cost in parts.values())
         whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak, own)
-        return Journey(whole, parts)
+        return Journey(whole, parts), {**there, "whole": sum(there.values())}
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -165,21 +198,28 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--columns", type=int, default=4, metavar="C", help="noise columns (4)")
     parser.add_argument("--memory", default="", metavar="SIZE", help="the site's memory, as in 8 GiB")
     parser.add_argument("--engine", default="auto", choices=ENGINES, help="the site's engine")
+    parser.add_argument("--spark", default="", metavar="URL", help="the Spark Connect server, as in sc://127.0.0.1:15002")
+    parser.add_argument("--storage", default="", metavar="FOLDER", help="the folder that it shares with this machine")
+    parser.add_argument("--server", type=int, metavar="PID", help="its process, where it runs here")
     parser.add_argument("--protect", default=PROTECT, metavar="YAML", help=f"the policy's protect ({PROTECT})")
     parser.add_argument("--folder", type=Path, help="keep the sources here")
     options = parser.parse_args(arguments)
     sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
     print(table.machine_lines(machine.facts()))
-    site = ", ".join([f"engine: {options.engine}", *([f"memory: {options.memory}"] if options.memory else [])])
+    engine = Engine(options.engine, options.memory, options.spark, options.storage, options.server)
+    site = ", ".join(engine.said[: 2 if options.memory else 1])
     print(f"\n{options.columns} noise columns, {options.protect}, {site}\n")
-    print("| rows | stage | wall s | CPU s | of the whole | sorts of its columns | peak MiB | of no file | copies of a column |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    heads = ["rows", "stage", "wall s", "CPU s", "of the whole", "sorts of its columns", "peak MiB", "of no file"]
+    heads += ["copies of a column", *(["CPU s of the cluster"] if engine.server is not None else [])]
+    print(f"| {' | '.join(heads)} |")
+    print(f"|{'---|' * len(heads)}", flush=True)
     with _folder(options.folder) as folder:
         for rows in sizes:
             floor = sort_columns(rows, options.columns)
-            journey = measure(rows, options.columns, folder, options.memory, options.protect, options.engine)
+            journey, there = measure(rows, options.columns, folder, options.protect, engine)
             for name, cost in [*journey.parts.items(), ("whole", journey.whole)]:
                 share, sorts, copies = cost.cpu / journey.whole.cpu, cost.cpu / floor, cost.own / (8 * rows)
                 sizes_of = f"{cost.peak / 2**20:.0f} | {cost.own / 2**20:.0f} | {copies:.1f}"
                 figures = f"{cost.wall:.1f} | {cost.cpu:.1f} | {share:.0%} | {sorts:.1f} | {sizes_of}"
-                print(f"| {rows:.0e} | {name} | {figures} |", flush=True)
+                beside = "" if engine.server is None else f" {there.get(name, 0.0):.1f} |"
+                print(f"| {rows:.0e} | {name} | {figures} |{beside}", flush=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -296,8 +297,9 @@ class ReleaseFlow(ReleaseCheckpoints):
             payload |= {"foreseen": foreseen} if foreseen else {}
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
+            effort = workspace.effort
         self.probe.reached("the clusters are committed")
-        return self._microaggregated(stored, checkpoint.records)
+        return self._microaggregated(stored, checkpoint.records, effort)
 
     def mask(self) -> StageResult:
         """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables beside it;
@@ -323,10 +325,11 @@ class ReleaseFlow(ReleaseCheckpoints):
             tables = [MASKED, *measured]
             version = self._version([content_of(workspace, name) for name in tables])
             drawn = self._write_checkpoint(workspace, Masked, version, tables, input=checkpoint.input, records=table.num_rows)
+            effort = workspace.effort
             self.probe.reached("the noise is drawn, not yet committed")
         self.probe.reached("the masked table is committed")
         self.record_drawn(drawn.version)
-        return self._masked(drawn)
+        return self._masked(drawn, effort)
 
     def suppress(self) -> StageResult:
         """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
@@ -349,13 +352,15 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._write_checkpoint(
                     workspace, Suppressed, version, ["suppressed"], **numbers, share=done.share, figures=figures
                 )
+            effort = workspace.effort
         self.probe.reached("suppressed")
         if done.obstacle:
             if done.refusal and done.figures:
                 keep_refusal(self, {"suppressed": dict(done.figures)})
             self.block(done.obstacle)
         shown = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
-        return StageResult("suppressed", version, {**shown, "share_suppressed": done.share}, dict(done.figures))
+        facts = {**shown, "share_suppressed": done.share, **effort}
+        return StageResult("suppressed", version, facts, dict(done.figures))
 
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
@@ -391,11 +396,13 @@ class ReleaseFlow(ReleaseCheckpoints):
                 gates = [gate.to_json() for gate in judged]
                 context = {**context, "criteria": list_criteria(policy, figures, clusters.foreseen)}
                 stored = self._write_checkpoint(workspace, Audited, version, [], internal=figures, gates=gates, **context)
+            effort = workspace.effort
         self.probe.reached("audited")
         gates = stored.judged
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
+            **effort,
         }
         plotted = {name: stored.internal[name] for name in PLOTTED if name in stored.internal}
         return StageResult("audited", version, facts, plotted, gates=gates)
@@ -535,11 +542,13 @@ class ReleaseFlow(ReleaseCheckpoints):
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
         return self._microaggregated(checkpoint, validated.records)
 
-    def _microaggregated(self, checkpoint: Microaggregated, records: int) -> StageResult:
+    def _microaggregated(
+        self, checkpoint: Microaggregated, records: int, effort: Mapping[str, Any] = MappingProxyType({})
+    ) -> StageResult:
         policy, disk_from = self.policy, find_disk_from(self.site, self.policy)
         place = "in memory" if disk_from is None or records < disk_from else describe_place(self.site.engine)
         facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
-        facts |= {"arrays": place}
+        facts |= {"arrays": place, **effort}
         internal = {"expected_error": {name: checkpoint.columns[name]["error"] for name in policy.noise_columns}}
         return StageResult("microaggregated", checkpoint.version, facts, internal)
 
@@ -554,8 +563,8 @@ class ReleaseFlow(ReleaseCheckpoints):
         secret = series_secret(self.site, self.policy, self.id, content, self.probe)
         return Series(secret, self.policy.release_names.index(self.id.release))
 
-    def _masked(self, drawn: Masked) -> StageResult:
-        facts = {"rows": drawn.records, "claim": describe_claim(self.policy)}
+    def _masked(self, drawn: Masked, effort: Mapping[str, Any] = MappingProxyType({})) -> StageResult:
+        facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **effort}
         return StageResult("masked", drawn.version, facts)
 
 

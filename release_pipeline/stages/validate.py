@@ -7,9 +7,12 @@ without a check, an expectation that raised and a result that is missing all cou
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from release_pipeline.stages.checks import FAMILIES, Check
 
@@ -56,10 +59,30 @@ def _verdict(family: str, checks: Sequence[Check], passed: bool) -> Verdict:
     return Verdict(family, passed and bool(mine), mine, tuple(messages))
 
 
+def load_great_expectations() -> Any:
+    """It takes 3 s and 200 MB, so that it is loaded only where it is used; and without the Spark client, of which it would load
+    all that is installed, with what is for tests alone."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would report its use to its makers
+    with _hidden("pyspark"):
+        return import_module("great_expectations")
+
+
+@contextmanager
+def _hidden(name: str) -> Generator[None]:
+    """A package that is not loaded yet cannot be meanwhile."""
+    is_loaded = name in sys.modules
+    if not is_loaded:
+        sys.modules[name] = cast(Any, None)
+    try:
+        yield
+    finally:
+        if not is_loaded:
+            del sys.modules[name]
+
+
 def _validate(checks: Sequence[Check]) -> dict[str, bool]:
     """Family by family, whether its expectation came back and succeeded without raising. Results are matched by `meta`."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would report its use to its makers
-    import great_expectations as gx  # 3 s and 200 MB: only where it is used
+    gx = load_great_expectations()
     import pandas as pd
     from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
     from great_expectations.expectations.row_conditions import Column

@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import Places, pieces
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -26,37 +25,41 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """An array that a function makes: its task makes so many entries, in pieces that stay in the cache."""
+    """An array that a function makes piece by piece: a task makes so many pieces."""
 
     function: Callable[[slice], npt.NDArray[Any]]
     count: int
+    size: int
     each: int
     out: Target
 
     def __call__(self, number: int) -> None:
-        for part in pieces_of(number * self.each, min((number + 1) * self.each, self.count)):
+        first = number * self.each * self.size
+        for part in pieces_of(first, min(first + self.each * self.size, self.count), self.size):
             self.out[part] = self.function(part)
 
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """Parts that a function makes one after the other; `ends`: where each begins and the last one ends."""
+    """Parts that a function makes of every piece, one after the other; `ends`: where each begins and the last one ends."""
 
     function: Callable[[slice], npt.NDArray[Any]]
     ends: Places
     count: int
+    size: int
     each: int
     out: Target
 
     def __call__(self, number: int) -> None:
-        first = number * self.each
-        for place, part in enumerate(pieces_of(first * arrays.PIECE, min((first + self.each) * arrays.PIECE, self.count)), first):
+        place = number * self.each
+        for part in pieces_of(place * self.size, min((place + self.each) * self.size, self.count), self.size):
             self.out[slice(int(self.ends[place]), int(self.ends[place + 1]))] = self.function(part)
+            place += 1
 
 
-def pieces_of(first: int, beyond: int) -> Iterator[slice]:
+def pieces_of(first: int, beyond: int, size: int | None = None) -> Iterator[slice]:
     """Those that lie between two places."""
-    return (slice(first + part.start, first + part.stop) for part in pieces(beyond - first))
+    return (slice(first + part.start, first + part.stop) for part in pieces(beyond - first, size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,21 +89,18 @@ class OnDisk:
     ) -> npt.NDArray[Any]:
         """Part by part."""
         out = self.empty(sum(lengths), dtype)
+        if not len(out):
+            return out
         ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         each = max(self.piece // arrays.PIECE, 1)
-        self.work(Chained(function, ends, count, each, self.target(out)), -(-len(lengths) // each))
+        self.work(Chained(function, ends, count, arrays.PIECE, each, self.target(out)), -(-len(lengths) // each))
         return self.done(out)
 
     def fill(self, function: Callable[[slice], npt.NDArray[Any]], count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Piece by piece."""
-        out = self.empty(count, dtype)
-        self.work(Filled(function, count, self._rounded, self.target(out)), -(-count // self._rounded))
+        out, each = self.empty(count, dtype), max(self.piece // arrays.PIECE, 1)
+        self.work(Filled(function, count, arrays.PIECE, each, self.target(out)), -(-count // (each * arrays.PIECE)))
         return self.done(out)
-
-    @property
-    def _rounded(self) -> int:
-        """Entries that one task makes: whole pieces of those that stay in the cache."""
-        return max(self.piece // arrays.PIECE, 1) * arrays.PIECE
 
     def sort(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """Piece by piece, and then what lies between two borders of all of them."""
@@ -146,6 +143,8 @@ class OnDisk:
         """Places gathered by where they lie, the values found for them there, and brought back in the order of the places."""
         if len(values) <= self.piece:
             return self.fill(partial(take, values, places), len(places), values.dtype)
+        if not len(places):
+            return self.empty(0, values.dtype)
         moves = self._plan(places, len(values))
         gathered = self._gather(moves, places, None)
         found = self.empty(len(places), values.dtype)

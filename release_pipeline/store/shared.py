@@ -11,13 +11,14 @@ import hashlib
 import io
 import os
 import pickle
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count as numbers
 from mmap import mmap
 from pathlib import Path
 from shutil import rmtree
+from time import process_time
 from typing import Any, Protocol, TypeVar, cast
 from weakref import finalize
 
@@ -26,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, spill_full
-from release_pipeline.privacy.arrays import pieces
+from release_pipeline.privacy.arrays import join, pieces
 from release_pipeline.store.folders import name_after
 from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
 
@@ -101,10 +102,18 @@ class Written:
 
 @dataclass(slots=True)
 class Effort:
-    """How much was handed out: passes over arrays, and their tasks."""
+    """How much was handed out: passes over arrays, their tasks, and the seconds of a processor that these said they took."""
 
     passes: int = 0
     tasks: int = 0
+    seconds: float = 0.0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """It as facts of a stage; none where nothing was."""
+        if not self.passes:
+            return {}
+        return {"cluster_passes": self.passes, "cluster_tasks": self.tasks, "cluster_cpu_seconds": round(self.seconds, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +218,10 @@ class OnCluster(OnDisk):
         return None
 
     def _read_result(self, told: str) -> Any:
-        if not told:
+        seconds, name, digest = told.split(" ")
+        self.effort.seconds += float(seconds)
+        if not name:
             return None
-        name, _, digest = told.partition(" ")
         path = self.folder / name
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:
@@ -236,10 +246,15 @@ class OnCluster(OnDisk):
         """By the workers, where it is more than a piece."""
         if count > self.piece:
             return OnDisk.fill(self, function, count, dtype)
-        out = self.empty(count, dtype)
-        for part in pieces(count):
-            out[part] = function(part)
-        return out
+        return join(self, map(function, pieces(count)), count, dtype)
+
+    def chain(
+        self, function: Callable[[slice], npt.NDArray[Any]], lengths: Sequence[int], count: int, dtype: npt.DTypeLike
+    ) -> npt.NDArray[Any]:
+        """By the workers, where what it is made of is more than a piece."""
+        if count > self.piece:
+            return OnDisk.chain(self, function, lengths, count, dtype)
+        return join(self, map(function, pieces(count)), sum(lengths), dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,16 +346,17 @@ class _Failure:
 
 
 def run_task(job: str, digest: str, number: int) -> str:
-    """Do one task of a job, whose file must have this hash: by another process, mostly on another machine. Gives the name of the
-    file with what it found, and its hash; nothing where it only wrote. What goes wrong is told there as well, so that no cell is
-    in anybody's log, unless it may go right if it is done again."""
-    path = Path(job)
+    """Do one task of a job, whose file must have this hash: by another process, mostly on another machine. Gives its seconds of a
+    processor, and of what it found the name of the file and its hash; neither where it only wrote. What goes wrong is told there
+    as well, so that no cell is in anybody's log, unless it may go right if it is done again."""
+    path, begun = Path(job), process_time()
     with ExitStack() as closed:
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:
             raise OSError("a file of tasks is not what it should be")
         found = _attempt(_Unpickler(content, path.parent, closed).load(), number)
-    return "" if found is None else _write_result(path, number, found)
+    result = " " if found is None else _write_result(path, number, found)
+    return f"{process_time() - begun:.6f} {result}"
 
 
 def _attempt(task: Callable[[int], Any], number: int) -> Any:
@@ -384,8 +400,3 @@ def _forget(folder: Path, files: dict[int, tuple[int, str]], address: int, name:
     files.pop(address, None)
     if all(other != name for _, other in files.values()):
         (folder / name).unlink(missing_ok=True)
-
-
-def describe(effort: Effort) -> Mapping[str, int]:
-    """It as facts of a stage."""
-    return {"cluster_passes": effort.passes, "cluster_tasks": effort.tasks} if effort.passes else {}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ class SparkWorkers:
         """One Spark task each; in this process and this folder for the first time not before they have shown what they can do."""
         session, checked = _connect(self.url, self.where), (self.url, job.parent.parent)
         if checked not in _CHECKED:
-            check_cluster(OnCluster(job.parent, _PIECE, session))
+            with TemporaryDirectory(dir=job.parent) as folder:
+                check_cluster(OnCluster(Path(folder), _PIECE, session))
             _CHECKED.add(checked)
         return session.run(job, digest, count)
 
@@ -153,8 +155,7 @@ def check_cluster(arrays: OnCluster) -> None:
             _compare(here, there)
     finally:
         mine.unlink()
-    few = OnCluster(arrays.folder, _PIECE, arrays.workers)
-    if _rank_made_up(few) != _rank_made_up(IN_MEMORY):
+    if _rank_made_up(arrays) != _rank_made_up(IN_MEMORY):
         raise StoreError(
             "the cluster does not put made-up records in the order that this machine puts them in.",
             remedy="It must not be used: tell whoever makes this software which Spark server it is.",

@@ -25,7 +25,7 @@ from release_pipeline.store.folders import make_private_folder, make_vault, name
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
-from release_pipeline.store.shared import Cluster, remove_shared
+from release_pipeline.store.shared import Cluster, OnCluster, remove_shared
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
@@ -148,6 +148,11 @@ class ReleaseWorkspace(_BesideRooms):
     def arrays(self, rows: int) -> Arrays:
         """Where arrays of so many entries lie."""
         return self._disk if self._disk is not None and rows >= self._disk_from else IN_MEMORY
+
+    @property
+    def effort(self) -> Mapping[str, Any]:
+        """What a cluster did for what was asked since the workspace was opened, as facts."""
+        return self._disk.effort.facts if isinstance(self._disk, OnCluster) else {}
 
     def is_large(self, rows: int) -> bool:
         """Whether a table of so many rows is stored column by column."""

@@ -19,10 +19,10 @@ from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.stages import column_table
 from release_pipeline.store import scratch, shared, vault
 from release_pipeline.store.scratch import OnDisk
-from release_pipeline.store.shared import run_task
 from tests.integration.processes import child, hear
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES, FINISHED, SECRET, attempt, look_at, run
+from tests.workers import Inline
 
 KEY = bytes(range(32))
 PLACES = {"memory": "in memory", "duckdb": "on disk", "spark": "on a cluster"}
@@ -59,19 +59,6 @@ def small_pieces() -> Iterator[None]:
         patch.setattr(column_table, "PART", 7)
         patch.setattr(secret_files.secrets, "token_bytes", lambda count: bytes(range(count)))
         yield
-
-
-class Inline:
-    """Workers that are this very process, do every task twice, and begin with the last."""
-
-    def __init__(self, url: str = "", where: str = "") -> None:
-        pass
-
-    def run(self, job: Path, digest: str, count: int) -> list[str]:
-        """Each by what its file tells."""
-        for number in reversed(range(count)):
-            run_task(str(job), digest, number)
-        return [run_task(str(job), digest, number) for number in range(count)]
 
 
 def run_with(home: Path, engine: str, rows: list[Row] | None = None, **parts: str) -> tuple[dict[str, bytes], dict[str, Any]]:
@@ -281,21 +268,24 @@ def attempt_in_pieces(home: Path, secret: bytes, stop: str | None, lines: Connec
 
 
 @pytest.mark.slow
-def test_killed_on_disk_and_carried_on_in_memory_and_back(tmp_path: Path) -> None:
-    """At every boundary while there is a secret, each time one further and with the other engine: candidate, tables and
+def test_killed_with_one_engine_and_carried_on_with_another(tmp_path: Path) -> None:
+    """At every boundary while there is a secret, each time one further and with another engine: candidate, tables and
     files of a release that nobody disturbed and that had its arrays in memory, and one charge."""
     undisturbed, tiny = (make_site(tmp_path / name) for name in ("undisturbed", "killed"))
     (undisturbed.home / "site.yaml").write_text("engine: memory\n")
     undisturbed.site.keyed_hash(b"made")
     assert run(attempt_in_pieces, undisturbed).lines[-1] == FINISHED
     (tiny.home / "site.yaml").touch()
+    (shared_folder := tmp_path / "shared").mkdir(mode=0o700)
     tiny.site.keyed_hash(b"made")
     (tiny.site.vault / "key").write_bytes((undisturbed.site.vault / "key").read_bytes())
     for number, boundary in enumerate((*BOUNDARIES[:12], None)):
-        (tiny.home / "site.yaml").write_text(f"engine: {('duckdb', 'memory')[number % 2]}\n")
+        engine = ("duckdb", "memory", "spark")[number % 3]
+        (tiny.home / "site.yaml").write_text(f"engine: {engine}\nspark: {{url: 'sc://nowhere', storage: {shared_folder}}}\n")
         again = run(attempt_in_pieces, tiny, SECRET, boundary)
         assert (again.killed, again.lines[-1]) == (boundary is not None, boundary or FINISHED)
     assert look_at(tiny) == look_at(undisturbed)
+    assert list(shared_folder.iterdir()) == []
 
 
 def hold(folder: Path, tells: Connection) -> None:

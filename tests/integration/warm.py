@@ -9,9 +9,10 @@ from importlib import import_module
 
 import release_pipeline
 from release_pipeline.report.escaping import load_templates
+from release_pipeline.stages.validate import load_great_expectations
 
 LATE = (  # what is loaded when it is needed first: once, here
-    *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "great_expectations", "jinja2", "alembic.config", "alembic.command"),
+    *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "jinja2", "alembic.config", "alembic.command"),
     *("scipy.optimize", "scipy.stats", "sklearn.ensemble", "sklearn.linear_model"),  # every audit trains models
     *("release_pipeline.dagster_app.launch", "release_pipeline.dagster_app.definitions", "tests.integration.sites"),
 )
@@ -21,5 +22,6 @@ for module in pkgutil.walk_packages(release_pipeline.__path__, "release_pipeline
         import_module(module.name)
 for name in LATE:
     import_module(name)
+load_great_expectations()
 for kind, name in (("html", "internal-report.html"), ("html", "privacy-card.html"), ("markdown", "RELEASE_NOTE.md")):
     load_templates(kind).get_template(name)  # compiled, and kept

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -22,21 +24,24 @@ from release_pipeline.privacy.clusters import rank_clusters, sort_records
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.stages.column_table import MISSING, Parts, number_cells, take_cells
-from release_pipeline.store import scratch
+from release_pipeline.store import scratch, shared
 from release_pipeline.store.passes import SortedRuns
 from release_pipeline.store.scratch import OnDisk
+from release_pipeline.store.shared import OnCluster
 from tests.integration.processes import child, hear
+from tests.workers import Inline
 
 SECRET = bytes(range(32))
 Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """Where they lie; empty afterwards, for their files have no names."""
-    with TemporaryDirectory() as made:
-        yield Path(made)
-        assert list(Path(made).iterdir()) == []
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where they lie. No file is left afterwards: those on disk have no names, and the others go with their arrays."""
+    made = tmp_path_factory.mktemp("arrays")
+    yield made
+    gc.collect()
+    assert [path for path in made.rglob("*") if not path.is_dir()] == []
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,7 +49,17 @@ def few_at_once() -> Iterator[None]:
     """A piece that is worked on at once has so few entries that an array has many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrays, "PIECE", 7)
+        patch.setattr(shared, "BY_VALUE", 40)
         yield
+
+
+def elsewhere(folder: Path, piece: int) -> OnCluster:
+    """Where others work on arrays, which are told of all but the shortest by where they lie."""
+    return OnCluster(Path(mkdtemp(dir=folder)), piece, Inline())
+
+
+KINDS = pytest.mark.parametrize("kind", [OnDisk, elsewhere], ids=["disk", "cluster"])
+Kind = Callable[[Path, int], OnDisk]
 
 
 @st.composite
@@ -60,6 +75,11 @@ def arrays_of(draw: st.DrawFn, least: int = 0) -> Array:
 sizes = st.integers(1, 60)
 
 
+def cut(values: Array, part: slice) -> Array:
+    """A piece of them, as a function that others may be told of."""
+    return values[part]
+
+
 def stored(arrays: Arrays, values: Array) -> Array:
     """They where arrays lie."""
     out = arrays.empty(len(values), values.dtype)
@@ -67,32 +87,35 @@ def stored(arrays: Arrays, values: Array) -> Array:
     return out
 
 
+@KINDS
 @given(values=arrays_of(), piece=sizes)
-def test_sorting(folder: Path, values: Array, piece: int) -> None:
+def test_sorting(kind: Kind, folder: Path, values: Array, piece: int) -> None:
     """Equal values by their places, in any number."""
-    disk = OnDisk(folder, piece)
+    disk = kind(folder, piece)
     np.testing.assert_array_equal(disk.sort(stored(disk, values)), np.sort(values))
     assert disk.argsort(stored(disk, values)).tolist() == np.argsort(values, kind="stable").tolist()
 
 
+@KINDS
 @given(values=arrays_of(least=1), piece=sizes, seed=st.integers(0, 2**32), wanted=st.integers(0, 300))
-def test_taking_and_putting(folder: Path, values: Array, piece: int, seed: int, wanted: int) -> None:
+def test_taking_and_putting(kind: Kind, folder: Path, values: Array, piece: int, seed: int, wanted: int) -> None:
     """Some places, some of them more than once; and every place once, in parts of any size."""
-    disk, rng = OnDisk(folder, piece), np.random.default_rng(seed)
+    disk, rng = kind(folder, piece), np.random.default_rng(seed)
     places = rng.integers(0, len(values), wanted)
     np.testing.assert_array_equal(disk.take(stored(disk, values), places), values[places])
     order = rng.permutation(len(values))
-    for kind in (disk, IN_MEMORY):
-        np.testing.assert_array_equal(kind.put(values.__getitem__, order, values.dtype)[order], values)
+    for arrays_there in (disk, IN_MEMORY):
+        np.testing.assert_array_equal(arrays_there.put(partial(cut, values), order, values.dtype)[order], values)
 
 
+@KINDS
 @given(values=arrays_of(least=1), piece=sizes)
-def test_what_is_made_of_them(folder: Path, values: Array, piece: int) -> None:
+def test_what_is_made_of_them(kind: Kind, folder: Path, values: Array, piece: int) -> None:
     """Mapped, picked, joined, counted, repeated and added up."""
-    disk = OnDisk(folder, piece)
+    disk = kind(folder, piece)
     values = np.nan_to_num(values, posinf=0)
     there = stored(disk, values)
-    flags = make(disk, lambda part: part > 1, there, dtype=np.bool_)
+    flags = make(disk, partial(np.less, 1), there, dtype=np.bool_)
     assert pick(disk, there, flags).tolist() == values[values > 1].tolist()
     assert join(disk, (there[part] for part in pieces(len(there), 7)), len(there)).tolist() == values.tolist()
     found, count = distinct(disk, disk.sort(stored(disk, values)))
@@ -103,6 +126,7 @@ def test_what_is_made_of_them(folder: Path, values: Array, piece: int) -> None:
     assert add_up(np.abs, there) == add_up(np.abs, values)
 
 
+@KINDS
 @given(
     width=st.sampled_from([0, 1, 30, 2**31, 2**52]),
     n=st.integers(5, 300),
@@ -110,9 +134,9 @@ def test_what_is_made_of_them(folder: Path, values: Array, piece: int) -> None:
     piece=sizes,
     seed=st.integers(0, 2**32),
 )
-def test_ranks_clusters_and_shuffles(folder: Path, width: int, n: int, k: int, piece: int, seed: int) -> None:
+def test_ranks_clusters_and_shuffles(kind: Kind, folder: Path, width: int, n: int, k: int, piece: int, seed: int) -> None:
     """Ties and constants, and grids so wide that a value and its place do not fit in one word."""
-    disk, rng = OnDisk(folder, piece), np.random.default_rng(seed)
+    disk, rng = kind(folder, piece), np.random.default_rng(seed)
     values = rng.integers(0, width + 1, n)
     values[rng.random(n) < 0.3] = 0
     here = rank_clusters(values, k, ties=noise_stream(SECRET, "ties"))
