@@ -30,7 +30,8 @@ from release_pipeline.store.shared import OnCluster, run_batches
 EXTRA = "release-pipeline[spark]"
 TRIED = 100_000  # made-up records that a cluster must put in order before it is given any
 _PIECE = 1 << 14  # of them in a task
-_RETRIES = 8  # waits for a server that does not answer: about a minute together
+_WAIT = 30  # seconds for a server that does not answer at first
+_RETRIES = 8  # waits for one that does no more: about a minute together
 _SECRET = hashlib.sha256(b"no secret: the records that it is for are made up").digest()
 
 
@@ -60,13 +61,14 @@ class _Session:
     """A connection."""
 
     spark: Any
+    told: Any  # the columns of what tasks give
     where: str
 
     def run(self, job: Path, digest: str, count: int) -> list[str]:
         """Without any question."""
         with _spark_errors(self.where):
             tasks = self.spark.range(0, count, 1, count)
-            rows = tasks.mapInArrow(partial(run_batches, str(job), digest), "number long, told string").toArrow()
+            rows = tasks.mapInArrow(partial(run_batches, str(job), digest), self.told).toArrow()
         told = dict(zip(rows.column("number").to_pylist(), rows.column("told").to_pylist(), strict=True))
         if sorted(told) != list(range(count)):
             what = "the Spark server did not have every task done."
@@ -77,27 +79,41 @@ class _Session:
 @cache
 def _connect(url: str, where: str) -> _Session:
     """Once in a process."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of versions of pandas, which is not used
+    with _quietly():
         try:
-            spark: Any = import_module("pyspark.sql")  # a large package: only where it is used
+            grpc: Any = import_module("grpc")  # these are large: only where they are used
+            spark: Any = import_module("pyspark.sql")
+            client: Any = import_module("pyspark.sql.connect.client")
             retries: Any = import_module("pyspark.sql.connect.client.retries")
         except ImportError:
             raise StoreError("the Spark client is not installed.", where=where, remedy=f"Install {EXTRA}.") from None
         with _spark_errors(where):
+            with client.DefaultChannelBuilder(url).toChannel() as channel:  # else a session is tried to be had for ten minutes
+                grpc.channel_ready_future(channel).result(timeout=_WAIT)
             session = spark.SparkSession.builder.remote(url).appName("release-pipeline").create()
             session.client.set_retry_policies([retries.DefaultPolicy(max_retries=_RETRIES, max_backoff=15_000)])
             session.range(1).count()
-    return _Session(session, where)
+        types: Any = import_module("pyspark.sql.types")
+        told = types.StructType().add("number", types.LongType()).add("told", types.StringType())
+    return _Session(session, told, where)
+
+
+@contextmanager
+def _quietly() -> Generator[None]:
+    """Without the client's warnings: of versions of pandas, which is not used, and of servers that do not answer, which is told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager
 def _spark_errors(where: str) -> Generator[None]:
     """What Spark and the way to it say, as `StoreError`: its words are about paths and machines alone, and long."""
     try:
-        yield
+        with _quietly():
+            yield
     except Exception as error:
-        if not type(error).__module__.startswith(("pyspark.", "grpc.")):
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "grpc"):
             raise
         raise StoreError(
             f"the Spark server does not answer, or could not do its tasks ({type(error).__name__}).",

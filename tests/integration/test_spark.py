@@ -1,0 +1,208 @@
+"""A Spark server has long arrays worked on: the same bytes as in memory, whoever is killed, and nothing of the data in Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from release_pipeline.errors import OutOfSpace, StoreError
+from release_pipeline.flow import forecast, secret_files
+from release_pipeline.store import shared, spark, vault
+from release_pipeline.store.shared import OnCluster
+from release_pipeline.store.spark import SparkWorkers
+from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
+from tests.integration.spark_server import Server, start_spark
+
+pytestmark = pytest.mark.slow
+KEY = bytes(range(32))
+FEW = 40  # rows of a task, so that there is more than one
+CANARY, NUMBER = "zyzzyva-of-the-north", 918.2736
+PROTECTS = {
+    "idp-cbls": "{method: idp-cbls, epsilon: 2, k: 3, consistency: isotonic}",
+    "dp-cdf": "{method: dp-cdf, epsilon: 4, k: 2}",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all."""
+    with start_spark(tmp_path_factory.mktemp("spark")) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of a few rows are long enough for a cluster; and a server that is gone is not waited for."""
+    for module in (vault, forecast):
+        monkeypatch.setattr(module, "LARGE", FEW)
+    monkeypatch.setattr(shared, "TASK", FEW)
+    monkeypatch.setattr(shared, "BY_VALUE", 100)
+    monkeypatch.setattr(spark, "_RETRIES", 3)
+    monkeypatch.setattr(spark, "_WAIT", 3)
+    monkeypatch.setattr(secret_files.secrets, "token_bytes", lambda count: bytes(range(count)))
+
+
+@pytest.fixture
+def arrays(server: Server, tmp_path: Path) -> OnCluster:
+    """Those of the server."""
+    return OnCluster(tmp_path, FEW, SparkWorkers(server.url, "here"))
+
+
+def rows() -> list[Row]:
+    """Some, with a canary of each kind."""
+    made = make_rows(90)
+    for row in made[:3]:
+        row["town"], row["income"] = CANARY, str(NUMBER)
+    return made
+
+
+def make(home: Path, method: str, said: str) -> TinySite:
+    """A site with them, and what site.yaml says."""
+    columns = PARTS["columns"].replace("south, east]", f"south, east, {CANARY}]").replace("grid: 1,", "grid: 0.0001,")
+    tiny = make_site(home, rows=rows(), cap="releases: 10", protect=PROTECTS[method], columns=columns)
+    (tiny.home / "site.yaml").write_text(said)
+    tiny.fix_key(KEY)
+    return tiny
+
+
+def by_spark(server: Server, storage: Path) -> str:
+    """site.yaml."""
+    storage.mkdir(mode=0o700, exist_ok=True)
+    return f"engine: spark\nspark: {{url: '{server.url}', storage: {storage}}}\n"
+
+
+def look_at(tiny: TinySite) -> tuple[dict[str, bytes], dict[str, str], int]:
+    """The candidate's files, every stored table, and how many charges there are."""
+    files = {path.name: path.read_bytes() for path in tiny.folder().iterdir()}
+    return files, {name: repr(table.to_pylist()) for name, table in tiny.tables().items()}, len(tiny.charges())
+
+
+@pytest.mark.parametrize("method", PROTECTS)
+def test_the_same_candidate_and_nothing_of_it_with_spark(server: Server, tmp_path: Path, method: str) -> None:
+    """Byte by byte; and no name or number of the data is in what Spark wrote, nor anything left in the shared folder."""
+    here = make(tmp_path / "here", method, "engine: memory\n")
+    assert here.flow().run().stage == "candidate"
+    there = make(tmp_path / "there", method, by_spark(server, tmp_path / "shared"))
+    flow = there.flow()
+    for stage in (flow.ingest, flow.validate):
+        stage()
+    for stage in (flow.microaggregate, flow.mask, flow.suppress, flow.audit):
+        facts = stage().facts
+        assert facts["cluster_passes"] > 3, stage
+        assert facts["cluster_tasks"] >= facts["cluster_passes"]
+        assert facts["cluster_cpu_seconds"] >= 0
+    flow.freeze()
+    assert look_at(there) == look_at(here)
+    assert list((tmp_path / "shared").iterdir()) == []
+    written = [path for path in server.folder.rglob("*") if path.is_file()]
+    assert any(path.name == "server.log" for path in written)
+    for path in written:
+        content = path.read_bytes()
+        assert CANARY.encode() not in content, path
+        assert str(NUMBER).encode() not in content
+        assert np.float64(NUMBER).tobytes() not in content
+
+
+@dataclass(frozen=True, slots=True)
+class DiesOnce:
+    """A task whose worker is killed when it is done for the first time."""
+
+    seen: Path
+    values: np.ndarray[Any, Any]
+
+    def __call__(self, number: int) -> int:
+        if number == 2:
+            try:
+                (self.seen / "died").touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return int(self.values[number])
+
+
+def test_a_killed_worker_is_replaced(arrays: OnCluster, tmp_path: Path) -> None:
+    """Its task is done by another, which finds what the first one found."""
+    values = arrays.empty(50, np.int64)
+    values[:] = np.arange(50) * 7
+    assert arrays.work(DiesOnce(tmp_path, values), 4) == [0, 7, 14, 21]
+    assert (tmp_path / "died").exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Fails:
+    """A task that goes wrong, always or once."""
+
+    error: BaseException
+    once: Path | None = None
+
+    def __call__(self, number: int) -> int:
+        if self.once is not None:
+            try:
+                self.once.touch(exist_ok=False)
+            except FileExistsError:
+                return number
+        raise self.error
+
+
+def test_what_goes_wrong_is_told_in_words(arrays: OnCluster, server: Server, tmp_path: Path) -> None:
+    """By the one who asked, and without a cell, which is in no log either; what may go right later is done again."""
+    with pytest.raises(StoreError, match="one of ours") as refused:
+        arrays.work(Fails(StoreError("one of ours", remedy="do this")), 2)
+    assert refused.value.remedy == "do this"
+    with pytest.raises(OutOfSpace, match="the disk is full"):
+        arrays.work(Fails(OSError(28, "No space left", CANARY)), 2)
+    with pytest.raises(StoreError, match=r"a task failed on the cluster: ValueError at shared.py:") as refused:
+        arrays.work(Fails(ValueError(CANARY)), 2)
+    assert CANARY not in refused.value.in_full
+    assert arrays.work(Fails(OSError(5, "Input/output error", CANARY), tmp_path / "once"), 1) == [0]
+    with pytest.raises(StoreError, match="could not do its tasks") as refused:
+        arrays.work(Fails(OSError(5, "Input/output error", CANARY)), 1)
+    assert CANARY not in refused.value.in_full
+    assert CANARY not in (server.folder / "server.log").read_text(errors="replace")
+
+
+def test_a_killed_server_and_another_one(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At several passes, before and after the charge: told in words; with another server the same command goes on, with the
+    bytes of a release that nobody disturbed, and one charge."""
+    here = make(tmp_path / "here", "idp-cbls", "engine: memory\n")
+    assert here.flow().run().stage == "candidate"
+    there, before = make(tmp_path / "there", "idp-cbls", ""), spark._Session.run
+    for passes in (30, 130):
+        with start_spark(tmp_path / f"killed-{passes}") as killed:
+            done = 0
+
+            def run(session: Any, job: Path, digest: str, count: int, killed: Server = killed, last: int = passes) -> list[str]:
+                nonlocal done
+                done += 1
+                if done == last:
+                    killed.kill()
+                return before(session, job, digest, count)
+
+            monkeypatch.setattr(spark._Session, "run", run)
+            (there.home / "site.yaml").write_text(by_spark(killed, tmp_path / "shared"))
+            with pytest.raises(StoreError, match="the Spark server does not answer") as refused:
+                there.flow().run()
+            assert "run the same command again" in refused.value.remedy
+            assert list((tmp_path / "shared").iterdir()) == []
+    monkeypatch.setattr(spark._Session, "run", before)
+    (there.home / "site.yaml").write_text(by_spark(server, tmp_path / "shared"))
+    assert there.flow().run().stage == "candidate"
+    assert look_at(there) == look_at(here)
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    """In words, before anything is charged."""
+    tiny = make(tmp_path / "site", "idp-cbls", "")
+    nobody = Server(9, 0, tmp_path)
+    (tiny.home / "site.yaml").write_text(by_spark(nobody, tmp_path / "shared"))
+    with pytest.raises(StoreError, match="the Spark server does not answer"):
+        tiny.flow().run()
+    assert tiny.charges() == []
