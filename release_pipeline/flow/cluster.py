@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.site import Site
@@ -38,7 +37,8 @@ def find_cluster(site: Site) -> Cluster | None:
     if site.releases.resolve() in (folder, *folder.parents):
         what = "the storage of spark is a folder that is published."
         raise ReleasePipelineError(what, where=file, remedy="Confidential records are written there: name another.")
-    return Cluster(Path(folder), SparkWorkers(url, where=f"{file}: spark"))
+    workers = SparkWorkers(url, where=f"{file}: spark")
+    return Cluster(folder, workers, site.keyed_hash(b"in the shared folder of a cluster")[:16])
 
 
 def _find_faults(said: Plain) -> Iterator[Problem]:

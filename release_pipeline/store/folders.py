@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -21,11 +20,6 @@ def make_folder(folder: Path, *, mode: int) -> None:
     for path in reversed(missing):
         path.mkdir(mode=mode, exist_ok=True)
         path.chmod(mode)
-
-
-def name_after(file: Path) -> str:
-    """A name that no other file's is, for what belongs to one and lies elsewhere."""
-    return f"{file.stem}-{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:16]}"
 
 
 def make_vault(vault: Path) -> None:

@@ -133,10 +133,10 @@ class Buckets:
     groups: Sequence[slice]
 
     @classmethod
-    def of(cls, runs: Runs, cuts: Places, piece: int) -> Buckets:
+    def of(cls, runs: Runs, cuts: Places) -> Buckets:
         """So many that a task has about a piece."""
         places = np.concatenate([[0], np.cumsum((cuts[:, 1:] - cuts[:, :-1]).sum(axis=0))])
-        first = np.unique(np.searchsorted(places, range(0, runs.count, piece), side="right") - 1)
+        first = np.unique(np.searchsorted(places, range(0, runs.count, runs.piece), side="right") - 1)
         ends = [*first[1:].tolist(), len(places) - 1]
         return cls(cuts, places, [slice(int(one), end) for one, end in zip(first, ends, strict=True)])
 

@@ -64,6 +64,10 @@ class OnDisk:
             reserve_bytes(file.fileno(), count * kind.itemsize)
             return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(count,)))
 
+    def cut(self, count: int) -> int:
+        """How many of so many entries are worked on together."""
+        return self.piece
+
     def work(self, task: Callable[[int], Found], count: int) -> list[Found]:
         """What tasks 0, 1, ... give, in their order."""
         return [task(number) for number in range(count)]
@@ -92,13 +96,13 @@ class OnDisk:
         if not len(out):
             return out
         ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        each = max(self.piece // arrays.PIECE, 1)
+        each = max(self.cut(count) // arrays.PIECE, 1)
         self.work(Chained(function, ends, count, arrays.PIECE, each, self.target(out)), -(-len(lengths) // each))
         return self.done(out)
 
     def fill(self, function: Callable[[slice], npt.NDArray[Any]], count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Piece by piece."""
-        out, each = self.empty(count, dtype), max(self.piece // arrays.PIECE, 1)
+        out, each = self.empty(count, dtype), max(self.cut(count) // arrays.PIECE, 1)
         self.work(Filled(function, count, arrays.PIECE, each, self.target(out)), -(-count // (each * arrays.PIECE)))
         return self.done(out)
 
@@ -112,7 +116,7 @@ class OnDisk:
         samples = self.work(SortedRuns(values, self.target(into), runs), len(runs.starts))
         into, out = self.done(into), self.empty(len(values), values.dtype)
         buckets = self._find_buckets(into, runs, samples)
-        self.work(MergedRuns(into, self.target(out), buckets, self.piece), len(buckets.groups))
+        self.work(MergedRuns(into, self.target(out), buckets, runs.piece), len(buckets.groups))
         return self.done(out)
 
     def argsort(self, values: npt.NDArray[Any]) -> Places:
@@ -124,20 +128,21 @@ class OnDisk:
         samples = self.work(OrderedRuns(values, self.target(into), self.target(places), runs), len(runs.starts))
         into, places, out = self.done(into), self.done(places), self.empty(len(values), np.intp)
         buckets = self._find_buckets(into, runs, samples)
-        self.work(MergedPlaces(into, places, self.target(out), buckets, self.piece), len(buckets.groups))
+        self.work(MergedPlaces(into, places, self.target(out), buckets, runs.piece), len(buckets.groups))
         return self.done(out)
 
     def _runs(self, count: int) -> Runs:
         """The pieces, and how many of their values are drawn."""
-        starts = list(range(0, count, self.piece))
-        return Runs(starts, count, self.piece, max(self.piece // (_SAMPLES * len(starts)), 1))
+        piece = self.cut(count)
+        starts = list(range(0, count, piece))
+        return Runs(starts, count, piece, max(piece // (_SAMPLES * len(starts)), 1))
 
     def _find_buckets(self, values: npt.NDArray[Any], runs: Runs, samples: Sequence[npt.NDArray[Any]]) -> Buckets:
         """What lies between common borders of sorted pieces, no more than a piece together."""
         drawn = np.sort(np.concatenate(list(samples)))
         borders = np.unique(drawn[:: max((_SAMPLES - 1) * len(runs.starts), 1)])
         cuts = np.array(self.work(CutRuns(values, runs, borders), len(runs.starts)), dtype=np.int64)
-        return Buckets.of(runs, cuts, self.piece)
+        return Buckets.of(runs, cuts)
 
     def take(self, values: npt.NDArray[Scalar], places: Places) -> npt.NDArray[Scalar]:
         """Places gathered by where they lie, the values found for them there, and brought back in the order of the places."""
@@ -165,10 +170,11 @@ class OnDisk:
 
     def _plan(self, places: Places, among: int) -> Moves:
         """How many places of each piece lie in each piece of an array of so many, and where they go when they are gathered."""
-        parts = -(-among // self.piece)
-        counts = np.array(self.work(CountedPlaces(places, self.piece, parts), -(-len(places) // self.piece)), dtype=np.int64)
+        piece = self.cut(max(among, len(places)))
+        task = CountedPlaces(places, piece, -(-among // piece))
+        counts = np.array(self.work(task, -(-len(places) // piece)), dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-        return Moves(self.piece, len(places), among, starts, starts[:-1] + np.cumsum(counts, axis=0) - counts)
+        return Moves(piece, len(places), among, starts, starts[:-1] + np.cumsum(counts, axis=0) - counts)
 
     def _gather(
         self,

@@ -11,12 +11,15 @@ import hashlib
 import io
 import os
 import pickle
+import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count as numbers
 from mmap import mmap
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 from time import process_time
 from typing import Any, Protocol, TypeVar, cast
@@ -26,14 +29,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, spill_full
 from release_pipeline.privacy.arrays import join, pieces
-from release_pipeline.store.folders import name_after
 from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Found = TypeVar("Found")
-TASK = 1 << 22  # entries that one task works on
+TASK, MOST = 1 << 20, 1 << 24  # entries that one task works on, at the least and at the most
+TASKS = 256  # of a pass, if they are between these
 BY_VALUE = 1 << 16  # bytes: a longer array is told by where it lies
 _ARRAY, _TARGET = "array", "target"
 
@@ -52,15 +56,18 @@ class Cluster:
 
     storage: Path
     workers: Workers
+    site: str  # a name that no other site has that shares the folder
 
     @contextmanager
     def open(self, file: Path) -> Generator[OnCluster]:
         """Arrays for the room of a vault's file, whose lock the caller has, in a folder of their own. What somebody left there
         who was killed is removed before, and nothing is left afterwards."""
-        remove_shared(file, self.storage)
-        folder = _shared(file, self.storage)
+        self.remove(file)
+        mine = self._folder_of(file)
+        folder = mine / token_hex(8)  # a task of somebody who was killed finds no file that is ours
         try:
             is_open = bool(self.storage.stat().st_mode & 0o022)
+            mine.mkdir(mode=0o700)
             folder.mkdir(mode=0o700)
         except OSError:
             what = "this is no folder, or this account cannot write to it."
@@ -70,23 +77,21 @@ class Cluster:
                 raise _refuse_storage(self.storage, "others than this account may write to this folder.")
             yield OnCluster(folder, TASK, self.workers)
         finally:
+            self.remove(file)
+
+    def remove(self, file: Path) -> None:
+        """Remove what lies in the shared folder for the room of a vault's file; whoever calls has its lock."""
+        folder = self._folder_of(file)
+        if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.geteuid():
             rmtree(folder, ignore_errors=True)
+
+    def _folder_of(self, file: Path) -> Path:
+        return self.storage / f"{self.site}-{file.stem}"
 
 
 def _refuse_storage(storage: Path, what: str) -> StoreError:
     remedy = "Confidential records go there: name a folder that this account alone writes to, on all machines of the cluster."
     return StoreError(what, where=str(storage), remedy=f"{remedy} It is 'storage' of 'spark' in site.yaml.")
-
-
-def _shared(file: Path, storage: Path) -> Path:
-    return storage / f"{name_after(file)}.shared"
-
-
-def remove_shared(file: Path, storage: Path) -> None:
-    """Remove what lies in the shared folder for the room of a vault's file; whoever calls has its lock."""
-    folder = _shared(file, storage)
-    if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.geteuid():
-        rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,10 @@ class OnCluster(OnDisk):
         finalize(mapped, _forget, self.folder, self._files, address, name)
         return array
 
+    def cut(self, count: int) -> int:
+        """More of more entries, so that tasks do not become too many."""
+        return max(self.piece, min(count // TASKS, MOST))
+
     def target(self, array: npt.NDArray[Any]) -> Written:
         """The file that it lies in."""
         found = self._find(array)
@@ -173,7 +182,7 @@ class OnCluster(OnDisk):
         if not count:
             return []
         kept: list[Any] = []  # arrays that were stored for this alone
-        content, job = self._pickle(task, kept), self.folder / f"{next(self._numbers):08}.job"
+        content, job = tell_software() + self._pickle(task, kept), self.folder / f"{next(self._numbers):08}.job"
         try:
             with disk_errors():
                 _write_file(job, content)
@@ -238,7 +247,7 @@ class OnCluster(OnDisk):
         if count <= self.piece:
             return OnDisk.over(self, function, count, size)
         step = next(pieces(count, size)).stop
-        each = max(self.piece // step, 1)
+        each = max(self.cut(count) // step, 1)
         groups = self.work(Looked(function, count, step, each), -(-count // (each * step)))
         return (found for group in groups for found in group)
 
@@ -354,9 +363,28 @@ def run_task(job: str, digest: str, number: int) -> str:
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:
             raise OSError("a file of tasks is not what it should be")
-        found = _attempt(_Unpickler(content, path.parent, closed).load(), number)
+        told = tell_software()
+        if content.startswith(told):
+            found = _attempt(_Unpickler(content[len(told) :], path.parent, closed).load(), number)
+        else:
+            found = _Failure(_refuse_software(content[: len(told)], told))
     result = " " if found is None else _write_result(path, number, found)
     return f"{process_time() - begun:.6f} {result}"
+
+
+@cache
+def tell_software() -> bytes:
+    """The versions that workers must have, too: of Python and NumPy, and of this software a hash over all of it."""
+    digest, folder = hashlib.sha256(), Path(release_pipeline.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return f"Python {platform.python_version()}, NumPy {np.__version__}, release-pipeline {digest.hexdigest()}\n".encode()
+
+
+def _refuse_software(told: bytes, own: bytes) -> StoreError:
+    there, here = (text.decode(errors="replace").split(", release-pipeline ")[0] for text in (own, told))
+    what = f"a worker of the cluster has another version of this software: {there}, and here it is {here}."
+    return StoreError(what, remedy="Have the very same release-pipeline, Python and NumPy on all of its machines.")
 
 
 def _attempt(task: Callable[[int], Any], number: int) -> Any:
@@ -383,7 +411,7 @@ def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Ite
 
 def _write_result(job: Path, number: int, found: Any) -> str:
     content = pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
-    name = f"{job.stem}-{number}-{os.urandom(8).hex()}.found"
+    name = f"{job.stem}-{number}-{token_hex(8)}.found"
     _write_file(job.with_name(name), content)
     return f"{name} {hashlib.sha256(content).hexdigest()}"
 

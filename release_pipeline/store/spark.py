@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import secrets
+import sys
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import release_pipeline
 from release_pipeline.errors import StoreError
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.clusters import rank_clusters
@@ -100,7 +99,7 @@ def _connect(url: str, where: str) -> _Session:
 
 @contextmanager
 def _quietly() -> Generator[None]:
-    """Without the client's warnings: of versions of pandas, which is not used, and of servers that do not answer, which is told."""
+    """Without the client's warnings: of versions of pandas, which is not used, and of what does not answer, which is told."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -124,19 +123,16 @@ def _spark_errors(where: str) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a worker is: which software it has, and who it runs as."""
+    """What a worker is: how it has numbers, who it runs as, and what it reads in a file of the shared folder."""
 
-    code: str
-    python: str
-    numpy: str
-    byte_order: int
+    byte_order: str
     account: int
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A task that says what the worker is, and what it reads in a file of the shared folder."""
+    """A task that says what the worker is."""
 
     file: str
 
@@ -146,23 +142,12 @@ class _Look:
 
 def look_at(file: str) -> Machine:
     """This machine and process."""
-    token = Path(file).read_text(encoding="ascii")
-    order = int.from_bytes(np.array([1], dtype=np.uint16).tobytes()[:1], "little")
-    return Machine(hash_code(), platform.python_version(), np.__version__, order, os.geteuid(), token)
-
-
-@cache
-def hash_code() -> str:
-    """A hash of this software: workers must have the very same."""
-    digest, folder = hashlib.sha256(), Path(release_pipeline.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+    return Machine(sys.byteorder, os.geteuid(), Path(file).read_text(encoding="ascii"))
 
 
 def check_cluster(arrays: OnCluster) -> None:
-    """Refuse workers that do not see the shared folder, are of another version or another account, or do not give the numbers
-    that this machine gives of made-up records."""
+    """Refuse workers that do not see the shared folder, are of another account, or do not give the numbers that this machine
+    gives of made-up records."""
     mine = arrays.folder / f"{secrets.token_hex(8)}.seen"
     mine.write_text(secrets.token_hex(16), encoding="ascii")
     try:
@@ -180,9 +165,6 @@ def check_cluster(arrays: OnCluster) -> None:
 
 def _compare(here: Machine, there: Machine) -> None:
     told = {
-        "code": ("another version of this software", f"Install the same {EXTRA} on all machines of the cluster."),
-        "python": (f"Python {there.python}, and this is {here.python}", "Use the same Python on all machines."),
-        "numpy": (f"NumPy {there.numpy}, and this is {here.numpy}", "Use the same NumPy on all machines."),
         "byte_order": ("another order of bytes", "Use machines of one kind."),
         "account": ("another account", "Let it be the one of this process: files of the shared folder are for it alone."),
         "token": ("another folder in the place of the shared one", "Let the folder have the same path on all machines."),

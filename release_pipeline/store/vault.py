@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -21,11 +22,11 @@ from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
-from release_pipeline.store.folders import make_private_folder, make_vault, name_after, sync
+from release_pipeline.store.folders import make_private_folder, make_vault, sync
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
-from release_pipeline.store.shared import Cluster, OnCluster, remove_shared
+from release_pipeline.store.shared import Cluster, OnCluster
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
@@ -426,7 +427,7 @@ def prune_workspaces(
             left.unlink()
         _remove_spilled(file, spill)
         if cluster is not None:
-            remove_shared(file, cluster.storage)
+            cluster.remove(file)
         rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
         chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
         if not chosen:
@@ -467,7 +468,7 @@ def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, 
 
 def _spilled(file: Path, spill: Path) -> Path:
     """Where DuckDB spills what a file of a vault has no memory for: other vaults have other folders there."""
-    return spill / f"{name_after(file)}.duckdb.tmp"
+    return spill / f"{file.stem}-{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:16]}.duckdb.tmp"
 
 
 def _make_spill(file: Path, spill: Path) -> Path:
