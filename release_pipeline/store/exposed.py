@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from release_pipeline.store.connections import open_database, open_memory
+from release_pipeline.store.hashing import learn_hashes
 from release_pipeline.store.sql import statement
 
 
@@ -25,6 +26,7 @@ class Sums:
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
         """Those of everything that is there."""
+        learn_hashes(connection, sum(connection.table(f"main.{table}").shape[0] for table in ("exposed", "identities")))
         return cls(
             exposed=sum_rows(connection, "stages/sum_exposed", key),
             identities=sum_rows(connection, "stages/sum_identities", key),
@@ -33,7 +35,7 @@ class Sums:
 
 
 def sum_rows(connection: duckdb.DuckDBPyConnection, name: str, key: bytes, **values: str) -> int:
-    """What the statement of that name, a sum of keyed hashes, gives."""
+    """What the statement of that name, a sum of keyed hashes, gives; `learn_hashes` before."""
     return int(connection.execute(statement(name), {"key": key, **values}).fetchall()[0][0])
 
 

@@ -19,6 +19,7 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import source_errors
+from release_pipeline.store.hashing import learn_hashes
 from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
@@ -226,6 +227,7 @@ class RawTable:
     def insert_people(self, column: str, key: bytes, *, everywhere: bytes) -> None:
         """Every person of this column once, as hashes under both keys, in the order of the first: into the table `people`."""
         pads = _pad(key) | {f"everywhere_{name}": pad for name, pad in _pad(everywhere).items()}
+        learn_hashes(self._connection, self._connection.table("raw").shape[0])
         with source_errors(self._name), self._persons(column) as parts:
             text = statement("stages/insert_people", table="people" if len(parts) == 1 else "people_in_parts")
             if len(parts) > 1:

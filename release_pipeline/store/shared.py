@@ -19,7 +19,6 @@ from functools import cache
 from itertools import count as numbers
 from mmap import mmap
 from pathlib import Path
-from secrets import token_hex
 from shutil import rmtree
 from time import process_time
 from typing import Any, Protocol, TypeVar, cast
@@ -64,7 +63,7 @@ class Cluster:
         who was killed is removed before, and nothing is left afterwards."""
         self.remove(file)
         mine = self._folder_of(file)
-        folder = mine / token_hex(8)  # a task of somebody who was killed finds no file that is ours
+        folder = mine / os.urandom(8).hex()  # a task of somebody who was killed finds no file that is ours
         try:
             is_open = bool(self.storage.stat().st_mode & 0o022)
             mine.mkdir(mode=0o700)
@@ -383,7 +382,8 @@ def tell_software() -> bytes:
 
 def _refuse_software(told: bytes, own: bytes) -> StoreError:
     there, here = (text.decode(errors="replace").split(", release-pipeline ")[0] for text in (own, told))
-    what = f"a worker of the cluster has another version of this software: {there}, and here it is {here}."
+    how = "its files are not those that are here" if there == here else f"{there}, and here it is {here}"
+    what = f"a worker of the cluster has another version of this software: {how}."
     return StoreError(what, remedy="Have the very same release-pipeline, Python and NumPy on all of its machines.")
 
 
@@ -411,7 +411,7 @@ def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Ite
 
 def _write_result(job: Path, number: int, found: Any) -> str:
     content = pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
-    name = f"{job.stem}-{number}-{token_hex(8)}.found"
+    name = f"{job.stem}-{number}-{os.urandom(8).hex()}.found"
     _write_file(job.with_name(name), content)
     return f"{name} {hashlib.sha256(content).hexdigest()}"
 

@@ -23,6 +23,7 @@ from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
 from release_pipeline.store.folders import make_private_folder, make_vault, sync
+from release_pipeline.store.hashing import learn_hashes
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
@@ -87,7 +88,10 @@ class _BesideRooms:
 
     def sum_charged(self, key: bytes) -> int:
         """The sum over the releases that are kept as charged, as it is now."""
-        return sum_rows(self._connection, "stages/sum_charged", key) if self.has("charged") else 0
+        if not self.has("charged"):
+            return 0
+        learn_hashes(self._connection, 0)
+        return sum_rows(self._connection, "stages/sum_charged", key)
 
 
 class ReleaseWorkspace(_BesideRooms):
@@ -248,6 +252,7 @@ class ReleaseWorkspace(_BesideRooms):
         """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them. Gives
         the sums after it, from those that were `kept`; without any, of everything that is there."""
         known = Sums.of(self._connection, key) if kept is None else kept
+        learn_hashes(self._connection, self.count_rows("people") if people else 0)
         exposed = known.exposed - sum_rows(self._connection, "stages/sum_exposed_in", key, release=release)
         identities = known.identities
         self._connection.execute(statement("stages/delete_charged"), {"release": release})

@@ -9,12 +9,12 @@ WITH entries AS MATERIALIZED (
 ),
 inner_hashes AS MATERIALIZED (
     SELECT
-        unhex(sha256($inner || entry))                  AS own,
-        unhex(sha256($everywhere_inner || entry))       AS of_all
+        hash_after($inner, entry)               AS own,
+        hash_after($everywhere_inner, entry)    AS of_all
     FROM entries
 )
 SELECT
-    unhex(left(sha256($outer || own), 32))              AS person,
-    unhex(left(sha256($everywhere_outer || of_all), 32)) AS everywhere
+    (hash_after($outer, own))[1:16]                   AS person,
+    (hash_after($everywhere_outer, of_all))[1:16]     AS everywhere
 FROM inner_hashes
 ORDER BY person;

@@ -1,0 +1,98 @@
+"""Keyed hashes of very many rows in DuckDB: `hash_after(beginning, row)`, SHA-256 of both as bytes, and `word_after`, its first
+eight bytes as a number. Of few rows DuckDB's own function makes them; of many, compiled code that is learned once."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.store.sql import statement
+
+MANY = 1 << 18  # hashes from which it pays to load, or compile, what is faster
+_BLOCK, _DIGEST = 64, 32
+
+
+def learn_hashes(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
+    """What `hash_after` and `word_after` are in this connection, for so many rows."""
+    if rows >= MANY:
+        _register(connection)
+    for what in ("hash", "word"):
+        connection.execute(statement(f"schema/create_{what}_after_of_{'many' if rows >= MANY else 'few'}"))
+
+
+def _register(connection: duckdb.DuckDBPyConnection) -> None:
+    known = connection.execute(statement("schema/count_hash_functions")).fetchall()[0][0]
+    if known:
+        return
+    options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
+    connection.create_function("hash_many_after", hash_blobs, ["BLOB", "BLOB"], "BLOB", **options)
+    connection.create_function("word_many_after", take_words, ["BLOB", "BLOB"], "UBIGINT", **options)
+
+
+def hash_blobs(beginnings: Any, rows: Any) -> Any:
+    """The hashes of rows, each behind the same beginning."""
+    found = hash_rows(_first(beginnings), *_read(rows))
+    ends = pa.py_buffer(np.arange(len(found) + 1, dtype=np.int32) * _DIGEST)
+    return pa.Array.from_buffers(pa.binary(), len(found), [None, ends, pa.py_buffer(found.reshape(-1))])
+
+
+def take_words(beginnings: Any, rows: Any) -> Any:
+    """The first eight bytes of these hashes as numbers."""
+    found = hash_rows(_first(beginnings), *_read(rows))
+    return pa.array(np.ascontiguousarray(found[:, :8]).view(">u8").reshape(-1).astype(np.uint64))
+
+
+def hash_rows(beginning: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """SHA-256 of the beginning and each row, which is data[ends[i]:ends[i + 1]]: 32 bytes of every one."""
+    from release_pipeline.store import hash_kernel  # compiled code: only where it is used
+
+    begun, constants, rest = _begin(beginning)
+    return hash_kernel.hash_texts(begun, constants, rest, len(beginning), data, ends)
+
+
+def _first(beginnings: Any) -> bytes:
+    """The one that all are."""
+    return beginnings[0].as_py()
+
+
+def _read(rows: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The bytes of these blobs, none of which is missing, and where each ends."""
+    whole = (rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows).cast(pa.large_binary())
+    _, offsets, data = whole.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    return np.frombuffer(b"" if data is None else data, dtype=np.uint8), ends
+
+
+@cache
+def _begin(beginning: bytes) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    """The state after all whole blocks of a beginning, SHA-256's constants, and what is left of the beginning."""
+    from release_pipeline.store import hash_kernel
+
+    first, constants = _find_constants()
+    whole = len(beginning) // _BLOCK * _BLOCK
+    data = np.frombuffer(beginning, dtype=np.uint8)
+    return hash_kernel.take_in(first, constants, data[:whole]), constants, data[whole:]
+
+
+@cache
+def _find_constants() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """What SHA-256 begins with, and adds round by round: 32 bits behind the point of the square roots of the first eight primes,
+    and of the cube roots of the first 64."""
+    primes = [number for number in range(2, 312) if all(number % divisor for divisor in range(2, math.isqrt(number) + 1))]
+    squares = [math.isqrt(prime << 64) & 0xFFFFFFFF for prime in primes[:8]]
+    return np.array(squares, dtype=np.uint32), np.array([_cube_root(prime) for prime in primes], dtype=np.uint32)
+
+
+def _cube_root(prime: int) -> int:
+    """The first 32 bits behind the point of it."""
+    low, high = 0, 1 << 36
+    while low < high - 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**3 <= prime << 96 else (low, middle)
+    return low & 0xFFFFFFFF

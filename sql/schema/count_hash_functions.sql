@@ -1,0 +1,2 @@
+-- Whether this connection has the functions for hashes of many rows.
+SELECT count(*) FROM duckdb_functions() WHERE function_name = 'hash_many_after';

@@ -1,0 +1,245 @@
+"""A cluster's folder, and what is told of it: without Spark, by workers that are this process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.errors import ReleasePipelineError, StoreError
+from release_pipeline.flow import cluster, forecast, secret_files
+from release_pipeline.flow.cluster import find_cluster
+from release_pipeline.flow.retention import prune
+from release_pipeline.privacy.noise import noise_stream, streams
+from release_pipeline.privacy.noise.streams import NoiseError
+from release_pipeline.store import shared, spark, vault
+from release_pipeline.store.shared import OnCluster
+from release_pipeline.store.spark import check_cluster
+from tests.integration.sites import TinySite, make_site
+from tests.workers import Inline
+
+FEW = 8
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TinySite:
+    """A site whose tables are long enough for its cluster."""
+    for module in (vault, forecast):
+        monkeypatch.setattr(module, "LARGE", FEW)
+    monkeypatch.setattr(shared, "TASK", FEW)
+    monkeypatch.setattr(shared, "BY_VALUE", 50)
+    monkeypatch.setattr(cluster, "SparkWorkers", Inline)
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, differencing_below: 0}")
+    (tmp_path / "shared").mkdir(mode=0o700)
+    say(tiny, f"{{url: 'sc://nowhere', storage: {tmp_path / 'shared'}}}")
+    return tiny
+
+
+def say(tiny: TinySite, spark: str) -> None:
+    """In site.yaml."""
+    (tiny.home / "site.yaml").write_text(f"engine: spark\n{f'spark: {spark}' if spark else ''}\n")
+
+
+@dataclass(slots=True)
+class Watching(Inline):
+    """Workers that keep every file of the folder that there is when they are asked."""
+
+    seen: dict[str, bytes]
+    modes: set[int]
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """As before, and afterwards."""
+        self.look(job.parent)
+        found = Inline.run(self, job, digest, count)
+        self.look(job.parent)
+        return found
+
+    def look(self, folder: Path) -> None:
+        """At every file."""
+        for path in folder.iterdir():
+            self.seen[path.name] = self.seen.get(path.name, b"") + path.read_bytes()
+            self.modes.add(stat.S_IMODE(path.stat().st_mode) | stat.S_IMODE(folder.stat().st_mode))
+
+
+def test_no_secret_and_no_key_of_noise_is_in_the_folder(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only that of the shuffle goes there, and numbers by which ties are broken; and all of it is this account's alone, and gone afterwards."""
+    watching = Watching({}, set())
+    secret = bytes(range(100, 132))
+    monkeypatch.setattr(cluster, "SparkWorkers", lambda url, where: watching)
+    monkeypatch.setattr(secret_files.secrets, "token_bytes", lambda count: secret[:count])
+    derived: dict[bytes, tuple[Any, ...]] = {}
+    before = streams.derive_key
+
+    def derive(key: bytes, *context: Any) -> bytes:
+        made = before(key, *context)
+        derived[made] = context
+        return made
+
+    monkeypatch.setattr(streams, "derive_key", derive)
+    assert tiny.flow().run().stage == "candidate"
+    content = b"\0".join(watching.seen.values())
+    assert len(watching.seen) > 100
+    assert secret not in content
+    told = {context[-1] for key, context in derived.items() if key in content}
+    assert told == {"shuffle"}
+    assert {"noise", "simulated noise"} <= {context[-1] for context in derived.values()}
+    assert watching.modes <= {0o700}
+    assert list((tiny.home.parent / "shared").iterdir()) == []
+    with pytest.raises(NoiseError):
+        pickle.dumps(noise_stream(secret))
+
+
+def test_what_is_left_by_who_was_killed_goes(tiny: TinySite) -> None:
+    """With the next run of the population, or `prune`; another's stays."""
+    folder = tiny.home.parent / "shared"
+    found = find_cluster(tiny.site)
+    assert found is not None
+    mine, others = folder / f"{found.site}-folk", folder / "0123456789abcdef-folk"
+    for work in (lambda: tiny.flow().ingest(), lambda: prune(tiny.site)):
+        for left in (mine, others):
+            (left / "1f").mkdir(parents=True, exist_ok=True)
+            (left / "1f" / "00000001.array").write_bytes(b"records")
+        work()
+        assert sorted(folder.iterdir()) == [others]
+        assert (others / "1f" / "00000001.array").exists()
+
+
+def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) -> None:
+    """Folders of runs have names that none had before."""
+    found, names = find_cluster(tiny.site), set[str]()
+    assert found is not None
+    for _ in range(2):
+        with found.open(tmp_path / "folk.duckdb") as arrays:
+            names.add(arrays.folder.name)
+            assert len(arrays.empty(10, np.int64)) == 10
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("", "the engine is spark, and no cluster is named"),
+        ("{url: 'sc://x'}", "storage is missing"),
+        ("{storage: /x}", "url is missing"),
+        ("{url: 'sc://x', storage: /x, cores: 3}", "'cores' is not known here"),
+        ("{url: 'http://x', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://x/;token=geheim', storage: /x}", "a token stands in the address"),
+        ("{url: 7, storage: /x}", "url is no text"),
+        ("{url: '${NOT_THERE}', storage: /x}", "Set the environment variable NOT_THERE"),
+        ("{url: 'sc://x', storage: releases/here}", "a folder that is published"),
+        ("nothing", "spark is not said as it should be"),
+    ],
+)
+def test_what_site_yaml_may_not_say(tiny: TinySite, said: str, words: str) -> None:
+    """In words, with the line, and never the token."""
+    say(tiny, said)
+    with pytest.raises(ReleasePipelineError) as refused:
+        find_cluster(tiny.site)
+    assert words in refused.value.in_full
+    assert "geheim" not in refused.value.in_full
+
+
+def test_no_other_engine_asks_for_one(tiny: TinySite) -> None:
+    """Whatever else stands there."""
+    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'sc://x', storage: /x}\n")
+    assert find_cluster(tiny.site) is None
+
+
+@pytest.mark.parametrize("fault", ["missing", "a file", "open to others"])
+def test_a_folder_that_will_not_do(tiny: TinySite, fault: str) -> None:
+    """Told before anything is charged, and nothing is written there."""
+    folder = tiny.home.parent / "shared"
+    if fault == "open to others":
+        folder.chmod(0o777)
+    else:
+        folder.rmdir()
+    if fault == "a file":
+        folder.touch()
+    with pytest.raises(StoreError) as refused:
+        tiny.flow().run()
+    assert str(folder) in refused.value.in_full
+    assert "'storage' of 'spark' in site.yaml" in refused.value.remedy
+    assert tiny.charges() == []
+    assert not folder.is_dir() or list(folder.iterdir()) == []
+
+
+def test_check_says_it(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where arrays will lie."""
+    assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "1000000"]) == 0
+    assert "arrays on a cluster" in capsys.readouterr().out
+
+
+class Others(Inline):
+    """Workers with something about them that is not as it is here."""
+
+    def __init__(self, **other: Any) -> None:
+        self.other = other
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """With it."""
+        with pytest.MonkeyPatch.context() as patch:
+            if "software" in self.other:
+                patch.setattr(shared, "tell_software", lambda: self.other["software"])
+            else:
+                before = spark.look_at
+                patch.setattr(spark, "look_at", lambda file: replace(before(file), **self.other))
+            return Inline.run(self, job, digest, count)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"byte_order": "big"}, "another order of bytes"),
+        ({"account": os.geteuid() + 1}, "another account"),
+        ({"token": "another"}, "another folder in the place of the shared one"),
+        ({"software": b"Python 3.9.1, NumPy 1.2, release-pipeline 00\n"}, "Python 3.9.1, NumPy 1.2, and here it is Python"),
+        ({"software": shared.tell_software()[:-9] + b"00000000\n"}, "its files are not those that are here"),
+    ],
+    ids=["order", "account", "folder", "versions", "files"],
+)
+def test_workers_that_will_not_do(tmp_path: Path, other: dict[str, Any], words: str) -> None:
+    """In words."""
+    with pytest.raises(StoreError) as refused:
+        check_cluster(OnCluster(tmp_path, 1 << 14, Others(**other)))
+    assert words in refused.value.in_full
+
+
+class Careless(Inline):
+    """Workers that leave out a task of every pass over more than three."""
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """But for one."""
+        found = Inline.run(self, job, digest, count)
+        if count > 3 and found[1].endswith(" "):
+            arrays = sorted(job.parent.glob("*.array"))
+            with arrays[-1].open("r+b") as file:
+                file.seek(arrays[-1].stat().st_size // 2)
+                file.write(bytes(1000))
+        return found
+
+
+def test_a_cluster_that_gives_other_numbers(tmp_path: Path) -> None:
+    """Is not used."""
+    check_cluster(OnCluster(tmp_path, 1 << 14, Inline()))
+    with pytest.raises(StoreError, match=r"does not put made-up records in the order|a task failed"):
+        check_cluster(OnCluster(tmp_path, 1 << 14, Careless()))
+
+
+def test_a_file_of_tasks_that_was_changed(tmp_path: Path) -> None:
+    """Is not done."""
+
+    class Changing(Inline):
+        def run(self, job: Path, digest: str, count: int) -> list[str]:
+            job.write_bytes(job.read_bytes() + b"more")
+            return Inline.run(self, job, digest, count)
+
+    arrays = OnCluster(tmp_path, 4, Changing())
+    with pytest.raises(OSError, match="not what it should be"):
+        list(arrays.over(len, 100))  # type: ignore[arg-type]
