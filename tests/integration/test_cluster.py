@@ -69,7 +69,8 @@ class Watching(Inline):
 
 
 def test_no_secret_and_no_key_of_noise_is_in_the_folder(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only that of the shuffle goes there, and numbers by which ties are broken; and all of it is this account's alone, and gone afterwards."""
+    """Only that of the shuffle goes there, and numbers by which ties are broken; all of it is this account's alone, and gone
+    afterwards."""
     watching = Watching({}, set())
     secret = bytes(range(100, 132))
     monkeypatch.setattr(cluster, "SparkWorkers", lambda url, where: watching)
