@@ -1,5 +1,5 @@
-"""Keyed hashes of very many rows in DuckDB: `hash_after(beginning, row)`, SHA-256 of both as bytes, and `word_after`, its first
-eight bytes as a number. Of few rows DuckDB's own function makes them; of many, compiled code that is learned once."""
+"""Keyed hashes of very many rows in DuckDB: `people_after`, two HMAC of a person as bytes, and `word_after`, the first eight
+bytes of SHA-256 as a number. Of few rows DuckDB's own function makes them; of many, compiled code that is learned once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from release_pipeline.store.sql import statement
 
-MANY = 1 << 18  # hashes from which it pays to load, or compile, what is faster
-_BLOCK, _DIGEST = 64, 32
+MANY = 1 << 20  # hashes from which it pays to load, or compile, what is faster
+_BLOCK, _DIGEST, _CUT = 64, 32, 16
 
 
 def learn_hashes(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
-    """What `hash_after` and `word_after` are in this connection, for so many rows."""
+    """What `people_after` and `word_after` are in this connection, for so many rows."""
     if rows >= MANY:
         _register(connection)
-    for what in ("hash", "word"):
+    for what in ("people", "word"):
         connection.execute(statement(f"schema/create_{what}_after_of_{'many' if rows >= MANY else 'few'}"))
 
 
@@ -31,15 +31,24 @@ def _register(connection: duckdb.DuckDBPyConnection) -> None:
     if known:
         return
     options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
-    connection.create_function("hash_many_after", hash_blobs, ["BLOB", "BLOB"], "BLOB", **options)
-    connection.create_function("word_many_after", take_words, ["BLOB", "BLOB"], "UBIGINT", **options)
+    connection.create_function("people_many_after", hash_people, _blobs(5), "BLOB", **options)
+    connection.create_function("word_many_after", take_words, _blobs(2), "UBIGINT", **options)
 
 
-def hash_blobs(beginnings: Any, rows: Any) -> Any:
-    """The hashes of rows, each behind the same beginning."""
-    found = hash_rows(_first(beginnings), *_read(rows))
-    ends = pa.py_buffer(np.arange(len(found) + 1, dtype=np.int32) * _DIGEST)
-    return pa.Array.from_buffers(pa.binary(), len(found), [None, ends, pa.py_buffer(found.reshape(-1))])
+def _blobs(count: int) -> list[Any]:
+    return ["BLOB"] * count
+
+
+def hash_people(inner: Any, outer: Any, everywhere_inner: Any, everywhere_outer: Any, rows: Any) -> Any:
+    """Two HMAC-SHA256 of each row, by the pads of two keys: 16 bytes of one, and behind them 16 of the other."""
+    data, ends = _read(rows)
+    found = np.empty((len(ends) - 1, 2 * _CUT), dtype=np.uint8)
+    places = np.arange(len(ends), dtype=np.int64) * _DIGEST
+    for start, pads in ((0, (inner, outer)), (_CUT, (everywhere_inner, everywhere_outer))):
+        within = hash_rows(_first(pads[0]), data, ends)
+        found[:, start : start + _CUT] = hash_rows(_first(pads[1]), within.reshape(-1), places)[:, :_CUT]
+    borders = pa.py_buffer((np.arange(len(ends)) * 2 * _CUT).astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(found), [None, borders, pa.py_buffer(found.reshape(-1))])
 
 
 def take_words(beginnings: Any, rows: Any) -> Any:

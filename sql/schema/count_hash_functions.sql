@@ -1,2 +1,2 @@
 -- Whether this connection has the functions for hashes of many rows.
-SELECT count(*) FROM duckdb_functions() WHERE function_name = 'hash_many_after';
+SELECT count(*) FROM duckdb_functions() WHERE function_name = 'people_many_after';

@@ -7,14 +7,11 @@ WITH entries AS MATERIALIZED (
     FROM persons
     WHERE person IS NOT NULL AND ($parts = 1 OR hash(person) % $parts = $part)
 ),
-inner_hashes AS MATERIALIZED (
-    SELECT
-        hash_after($inner, entry)               AS own,
-        hash_after($everywhere_inner, entry)    AS of_all
-    FROM entries
+hashes AS MATERIALIZED (
+    SELECT people_after($inner, $outer, $everywhere_inner, $everywhere_outer, entry) AS both_of FROM entries
 )
 SELECT
-    (hash_after($outer, own))[1:16]                   AS person,
-    (hash_after($everywhere_outer, of_all))[1:16]     AS everywhere
-FROM inner_hashes
+    both_of[1:16]   AS person,
+    both_of[17:32]  AS everywhere
+FROM hashes
 ORDER BY person;
