@@ -102,6 +102,12 @@ def spill_full() -> OutOfSpace:
     return OutOfSpace(what, remedy=f"Make room there, or name a folder on another disk as spill. {_KEPT}")
 
 
+def storage_full() -> OutOfSpace:
+    """That the folder which a cluster shares had no room."""
+    what = "the disk of the folder that is shared with the cluster is full, or this account may write no more to it."
+    return OutOfSpace(what, remedy=f"Make room there: it is 'storage' of 'spark' in site.yaml. {_KEPT}")
+
+
 def memory_full(where: str) -> OutOfSpace:
     """That this process could not get the memory that it asked for."""
     what = "this process has no memory left."

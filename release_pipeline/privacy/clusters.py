@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, pieces, reduce_by
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
 
@@ -170,7 +170,9 @@ def sort_records(
     if not unsettled:
         order = make(arrays, packing.find_record, packed, dtype=np.intp)
         return order, make(arrays, packing.find_value, packed, dtype=np.uint64)
-    places = make(arrays, packing.find_place, packed, dtype=np.uint64)
+    places = arrays.empty(n, np.uint64)  # one that no task has written: what is put right here nobody writes again
+    for part in pieces(n):
+        places[part] = packing.find_place(packed[part])
     _settle_runs(unsettled, places, make(arrays, packing.find_first, packed, dtype=np.uint64), mixer)
     order = make(arrays, packing.unmix, places, dtype=np.intp)
     if left_out:

@@ -4,7 +4,8 @@ bytes of SHA-256 as a number. Of few rows DuckDB's own function makes them; of m
 from __future__ import annotations
 
 import math
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ from release_pipeline.store.sql import statement
 
 MANY = 1 << 20  # hashes from which it pays to load, or compile, what is faster
 _BLOCK, _DIGEST, _CUT = 64, 32, 16
+_ARROW: Any = "arrow"
 
 
 def learn_hashes(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
@@ -30,9 +32,9 @@ def _register(connection: duckdb.DuckDBPyConnection) -> None:
     known = connection.execute(statement("schema/count_hash_functions")).fetchall()[0][0]
     if known:
         return
-    options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
-    connection.create_function("people_many_after", hash_people, _blobs(5), "BLOB", **options)
-    connection.create_function("word_many_after", take_words, _blobs(2), "UBIGINT", **options)
+    with suppress(duckdb.NotImplementedException):  # of a transaction that was rolled back they are not listed, and there
+        connection.create_function("people_many_after", hash_people, _blobs(5), "BLOB", type=_ARROW)
+        connection.create_function("word_many_after", take_words, _blobs(2), "UBIGINT", type=_ARROW)
 
 
 def _blobs(count: int) -> list[Any]:
@@ -67,7 +69,7 @@ def hash_rows(beginning: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[n
 
 def _first(beginnings: Any) -> bytes:
     """The one that all are."""
-    return beginnings[0].as_py()
+    return beginnings[0].as_py() if len(beginnings) else b""
 
 
 def _read(rows: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -78,7 +80,7 @@ def _read(rows: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     return np.frombuffer(b"" if data is None else data, dtype=np.uint8), ends
 
 
-@cache
+@lru_cache(maxsize=8)  # they are keys: not kept for ever
 def _begin(beginning: bytes) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
     """The state after all whole blocks of a beginning, SHA-256's constants, and what is left of the beginning."""
     from release_pipeline.store import hash_kernel

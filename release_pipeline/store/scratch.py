@@ -64,6 +64,11 @@ class OnDisk:
             reserve_bytes(file.fileno(), count * kind.itemsize)
             return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(count,)))
 
+    @property
+    def texts(self) -> Path:
+        """Where columns that are no numbers lie."""
+        return self.folder
+
     def cut(self, count: int) -> int:
         """How many of so many entries are worked on together."""
         return self.piece
@@ -205,7 +210,7 @@ class OnDisk:
 
     def _keep_batches(self, batches: Iterator[Any], kind: Any) -> pa.ChunkedArray:
         schema = pa.schema({"value": kind})
-        with disk_errors(), TemporaryFile(dir=self.folder) as file:  # closing it writes, too
+        with disk_errors(), TemporaryFile(dir=self.texts) as file:  # closing it writes, too
             with pa.RecordBatchFileWriter(file, schema) as writer:
                 for batch in batches:
                     writer.write_batch(pa.record_batch([batch], schema=schema))

@@ -13,14 +13,15 @@ import os
 import pickle
 import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from fcntl import LOCK_EX, LOCK_UN, lockf
 from functools import cache
 from itertools import count as numbers
-from mmap import mmap
+from mmap import ACCESS_READ, ACCESS_WRITE, mmap
 from pathlib import Path
 from shutil import rmtree
-from time import process_time
+from time import process_time, sleep
 from typing import Any, Protocol, TypeVar, cast
 from weakref import finalize
 
@@ -29,7 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import release_pipeline
-from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, spill_full
+from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, storage_full
 from release_pipeline.privacy.arrays import join, pieces
 from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
 
@@ -38,7 +39,8 @@ Found = TypeVar("Found")
 TASK, MOST = 1 << 20, 1 << 24  # entries that one task works on, at the least and at the most
 TASKS = 256  # of a pass, if they are between these
 BY_VALUE = 1 << 16  # bytes: a longer array is told by where it lies
-_ARRAY, _TARGET = "array", "target"
+_ARRAY, _TARGET, _FULL = "array", "target", "full"
+_SALT = 32  # random bytes before what is hashed: its hash goes by others, and must tell nothing of it
 
 
 class Workers(Protocol):
@@ -56,33 +58,41 @@ class Cluster:
     storage: Path
     workers: Workers
     site: str  # a name that no other site has that shares the folder
+    is_used: bool = True  # else only what is left there is removed
 
     @contextmanager
-    def open(self, file: Path) -> Generator[OnCluster]:
+    def open(self, file: Path, local: Path) -> Generator[OnCluster]:
         """Arrays for the room of a vault's file, whose lock the caller has, in a folder of their own. What somebody left there
         who was killed is removed before, and nothing is left afterwards."""
         self.remove(file)
         mine = self._folder_of(file)
         folder = mine / os.urandom(8).hex()  # a task of somebody who was killed finds no file that is ours
         try:
-            is_open = bool(self.storage.stat().st_mode & 0o022)
+            found = self.storage.stat()
+            if found.st_mode & 0o022 or found.st_uid != os.geteuid():
+                raise _refuse_storage(self.storage, "this folder is another account's, or others may write to it.")
             mine.mkdir(mode=0o700)
             folder.mkdir(mode=0o700)
         except OSError:
-            what = "this is no folder, or this account cannot write to it."
-            raise _refuse_storage(self.storage, what) from None
+            raise _refuse_storage(self.storage, "this is no folder, or this account cannot write to it.") from None
         try:
-            if is_open:
-                raise _refuse_storage(self.storage, "others than this account may write to this folder.")
-            yield OnCluster(folder, TASK, self.workers)
+            yield OnCluster(folder, TASK, self.workers, local)
         finally:
             self.remove(file)
 
     def remove(self, file: Path) -> None:
-        """Remove what lies in the shared folder for the room of a vault's file; whoever calls has its lock."""
+        """Remove what lies in the shared folder for the room of a vault's file; whoever calls has its lock. Under another name
+        first, by which no task finds a file; what cannot be removed, since another machine has it open, goes the next time."""
         folder = self._folder_of(file)
-        if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.geteuid():
-            rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            if not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
+                folder.rename(folder.with_name(f"{folder.name}.{os.urandom(8).hex()}.gone"))
+        for gone in self.storage.glob(f"{folder.name}.*.gone"):
+            for wait in (0.0, 0.1, 0.5):
+                sleep(wait)
+                rmtree(gone, ignore_errors=True)
+                if not gone.exists():
+                    break
 
     def _folder_of(self, file: Path) -> Path:
         return self.storage / f"{self.site}-{file.stem}"
@@ -126,6 +136,7 @@ class OnCluster(OnDisk):
     than `piece` are theirs. A file goes with the last array that lies in it."""
 
     workers: Workers
+    local: Path | None = None  # where what no task reads may lie
     effort: Effort = field(default_factory=Effort)
     _files: dict[int, tuple[int, str]] = field(default_factory=dict[int, tuple[int, str]])  # by address: how long, and which
     _numbers: Iterator[int] = field(default_factory=numbers)
@@ -145,16 +156,16 @@ class OnCluster(OnDisk):
             raise
         finally:
             os.close(handle)
-        return self._open(name, kind, count)
+        return self._open(name, kind, count, ACCESS_WRITE)
 
-    def _open(self, name: str, kind: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+    def _open(self, name: str, kind: np.dtype[Any], count: int, access: int) -> npt.NDArray[Any]:
         """It as an array: the file goes when nobody has one of them."""
         with (self.folder / name).open("r+b") as file:
-            mapped = mmap(file.fileno(), 0)
+            mapped = mmap(file.fileno(), 0, access=access)
         array = np.ndarray((count,), dtype=kind, buffer=mapped)
         address = array.__array_interface__["data"][0]
         self._files[address] = array.nbytes, name
-        finalize(mapped, _forget, self.folder, self._files, address, name)
+        finalize(mapped, _forget, os.getpid(), self.folder, self._files, address, name)
         return array
 
     def cut(self, count: int) -> int:
@@ -168,9 +179,10 @@ class OnCluster(OnDisk):
         return Written(found[0], array.dtype.str)
 
     def done(self, array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """The file opened again: what another machine wrote is seen by who opens it afterwards."""
+        """The file opened again, since what another machine wrote is seen by who opens it afterwards; and for reading alone: a
+        task that is late may write its part again, and would undo what was changed here."""
         found = self._find(array)
-        return array if found is None else self._open(found[0], array.dtype, len(array))
+        return array if found is None else self._open(found[0], array.dtype, len(array), ACCESS_READ)
 
     def anew(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """Another array: a task that is done again must find what it found the first time."""
@@ -181,7 +193,8 @@ class OnCluster(OnDisk):
         if not count:
             return []
         kept: list[Any] = []  # arrays that were stored for this alone
-        content, job = tell_software() + self._pickle(task, kept), self.folder / f"{next(self._numbers):08}.job"
+        content = os.urandom(_SALT) + tell_software() + self._pickle(task, kept)
+        job = self.folder / f"{next(self._numbers):08}.job"
         try:
             with disk_errors():
                 _write_file(job, content)
@@ -220,7 +233,7 @@ class OnCluster(OnDisk):
         if not array.flags.c_contiguous:
             return None
         address = array.__array_interface__["data"][0]
-        for begin, (length, name) in self._files.items():
+        for begin, (length, name) in list(self._files.items()):  # one may go meanwhile
             if begin <= address and address + array.nbytes <= begin + length:
                 return name, address - begin
         return None
@@ -230,16 +243,27 @@ class OnCluster(OnDisk):
         self.effort.seconds += float(seconds)
         if not name:
             return None
+        if name == _FULL:
+            raise storage_full()
         path = self.folder / name
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:
             raise StoreError(
                 "what a task found is not what it wrote.", where=str(path.parent), remedy="Find out who wrote there."
             )
-        found = pickle.loads(content)  # noqa: S301  by its hash it is what the task wrote
+        found = pickle.loads(content[_SALT:])  # noqa: S301  by its hash it is what the task wrote
         if isinstance(found, _Failure):
             found.raise_it()
         return found
+
+    def sort(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """By the workers, where it is more than a piece."""
+        return np.sort(values) if len(values) <= self.piece else OnDisk.sort(self, values)
+
+    @property
+    def texts(self) -> Path:
+        """On this machine: tasks are given numbers alone."""
+        return self.local or self.folder
 
     def over(self, function: Callable[[slice], Found], count: int, size: int | None = None) -> Iterator[Found]:
         """By the workers, where it is more than a piece."""
@@ -334,9 +358,15 @@ class _Target:
         if len(content) != part.stop - part.start:
             raise StoreError("a task made another number of entries than it should.")
         left, place = memoryview(cast(Any, content.view(np.uint8))), part.start * self.dtype.itemsize
-        while len(left):
-            written = os.pwrite(self.file, left, place)
-            left, place = left[written:], place + written
+        # locked: Linux' client of NFS would write whole pages otherwise, with what it believes of a neighbour's part
+        lockf(self.file, LOCK_EX, len(left), place)
+        begin, length = place, len(left)
+        try:
+            while len(left):
+                written = os.pwrite(self.file, left, place)
+                left, place = left[written:], place + written
+        finally:
+            lockf(self.file, LOCK_UN, length, begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,15 +388,14 @@ def run_task(job: str, digest: str, number: int) -> str:
     processor, and of what it found the name of the file and its hash; neither where it only wrote. What goes wrong is told there
     as well, so that no cell is in anybody's log, unless it may go right if it is done again."""
     path, begun = Path(job), process_time()
-    with ExitStack() as closed:
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise OSError("a file of tasks is not what it should be")
-        told = tell_software()
-        if content.startswith(told):
-            found = _attempt(_Unpickler(content[len(told) :], path.parent, closed).load(), number)
-        else:
-            found = _Failure(_refuse_software(content[: len(told)], told))
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise OSError("a file of tasks is not what it should be")
+    told, content = tell_software(), content[_SALT:]
+    if content.startswith(told):
+        found = _attempt(content[len(told) :], path.parent, number)
+    else:
+        found = _Failure(_refuse_software(content[: len(told)], told))
     result = " " if found is None else _write_result(path, number, found)
     return f"{process_time() - begun:.6f} {result}"
 
@@ -387,16 +416,19 @@ def _refuse_software(told: bytes, own: bytes) -> StoreError:
     return StoreError(what, remedy="Have the very same release-pipeline, Python and NumPy on all of its machines.")
 
 
-def _attempt(task: Callable[[int], Any], number: int) -> Any:
+def _attempt(content: bytes, folder: Path, number: int) -> Any:
+    """What a task gives, its files on the disk for good; or what went wrong."""
     try:
-        return task(number)
+        with ExitStack() as closed:
+            task: Callable[[int], Any] = _Unpickler(content, folder, closed).load()
+            return task(number)
     except ReleasePipelineError as error:
         return _Failure(error)
     except MemoryError:
         return _Failure(memory_full("a worker of the cluster"))
     except OSError as error:
         if is_full(error):
-            return _Failure(spill_full())
+            return _Failure(storage_full())
         raise OSError(error.errno, "a file of the shared folder cannot be read or written") from None
     except Exception as error:
         return _Failure(None, f"{type(error).__name__} at {own_frame(error)}")
@@ -410,9 +442,14 @@ def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Ite
 
 
 def _write_result(job: Path, number: int, found: Any) -> str:
-    content = pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
+    content = os.urandom(_SALT) + pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)  # nobody guesses it by its hash
     name = f"{job.stem}-{number}-{os.urandom(8).hex()}.found"
-    _write_file(job.with_name(name), content)
+    try:
+        _write_file(job.with_name(name), content)
+    except OSError as error:
+        if is_full(error):
+            return f"{_FULL} "
+        raise OSError(error.errno, "a file of the shared folder cannot be written") from None
     return f"{name} {hashlib.sha256(content).hexdigest()}"
 
 
@@ -423,8 +460,10 @@ def _write_file(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _forget(folder: Path, files: dict[int, tuple[int, str]], address: int, name: str) -> None:
-    """An array is gone: the file goes with the last one that lies in it."""
+def _forget(process: int, folder: Path, files: dict[int, tuple[int, str]], address: int, name: str) -> None:
+    """An array is gone: the file goes with the last one that lies in it, in the process that made it."""
+    if os.getpid() != process:
+        return
     files.pop(address, None)
     if all(other != name for _, other in files.values()):
         (folder / name).unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -39,11 +39,23 @@ class SparkWorkers:
     """The executors of the Spark Connect server at an address, which are asked when there is something to do. `where`: what
     messages name instead of the address, which may have a token."""
 
-    url: str
+    url: str = field(repr=False)
     where: str
 
     def run(self, job: Path, digest: str, count: int) -> list[str]:
-        """One Spark task each; in this process and this folder for the first time not before they have shown what they can do."""
+        """One Spark task each; in this process and this folder for the first time not before they have shown what they can do. A
+        session ends when it is not used for an hour, or its server is started again: then another is tried once."""
+        is_known = (self.url, job.parent.parent) in _CHECKED
+        try:
+            return self._run(job, digest, count)
+        except SparkGone:
+            _connect.cache_clear()
+            _CHECKED.clear()
+            if not is_known:
+                raise
+        return self._run(job, digest, count)
+
+    def _run(self, job: Path, digest: str, count: int) -> list[str]:
         session, checked = _connect(self.url, self.where), (self.url, job.parent.parent)
         if checked not in _CHECKED:
             with TemporaryDirectory(dir=job.parent) as folder:
@@ -53,6 +65,12 @@ class SparkWorkers:
 
 
 _CHECKED: set[tuple[str, Path]] = set()
+
+
+class SparkGone(StoreError):
+    """A server does not answer, or not for this session, or gave up a task."""
+
+    code = StoreError.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +132,7 @@ def _spark_errors(where: str) -> Generator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "grpc"):
             raise
-        raise StoreError(
+        raise SparkGone(
             f"the Spark server does not answer, or could not do its tasks ({type(error).__name__}).",
             where=where,
             remedy="Ask who runs it, and run the same command again: it goes on after the last stage.",

@@ -36,6 +36,7 @@ _PART = "_column_"  # between the name of such a table and the number of a colum
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
 _LEAST_PIECE = 1 << 16
 KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
+KEPT_ON_DISK = 12  # of those that lie on disk: it reads a column again and again, and DuckDB takes ten times what a file takes
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
@@ -152,7 +153,7 @@ class ReleaseWorkspace(_BesideRooms):
 
     def arrays(self, rows: int) -> Arrays:
         """Where arrays of so many entries lie."""
-        return self._disk if self._disk is not None and rows >= self._disk_from else IN_MEMORY
+        return self._disk if self._disk is not None and self._lies_on_disk(rows) else IN_MEMORY
 
     @property
     def effort(self) -> Mapping[str, Any]:
@@ -290,7 +291,7 @@ class ReleaseWorkspace(_BesideRooms):
             return {column: self._load_column(self._connection.table(stored[column])) for column in missing}
         relation = self._connection.table(name)
         rows, columns = relation.shape
-        if self._disk is not None and rows >= self._disk_from:
+        if self._lies_on_disk(rows):
             return {column: self._load_column(relation.select(duckdb.ColumnExpression(column))) for column in missing}
         others = [] if rows * columns * _CELL > KEPT_BYTES else [name for name in relation.columns if name not in missing]
         table = relation.select(*(duckdb.ColumnExpression(column) for column in (*missing, *others))).to_arrow_table()
@@ -299,19 +300,30 @@ class ReleaseWorkspace(_BesideRooms):
     def _load_column(self, relation: duckdb.DuckDBPyRelation) -> pa.ChunkedArray:
         """The only column of this."""
         [rows, _], disk = relation.shape, self._disk
-        if disk is None or rows < self._disk_from:
+        if disk is None or not self._lies_on_disk(rows):
             return relation.to_arrow_table().column(0)
         reader = relation.to_arrow_reader(_BATCH)
         return disk.keep_column((batch.column(0) for batch in reader), reader.schema.field(0).type, rows)
 
     def _keep(self, name: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
-        """Keep these columns as the last ones used, and let go of the first until what is kept is little."""
+        """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the
+        disk that they lie on."""
         for column, values in columns.items():
             self._kept.pop((name, column), None)
             self._kept[name, column] = values
-        held = sum(values.nbytes for values in self._kept.values())
-        while held > KEPT_BYTES:
-            held -= self._kept.pop(next(iter(self._kept))).nbytes
+        stored = [key for key, values in self._kept.items() if self._lies_on_disk(len(values))]
+        for key in stored[:-KEPT_ON_DISK]:
+            del self._kept[key]
+        held = {key: values.nbytes for key, values in self._kept.items() if not self._lies_on_disk(len(values))}
+        left = sum(held.values())
+        for key, size in held.items():
+            if left <= KEPT_BYTES:
+                break
+            del self._kept[key]
+            left -= size
+
+    def _lies_on_disk(self, rows: int) -> bool:
+        return self._disk is not None and rows >= self._disk_from
 
     def _drop(self, name: str) -> None:
         for table in set(self._find_stored().pop(name, {}).values()):
@@ -359,8 +371,10 @@ def open_workspace(
     with _ROOMS, ExitStack() as opened:
         connection = opened.enter_context(open_database(file, memory=limit, spill=spilled))
         _remove_spilled(file, spill)
-        if disk is not None and cluster is not None:
-            disk = opened.enter_context(cluster.open(file))
+        if cluster is not None and cluster.is_used and disk is not None:
+            disk = opened.enter_context(cluster.open(file, spilled or vault))
+        elif cluster is not None:  # what somebody left who was killed goes whatever the engine is now
+            cluster.remove(file)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import re
 import stat
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import numpy as np
 import pytest
 
 from release_pipeline.cli import main
-from release_pipeline.errors import ReleasePipelineError, StoreError
+from release_pipeline.errors import OutOfSpace, ReleasePipelineError, StoreError
 from release_pipeline.flow import cluster, forecast, secret_files
 from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.retention import prune
@@ -23,7 +26,7 @@ from release_pipeline.store import shared, spark, vault
 from release_pipeline.store.shared import OnCluster
 from release_pipeline.store.spark import check_cluster
 from tests.integration.sites import TinySite, make_site
-from tests.workers import Inline
+from tests.workers import Inline, Twice
 
 FEW = 8
 
@@ -98,12 +101,14 @@ def test_no_secret_and_no_key_of_noise_is_in_the_folder(tiny: TinySite, monkeypa
 
 
 def test_what_is_left_by_who_was_killed_goes(tiny: TinySite) -> None:
-    """With the next run of the population, or `prune`; another's stays."""
+    """With the next run of the population, or `prune`, whatever the engine is by then; another's stays."""
     folder = tiny.home.parent / "shared"
     found = find_cluster(tiny.site)
     assert found is not None
     mine, others = folder / f"{found.site}-folk", folder / "0123456789abcdef-folk"
-    for work in (lambda: tiny.flow().ingest(), lambda: prune(tiny.site)):
+    for engine, work in product(("spark", "auto"), (lambda: tiny.flow().ingest(), lambda: prune(tiny.site))):
+        file = tiny.home / "site.yaml"
+        file.write_text(re.sub("engine: .*", f"engine: {engine}", file.read_text()))
         for left in (mine, others):
             (left / "1f").mkdir(parents=True, exist_ok=True)
             (left / "1f" / "00000001.array").write_bytes(b"records")
@@ -117,7 +122,7 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
     found, names = find_cluster(tiny.site), set[str]()
     assert found is not None
     for _ in range(2):
-        with found.open(tmp_path / "folk.duckdb") as arrays:
+        with found.open(tmp_path / "folk.duckdb", tmp_path) as arrays:
             names.add(arrays.folder.name)
             assert len(arrays.empty(10, np.int64)) == 10
     assert len(names) == 2
@@ -131,7 +136,8 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
         ("{storage: /x}", "url is missing"),
         ("{url: 'sc://x', storage: /x, cores: 3}", "'cores' is not known here"),
         ("{url: 'http://x', storage: /x}", "this is no address of Spark Connect"),
-        ("{url: 'sc://x/;token=geheim', storage: /x}", "a token stands in the address"),
+        ("{url: 'sc://x/;token=geheim', storage: /x}", "'token' may be a secret"),
+        ("{url: 'sc://x/;use_ssl=true;x-api-key=geheim', storage: /x}", "'x-api-key' may be a secret"),
         ("{url: 7, storage: /x}", "url is no text"),
         ("{url: '${NOT_THERE}', storage: /x}", "Set the environment variable NOT_THERE"),
         ("{url: 'sc://x', storage: releases/here}", "a folder that is published"),
@@ -149,16 +155,22 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str, words: str) -> No
 
 def test_no_other_engine_asks_for_one(tiny: TinySite) -> None:
     """Whatever else stands there."""
-    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'sc://x', storage: /x}\n")
+    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'http://x', storage: /x}\n")
     assert find_cluster(tiny.site) is None
+    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'sc://x', storage: /x}\n")
+    found = find_cluster(tiny.site)
+    assert found is not None
+    assert not found.is_used
 
 
-@pytest.mark.parametrize("fault", ["missing", "a file", "open to others"])
-def test_a_folder_that_will_not_do(tiny: TinySite, fault: str) -> None:
+@pytest.mark.parametrize("fault", ["missing", "a file", "open to others", "another account's"])
+def test_a_folder_that_will_not_do(tiny: TinySite, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Told before anything is charged, and nothing is written there."""
     folder = tiny.home.parent / "shared"
     if fault == "open to others":
         folder.chmod(0o777)
+    elif fault == "another account's":
+        monkeypatch.setattr(shared.os, "geteuid", lambda: folder.stat().st_uid + 1)
     else:
         folder.rmdir()
     if fault == "a file":
@@ -177,7 +189,7 @@ def test_check_says_it(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> No
     assert "arrays on a cluster" in capsys.readouterr().out
 
 
-class Others(Inline):
+class Others(Twice):
     """Workers with something about them that is not as it is here."""
 
     def __init__(self, **other: Any) -> None:
@@ -191,7 +203,7 @@ class Others(Inline):
             else:
                 before = spark.look_at
                 patch.setattr(spark, "look_at", lambda file: replace(before(file), **self.other))
-            return Inline.run(self, job, digest, count)
+            return Twice.run(self, job, digest, count)
 
 
 @pytest.mark.parametrize(
@@ -212,12 +224,12 @@ def test_workers_that_will_not_do(tmp_path: Path, other: dict[str, Any], words: 
     assert words in refused.value.in_full
 
 
-class Careless(Inline):
+class Careless(Twice):
     """Workers that leave out a task of every pass over more than three."""
 
     def run(self, job: Path, digest: str, count: int) -> list[str]:
         """But for one."""
-        found = Inline.run(self, job, digest, count)
+        found = Twice.run(self, job, digest, count)
         if count > 3 and found[1].endswith(" "):
             arrays = sorted(job.parent.glob("*.array"))
             with arrays[-1].open("r+b") as file:
@@ -228,7 +240,7 @@ class Careless(Inline):
 
 def test_a_cluster_that_gives_other_numbers(tmp_path: Path) -> None:
     """Is not used."""
-    check_cluster(OnCluster(tmp_path, 1 << 14, Inline()))
+    check_cluster(OnCluster(tmp_path, 1 << 14, Twice()))
     with pytest.raises(StoreError, match=r"does not put made-up records in the order|a task failed"):
         check_cluster(OnCluster(tmp_path, 1 << 14, Careless()))
 
@@ -236,11 +248,67 @@ def test_a_cluster_that_gives_other_numbers(tmp_path: Path) -> None:
 def test_a_file_of_tasks_that_was_changed(tmp_path: Path) -> None:
     """Is not done."""
 
-    class Changing(Inline):
+    class Changing(Twice):
         def run(self, job: Path, digest: str, count: int) -> list[str]:
             job.write_bytes(job.read_bytes() + b"more")
-            return Inline.run(self, job, digest, count)
+            return Twice.run(self, job, digest, count)
 
     arrays = OnCluster(tmp_path, 4, Changing())
     with pytest.raises(OSError, match="not what it should be"):
         list(arrays.over(len, 100))  # type: ignore[arg-type]
+
+
+def test_no_hash_tells_what_was_found(tmp_path: Path) -> None:
+    """It goes by Spark: of the same finding it is another each time, so that nobody can try which one it is."""
+
+    class Listening(Twice):
+        def __init__(self) -> None:
+            self.told: list[str] = []
+
+        def run(self, job: Path, digest: str, count: int) -> list[str]:
+            found = [digest, *Twice.run(self, job, digest, count)]
+            self.told += [one.rpartition(" ")[2] for one in found]
+            return found[1:]
+
+    listening = Listening()
+    arrays = OnCluster(tmp_path, 4, listening)
+    for _ in range(2):
+        assert list(arrays.over(span, 12, 4)) == [4, 4, 4]
+    assert len(set(listening.told)) == len(listening.told) == 8
+
+
+def span(part: slice) -> int:
+    """How many entries."""
+    return part.stop - part.start
+
+
+@pytest.mark.parametrize("where", ["task", "result"])
+def test_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """When a task writes, and when its finding is written."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    arrays = OnCluster(tmp_path, 4, Inline())
+    if where == "task":
+        monkeypatch.setattr(shared.os, "pwrite", full)
+    else:
+        before = shared._write_file
+        monkeypatch.setattr(
+            shared, "_write_file", lambda path, content: full() if path.suffix == ".found" else before(path, content)
+        )
+    with pytest.raises(OutOfSpace, match="the folder that is shared with the cluster is full") as refused:
+        arrays.fill(count_up, 20, np.int64) if where == "task" else list(arrays.over(span, 12, 4))
+    assert "'storage' of 'spark'" in refused.value.remedy
+
+
+def count_up(part: slice) -> np.ndarray[Any, Any]:
+    """The numbers of entries."""
+    return np.arange(part.start, part.stop)
+
+
+def test_what_tasks_wrote_is_not_changed_here(tmp_path: Path) -> None:
+    """A task that is late may write its part again."""
+    made = OnCluster(tmp_path, 4, Inline()).fill(count_up, 20, np.int64)
+    with pytest.raises(ValueError, match="read-only"):
+        made[0] = 7
