@@ -17,7 +17,7 @@ from release_pipeline.store.shared import Cluster
 from release_pipeline.store.spark import SparkWorkers
 
 SPARK, SECTION = "spark", "spark"
-SAID = "As in {url: 'sc://host:15002', storage: /shared/folder}."
+SAID = "As in {url: 'sc://spark.example.org:15002', storage: /shared/folder}."
 _KEYS = ("url", "storage")
 _URL, _NAMED = re.compile(r"sc://\S+"), re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _OPEN = ("use_ssl", "user_id", "session_id", "user_agent")  # what may stand in a file: others are sent, as tokens are

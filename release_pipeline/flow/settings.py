@@ -38,7 +38,7 @@ _KNOWN = {
     "memory": _Setting(str, "memory: 8 GiB"),
     "engine": _Setting(str, "engine: auto", ENGINES),
     "spill": _Setting(str, "spill: FOLDER"),
-    "spark": _Setting(dict, "spark: {url: 'sc://host:15002', storage: FOLDER}"),
+    "spark": _Setting(dict, "spark: {url: 'sc://spark.example.org:15002', storage: FOLDER}"),
     "upstream": _Setting(dict, "upstream: {POLICY: ASSET/KEY}"),
     "alerts": _Setting(list, "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}"),
     "lineage": _Setting(dict, "lineage: {openlineage: URL or FOLDER}"),

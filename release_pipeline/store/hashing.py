@@ -11,21 +11,22 @@ from typing import Any
 import duckdb
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from release_pipeline.store.sql import statement
 
 MANY = 1 << 20  # hashes from which it pays to load, or compile, what is faster
 _BLOCK, _DIGEST, _CUT = 64, 32, 16
 _ARROW: Any = "arrow"
+_OF_FEW = "schema/create_people_after_of_few", "schema/create_word_after_of_few"
+_OF_MANY = "schema/create_people_after_of_many", "schema/create_word_after_of_many"
 
 
 def learn_hashes(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
     """What `people_after` and `word_after` are in this connection, for so many rows."""
     if rows >= MANY:
         _register(connection)
-    for what in ("people", "word"):
-        connection.execute(statement(f"schema/create_{what}_after_of_{'many' if rows >= MANY else 'few'}"))
+    for name in _OF_MANY if rows >= MANY else _OF_FEW:
+        connection.execute(statement(name))
 
 
 def _register(connection: duckdb.DuckDBPyConnection) -> None:
@@ -43,6 +44,8 @@ def _blobs(count: int) -> list[Any]:
 
 def hash_people(inner: Any, outer: Any, everywhere_inner: Any, everywhere_outer: Any, rows: Any) -> Any:
     """Two HMAC-SHA256 of each row, by the pads of two keys: 16 bytes of one, and behind them 16 of the other."""
+    import pyarrow as pa  # a large library: only where it is used
+
     data, ends = _read(rows)
     found = np.empty((len(ends) - 1, 2 * _CUT), dtype=np.uint8)
     places = np.arange(len(ends), dtype=np.int64) * _DIGEST
@@ -55,6 +58,8 @@ def hash_people(inner: Any, outer: Any, everywhere_inner: Any, everywhere_outer:
 
 def take_words(beginnings: Any, rows: Any) -> Any:
     """The first eight bytes of these hashes as numbers."""
+    import pyarrow as pa
+
     found = hash_rows(_first(beginnings), *_read(rows))
     return pa.array(np.ascontiguousarray(found[:, :8]).view(">u8").reshape(-1).astype(np.uint64))
 
@@ -74,6 +79,8 @@ def _first(beginnings: Any) -> bytes:
 
 def _read(rows: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """The bytes of these blobs, none of which is missing, and where each ends."""
+    import pyarrow as pa
+
     whole = (rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows).cast(pa.large_binary())
     _, offsets, data = whole.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]

@@ -55,9 +55,9 @@ def find_spark() -> Path:
 
 
 @contextmanager
-def start_spark(folder: Path) -> Iterator[Server]:
+def start_spark(folder: Path, port: int | None = None) -> Iterator[Server]:
     """A server with two workers, which try each task four times; gone afterwards."""
-    home, port = find_spark(), _free_port()
+    home, port = find_spark(), port or _free_port()
     folder.mkdir(parents=True, exist_ok=True)
     said = {
         "spark.connect.grpc.binding.address": "127.0.0.1",

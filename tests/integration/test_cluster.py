@@ -41,7 +41,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TinySite:
     monkeypatch.setattr(cluster, "SparkWorkers", Inline)
     tiny = make_site(tmp_path / "site", gates="{min_rows: 20, differencing_below: 0}")
     (tmp_path / "shared").mkdir(mode=0o700)
-    say(tiny, f"{{url: 'sc://nowhere', storage: {tmp_path / 'shared'}}}")
+    say(tiny, f"{{url: 'sc://spark.example.org', storage: {tmp_path / 'shared'}}}")
     return tiny
 
 
@@ -132,15 +132,15 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
     ("said", "words"),
     [
         ("", "the engine is spark, and no cluster is named"),
-        ("{url: 'sc://x'}", "storage is missing"),
+        ("{url: 'sc://spark.example.org'}", "storage is missing"),
         ("{storage: /x}", "url is missing"),
-        ("{url: 'sc://x', storage: /x, cores: 3}", "'cores' is not known here"),
-        ("{url: 'http://x', storage: /x}", "this is no address of Spark Connect"),
-        ("{url: 'sc://x/;token=geheim', storage: /x}", "'token' may be a secret"),
-        ("{url: 'sc://x/;use_ssl=true;x-api-key=geheim', storage: /x}", "'x-api-key' may be a secret"),
+        ("{url: 'sc://spark.example.org', storage: /x, cores: 3}", "'cores' is not known here"),
+        ("{url: 'http://spark.example.org', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://spark.example.org/;token=geheim', storage: /x}", "'token' may be a secret"),
+        ("{url: 'sc://spark.example.org/;use_ssl=true;x-api-key=geheim', storage: /x}", "'x-api-key' may be a secret"),
         ("{url: 7, storage: /x}", "url is no text"),
         ("{url: '${NOT_THERE}', storage: /x}", "Set the environment variable NOT_THERE"),
-        ("{url: 'sc://x', storage: releases/here}", "a folder that is published"),
+        ("{url: 'sc://spark.example.org', storage: releases/here}", "a folder that is published"),
         ("nothing", "spark is not said as it should be"),
     ],
 )
@@ -155,9 +155,9 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str, words: str) -> No
 
 def test_no_other_engine_asks_for_one(tiny: TinySite) -> None:
     """Whatever else stands there."""
-    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'http://x', storage: /x}\n")
+    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'http://spark.example.org', storage: /x}\n")
     assert find_cluster(tiny.site) is None
-    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'sc://x', storage: /x}\n")
+    (tiny.home / "site.yaml").write_text("engine: duckdb\nspark: {url: 'sc://spark.example.org', storage: /x}\n")
     found = find_cluster(tiny.site)
     assert found is not None
     assert not found.is_used

@@ -65,7 +65,9 @@ def run_with(home: Path, engine: str, rows: list[Row] | None = None, **parts: st
     """The files of the candidate, and every table that the stages left."""
     tiny = make_site(home, rows=rows, cap="releases: 10", **parts)
     (home / "shared").mkdir(mode=0o700)
-    (tiny.home / "site.yaml").write_text(f"engine: {engine}\nspark: {{url: 'sc://nowhere', storage: {home / 'shared'}}}\n")
+    (tiny.home / "site.yaml").write_text(
+        f"engine: {engine}\nspark: {{url: 'sc://spark.example.org', storage: {home / 'shared'}}}\n"
+    )
     tiny.fix_key(KEY)
     with small_pieces():
         assert tiny.flow().run().stage == "candidate"
@@ -281,7 +283,9 @@ def test_killed_with_one_engine_and_carried_on_with_another(tmp_path: Path) -> N
     (tiny.site.vault / "key").write_bytes((undisturbed.site.vault / "key").read_bytes())
     for number, boundary in enumerate((*BOUNDARIES[:12], None)):
         engine = ("duckdb", "memory", "spark")[number % 3]
-        (tiny.home / "site.yaml").write_text(f"engine: {engine}\nspark: {{url: 'sc://nowhere', storage: {shared_folder}}}\n")
+        (tiny.home / "site.yaml").write_text(
+            f"engine: {engine}\nspark: {{url: 'sc://spark.example.org', storage: {shared_folder}}}\n"
+        )
         again = run(attempt_in_pieces, tiny, SECRET, boundary)
         assert (again.killed, again.lines[-1]) == (boundary is not None, boundary or FINISHED)
     assert look_at(tiny) == look_at(undisturbed)

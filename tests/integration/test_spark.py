@@ -208,6 +208,23 @@ def test_a_killed_server_and_another_one(server: Server, tmp_path: Path, monkeyp
     compare(look_at(there), look_at(here))
 
 
+def test_a_server_that_was_started_again(tmp_path: Path) -> None:
+    """Is asked as if nothing had been: of the session that ended there is another, whose workers are looked at again."""
+    port = None
+    for time in range(2):
+        with start_spark(tmp_path / f"spark-{time}", port) as server:
+            port = server.port
+            folder = tmp_path / "arrays" / str(time)
+            folder.mkdir(parents=True)
+            arrays = OnCluster(folder, FEW, SparkWorkers(server.url, "here"))
+            assert arrays.fill(count_up, 100, np.int64).tolist() == list(range(100))
+
+
+def count_up(part: slice) -> np.ndarray[Any, Any]:
+    """The numbers of entries."""
+    return np.arange(part.start, part.stop)
+
+
 def test_nobody_there(tmp_path: Path) -> None:
     """In words, before anything is charged."""
     tiny = make(tmp_path / "site", "")
