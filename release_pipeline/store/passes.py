@@ -147,43 +147,28 @@ class Buckets:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedRuns:
-    """What lies between two borders, put together and sorted."""
+class Merged:
+    """What lies between two borders, put together and sorted: the values, or the places that they had."""
 
     values: npt.NDArray[Any]
+    places: Places | None
     out: Target
     buckets: Buckets
     piece: int
 
     def __call__(self, number: int) -> None:
+        wanted = self.values if self.places is None else self.places
         for bucket in range(*self.buckets.groups[number].indices(len(self.buckets.places))):
             parts, place = self.buckets.parts(bucket), int(self.buckets.places[bucket])
             if bucket % 2:  # all of them are one value, of which there may be any number
-                _write_all(self.out, place, (self.values[part] for part in parts), self.piece)
+                _write_all(self.out, place, (wanted[part] for part in parts), self.piece)
             elif parts:
                 between = np.concatenate([self.values[part] for part in parts])
-                between.sort()
+                if self.places is None:
+                    between.sort()
+                else:
+                    between = np.concatenate([self.places[part] for part in parts])[np.argsort(between, kind="stable")]
                 self.out[slice(place, place + len(between))] = between
-
-
-@dataclass(frozen=True, slots=True)
-class MergedPlaces:
-    """The places of what lies between two borders, in the order of the values."""
-
-    values: npt.NDArray[Any]
-    places: Places
-    out: Target
-    buckets: Buckets
-    piece: int
-
-    def __call__(self, number: int) -> None:
-        for bucket in range(*self.buckets.groups[number].indices(len(self.buckets.places))):
-            parts, place = self.buckets.parts(bucket), int(self.buckets.places[bucket])
-            if bucket % 2:
-                _write_all(self.out, place, (self.places[part] for part in parts), self.piece)
-            elif parts:
-                order = np.argsort(np.concatenate([self.values[part] for part in parts]), kind="stable")
-                self.out[slice(place, place + len(order))] = np.concatenate([self.places[part] for part in parts])[order]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,7 @@ from release_pipeline.store.passes import (
     Filled,
     Gathered,
     LookedUp,
-    MergedPlaces,
-    MergedRuns,
+    Merged,
     Moves,
     OrderedRuns,
     PutDown,
@@ -121,7 +120,7 @@ class OnDisk:
         samples = self.work(SortedRuns(values, self.target(into), runs), len(runs.starts))
         into, out = self.done(into), self.empty(len(values), values.dtype)
         buckets = self._find_buckets(into, runs, samples)
-        self.work(MergedRuns(into, self.target(out), buckets, runs.piece), len(buckets.groups))
+        self.work(Merged(into, None, self.target(out), buckets, runs.piece), len(buckets.groups))
         return self.done(out)
 
     def argsort(self, values: npt.NDArray[Any]) -> Places:
@@ -133,7 +132,7 @@ class OnDisk:
         samples = self.work(OrderedRuns(values, self.target(into), self.target(places), runs), len(runs.starts))
         into, places, out = self.done(into), self.done(places), self.empty(len(values), np.intp)
         buckets = self._find_buckets(into, runs, samples)
-        self.work(MergedPlaces(into, places, self.target(out), buckets, runs.piece), len(buckets.groups))
+        self.work(Merged(into, places, self.target(out), buckets, runs.piece), len(buckets.groups))
         return self.done(out)
 
     def _runs(self, count: int) -> Runs:
