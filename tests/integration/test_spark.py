@@ -167,7 +167,7 @@ def test_what_goes_wrong_is_told_in_words(arrays: OnCluster, server: Server, tmp
     with pytest.raises(StoreError, match="one of ours") as refused:
         arrays.work(Fails(StoreError("one of ours", remedy="do this")), 2)
     assert refused.value.remedy == "do this"
-    with pytest.raises(OutOfSpace, match="the disk is full"):
+    with pytest.raises(OutOfSpace, match="shared with the cluster is full"):
         arrays.work(Fails(OSError(28, "No space left", CANARY)), 2)
     with pytest.raises(StoreError, match=r"a task failed on the cluster: ValueError at shared.py:") as refused:
         arrays.work(Fails(ValueError(CANARY)), 2)
