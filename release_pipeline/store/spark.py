@@ -117,10 +117,20 @@ def _connect(url: str, where: str) -> _Session:
 
 @contextmanager
 def _quietly() -> Generator[None]:
-    """Without the client's warnings: of versions of pandas, which is not used, and of what does not answer, which is told."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Without the client's warnings: of versions of pandas, which is not used, and of what does not answer, which is told. And
+    with a file for the program: where it has none, as in a process that another one began, the client takes it for a test of its
+    own, and ends it."""
+    program: Any = sys.modules["__main__"]
+    has_file = hasattr(program, "__file__")
+    if not has_file:
+        program.__file__ = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if not has_file:
+            del program.__file__
 
 
 @contextmanager
