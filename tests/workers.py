@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from release_pipeline.store import shared
-from release_pipeline.store.shared import run_task
+from release_pipeline.store import tasks
+from release_pipeline.store.tasks import run_task
 
 LATE = 2  # passes
 
@@ -34,8 +34,8 @@ class Inline(Twice):
             for _, opened in _LATE.pop(folder):
                 opened.close()
         late, opened = _LATE.setdefault(job.parent, []), ExitStack()
-        content = job.read_bytes()[shared._SALT + len(shared.tell_software()) :]
-        late.append((shared._Unpickler(content, job.parent, opened).load(), opened))
+        content = job.read_bytes()[tasks.SALT + len(tasks.tell_software()) :]
+        late.append((tasks.Unpickler(content, job.parent, opened).load(), opened))
         found = Twice.run(self, job, digest, count)
         if len(late) > LATE:
             task, before = late.pop(0)

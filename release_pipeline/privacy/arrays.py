@@ -186,13 +186,40 @@ def _reduce(function: np.ufunc, column: npt.NDArray[Any], part: slice) -> Any:
     return function.reduce(column[part])
 
 
+def find_ends(
+    column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY, ends: tuple[np.ufunc, np.ufunc] = (np.minimum, np.maximum)
+) -> tuple[Any, Any]:
+    """The least and the greatest entry of a column that has some, in one pass; without those that are NaN by `fmin` and `fmax`.
+
+    >>> [int(end) for end in find_ends(np.array([2, 7, 1]))]
+    [1, 7]
+    """
+    found = list(arrays.over(partial(_find_ends, ends, column), len(column), SUMMED))
+    least, most = (end.reduce(np.array([both[place] for both in found])) for place, end in enumerate(ends))
+    return least, most
+
+
+def _find_ends(ends: tuple[np.ufunc, np.ufunc], column: npt.NDArray[Any], part: slice) -> tuple[Any, Any]:
+    return ends[0].reduce(column[part]), ends[1].reduce(column[part])
+
+
 def varies(column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> bool:
     """Whether a column has two values; no, of one where NaN is among them.
 
     >>> varies(np.array([1.0, 1.0])), varies(np.array([1.0, 2.0]))
     (False, True)
     """
-    return bool(reduce_by(np.maximum, column, arrays) > reduce_by(np.minimum, column, arrays))
+    least, most = find_ends(column, arrays)
+    return bool(most > least)
+
+
+def ascend(arrays: Arrays, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The entries in ascending order, and the column as it was.
+
+    >>> ascend(IN_MEMORY, np.array([2, 7, 1])).tolist()
+    [1, 2, 7]
+    """
+    return arrays.sort(make(arrays, np.positive, column, dtype=column.dtype))
 
 
 @overload

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, pieces, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, find_ends, make, pieces
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
 
@@ -160,7 +160,7 @@ def sort_records(
     comparisons only: every processor gives the same order.
     """
     first = columns[0]
-    n, lowest, highest = len(first), int(reduce_by(np.minimum, first, arrays)), int(reduce_by(np.maximum, first, arrays))
+    n, (lowest, highest) = len(first), map(int, find_ends(first, arrays))
     place_bits = max((n - 1).bit_length(), 1)
     left_out = max((highest - lowest).bit_length() + place_bits - 64, 0)
     mixer = None if ties is None else PositionMixer(place_bits, ties)

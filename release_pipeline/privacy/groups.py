@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, distinct, make, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, make, reduce_by
 from release_pipeline.privacy.grid import IntArray, as_numbers
 
 _AT_ONCE = 1 << 20  # numbers that are counted together
@@ -50,13 +50,13 @@ def group_by(columns: Iterable[npt.ArrayLike], arrays: Arrays = IN_MEMORY) -> In
     return make(arrays, partial(np.take, number), key, dtype=np.int64)
 
 
-def count_numbers(numbers: IntArray, arrays: Arrays = IN_MEMORY, least: int = 0) -> IntArray:
-    """How many of these are 0, 1 and so on, as `numpy.bincount` has it, in at least so many counts.
+def count_numbers(numbers: IntArray, arrays: Arrays = IN_MEMORY, below: int | None = None) -> IntArray:
+    """How many of these are 0, 1 and so on, as `numpy.bincount` has it; `below`: what all are below, where it is known.
 
     >>> count_numbers(np.array([0, 2, 2])).tolist()
     [1, 0, 2]
     """
-    most = max(int(reduce_by(np.maximum, numbers, arrays)) + 1, least)
+    most = int(reduce_by(np.maximum, numbers, arrays)) + 1 if below is None else below
     counts = np.zeros(most, dtype=np.int64)
     for found in arrays.over(partial(_count, numbers, most), len(numbers), max(_AT_ONCE, most)):
         counts += found
@@ -78,11 +78,11 @@ class _Digits:
     @classmethod
     def of(cls, column: npt.NDArray[Any], *, most: int, arrays: Arrays) -> _Digits:
         """With a width of at most `most`, so that products stay within 64 bits."""
-        lowest, highest = (int(reduce_by(end, column, arrays)) for end in (np.minimum, np.maximum))
+        lowest, highest = map(int, find_ends(column, arrays))
         width = highest - lowest + 1
         if width <= most:
             return cls(width, lowest, None)
-        different, _ = distinct(arrays, arrays.sort(make(arrays, np.positive, column, dtype=column.dtype)))
+        different, _ = distinct(arrays, ascend(arrays, column))
         return cls(len(different), 0, different)
 
     def take(self, part: npt.NDArray[Any]) -> IntArray:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, distinct, make, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make, reduce_by
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
 from release_pipeline.privacy.groups import as_integers, count_numbers
 from release_pipeline.privacy.neighbours import Neighbours
@@ -215,7 +215,7 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> t
 
 def number_entries(column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
     """The place of each number among the different ones, ascending."""
-    different, _ = distinct(arrays, arrays.sort(make(arrays, np.positive, column, dtype=column.dtype)))
+    different, _ = distinct(arrays, ascend(arrays, column))
     return make(arrays, partial(np.searchsorted, different), column, dtype=np.int64)
 
 

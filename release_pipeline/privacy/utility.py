@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, count_where, reduce_by, varies
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, count_where, find_ends, varies
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
@@ -62,7 +62,7 @@ def measure_clamping(numbers: FloatArray, grid: Grid, arrays: Arrays = IN_MEMORY
     if not outside:
         return Clamping(0.0, 0.0)
     there = len(numbers) - count_where(np.isnan, numbers, arrays=arrays)
-    least, most = (float(reduce_by(end, numbers, arrays)) for end in (np.fmin, np.fmax))
+    least, most = map(float, find_ends(numbers, arrays, (np.fmin, np.fmax)))
     unit = max(abs(least), abs(most))  # squares of the largest numbers would not be finite
     mean = add_up(partial(_over, unit), numbers, arrays=arrays) / there
     variance = add_up(partial(_square_off, unit, mean), numbers, arrays=arrays) / there if most > least else 0.0
@@ -118,11 +118,12 @@ def variance_of(column: FloatArray, arrays: Arrays = IN_MEMORY) -> float:
     """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
     if not varies(column, arrays):
         return 0.0
-    return add_up(partial(_square_from, mean_of(column, arrays)), column, arrays=arrays) / len(column)
+    return add_up(partial(square_from, mean_of(column, arrays)), column, arrays=arrays) / len(column)
 
 
-def _square_from(mean: float, part: FloatArray) -> FloatArray:
-    return np.square(part - mean)
+def square_from(centre: float, part: FloatArray) -> FloatArray:
+    """How far numbers are from a centre, squared."""
+    return np.square(part - centre)
 
 
 def mean_of(column: FloatArray, arrays: Arrays = IN_MEMORY) -> float:

@@ -19,7 +19,7 @@ from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.records import ARRAYS, Records
-from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping, variance_of
+from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping, square_from, variance_of
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 from release_pipeline.stages.ranges import predict
 
@@ -143,7 +143,7 @@ def summarise_errors(
     sums[:] = 0
     for part in pieces(len(numbers)):  # one after the other: other orders have other roundings
         np.add.at(sums, cluster[part], numbers[part] - centre)
-    squares = add_up(partial(_square_off, centre), numbers, arrays=arrays)
+    squares = add_up(partial(square_from, centre), numbers, arrays=arrays)
     if squares == 0:
         return ExpectedError(0.0, None, None)
     errors: list[float] = []
@@ -154,16 +154,12 @@ def summarise_errors(
     return ExpectedError(float(np.mean(found)), *predict_range(found))
 
 
-def _square_off(centre: float, values: FloatArray) -> FloatArray:
-    return np.square(values - centre)
-
-
 def _weigh_off(centre: float, values: FloatArray, weight: FloatArray) -> FloatArray:
     return (values - centre) * weight
 
 
 def _weigh_square_off(centre: float, values: FloatArray, weight: IntArray) -> FloatArray:
-    return np.multiply(np.square(values - centre), weight, dtype=np.float64)
+    return np.multiply(square_from(centre, values), weight, dtype=np.float64)
 
 
 def summarise_values(

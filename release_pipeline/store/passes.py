@@ -57,6 +57,21 @@ class Chained:
             place += 1
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a function gives of some slices of so many entries."""
+
+    function: Callable[[slice], Any]
+    count: int
+    step: int
+    each: int
+
+    def __call__(self, number: int) -> list[Any]:
+        """Of those of one task."""
+        first = number * self.each * self.step
+        return list(map(self.function, pieces_of(first, min(first + self.each * self.step, self.count), self.step)))
+
+
 def pieces_of(first: int, beyond: int, size: int | None = None) -> Iterator[slice]:
     """Those that lie between two places."""
     return (slice(first + part.start, first + part.stop) for part in pieces(beyond - first, size))

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.errors import is_full, spill_full
+from release_pipeline.errors import OutOfSpace, is_full, spill_full
 from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import IN_MEMORY, Places, pieces
 from release_pipeline.store.passes import (
@@ -60,7 +60,8 @@ class OnDisk:
         if count <= self.piece:
             return np.empty(count, dtype=kind)
         with TemporaryFile(dir=self.folder) as file:
-            reserve_bytes(file.fileno(), count * kind.itemsize)
+            with disk_errors():
+                reserve_bytes(file.fileno(), count * kind.itemsize)
             return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(count,)))
 
     @property
@@ -220,16 +221,15 @@ class OnDisk:
 
 def reserve_bytes(file: int, count: int) -> None:
     """Make an open file so long, with every byte of it had from the disk."""
-    with disk_errors():
-        os.posix_fallocate(file, 0, count)
+    os.posix_fallocate(file, 0, count)
 
 
 @contextmanager
-def disk_errors() -> Generator[None]:
+def disk_errors(told: Callable[[], OutOfSpace] = spill_full) -> Generator[None]:
     """A full disk in words."""
     try:
         yield
     except OSError as error:
         if is_full(error):
-            raise spill_full() from None
+            raise told() from None
         raise

@@ -11,36 +11,31 @@ import hashlib
 import io
 import os
 import pickle
-import platform
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from fcntl import LOCK_EX, LOCK_UN, lockf
-from functools import cache
 from itertools import count as numbers
 from mmap import ACCESS_READ, ACCESS_WRITE, mmap
 from pathlib import Path
 from shutil import rmtree
-from time import process_time, sleep
+from time import sleep
 from typing import Any, Protocol, TypeVar, cast
 from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-import release_pipeline
-from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, storage_full
+from release_pipeline.errors import StoreError, storage_full
 from release_pipeline.privacy.arrays import join, pieces
+from release_pipeline.store.passes import Looked
 from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
+from release_pipeline.store.tasks import ARRAY, FULL, SALT, TARGET, Failure, tell_software, write_file
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Found = TypeVar("Found")
 TASK, MOST = 1 << 20, 1 << 24  # entries that one task works on, at the least and at the most
 TASKS = 256  # of a pass, if they are between these
 BY_VALUE = 1 << 16  # bytes: a longer array is told by where it lies
-_ARRAY, _TARGET, _FULL = "array", "target", "full"
-_SALT = 32  # random bytes before what is hashed: its hash goes by others, and must tell nothing of it
 
 
 class Workers(Protocol):
@@ -149,8 +144,9 @@ class OnCluster(OnDisk):
         name = f"{next(self._numbers):08}.array"
         handle = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            reserve_bytes(handle, count * kind.itemsize)
-            os.fsync(handle)  # where the file system has no bytes to promise they were written, and must not be written later
+            with disk_errors(storage_full):
+                reserve_bytes(handle, count * kind.itemsize)
+                os.fsync(handle)  # where the file system has no bytes to promise they were written, and must not be later
         except BaseException:
             (self.folder / name).unlink()
             raise
@@ -193,11 +189,11 @@ class OnCluster(OnDisk):
         if not count:
             return []
         kept: list[Any] = []  # arrays that were stored for this alone
-        content = os.urandom(_SALT) + tell_software() + self._pickle(task, kept)
+        content = os.urandom(SALT) + tell_software() + self._pickle(task, kept)
         job = self.folder / f"{next(self._numbers):08}.job"
         try:
-            with disk_errors():
-                _write_file(job, content)
+            with disk_errors(storage_full):
+                write_file(job, content)
             self.effort.passes, self.effort.tasks = self.effort.passes + 1, self.effort.tasks + count
             return [self._read_result(one) for one in self.workers.run(job, hashlib.sha256(content).hexdigest(), count)]
         finally:
@@ -221,7 +217,7 @@ class OnCluster(OnDisk):
             found = self._find(stored)
             assert found is not None  # noqa: S101  it was just made
         name, place = found
-        return _ARRAY, name, array.dtype.str, place, array.shape
+        return ARRAY, name, array.dtype.str, place, array.shape
 
     def flush(self, name: str) -> None:
         """What this process wrote to a file is seen by the others."""
@@ -243,7 +239,7 @@ class OnCluster(OnDisk):
         self.effort.seconds += float(seconds)
         if not name:
             return None
-        if name == _FULL:
+        if name == FULL:
             raise storage_full()
         path = self.folder / name
         content = path.read_bytes()
@@ -251,8 +247,8 @@ class OnCluster(OnDisk):
             raise StoreError(
                 "what a task found is not what it wrote.", where=str(path.parent), remedy="Find out who wrote there."
             )
-        found = pickle.loads(content[_SALT:])  # noqa: S301  by its hash it is what the task wrote
-        if isinstance(found, _Failure):
+        found = pickle.loads(content[SALT:])  # noqa: S301  by its hash it is what the task wrote
+        if isinstance(found, Failure):
             found.raise_it()
         return found
 
@@ -289,22 +285,6 @@ class OnCluster(OnDisk):
         return join(self, map(function, pieces(count)), sum(lengths), dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a function gives of some slices of so many entries."""
-
-    function: Callable[[slice], Any]
-    count: int
-    step: int
-    each: int
-
-    def __call__(self, number: int) -> list[Any]:
-        """Of those of one task."""
-        first = number * self.each * self.step
-        beyond = min(first + self.each * self.step, self.count)
-        return [self.function(slice(first + part.start, first + part.stop)) for part in pieces(beyond - first, self.step)]
-
-
 class _Pickler(pickle.Pickler):
     """Arrays and targets by where they lie."""
 
@@ -315,149 +295,12 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, obj: Any) -> Any:
         """Where it lies; None of what is told by its value."""
         if type(obj) is Written:
-            return _TARGET, obj.name, obj.dtype
+            return TARGET, obj.name, obj.dtype
         if type(obj) is not np.ndarray or cast(Any, obj).nbytes <= BY_VALUE or cast(Any, obj).dtype.hasobject:
             return None
         located = self._arrays.locate(cast(Any, obj), self._kept)
         self._arrays.flush(located[1])
         return located
-
-
-class _Unpickler(pickle.Unpickler):
-    """The same for who does the tasks."""
-
-    def __init__(self, content: bytes, folder: Path, closed: ExitStack) -> None:
-        super().__init__(io.BytesIO(content))
-        self._folder, self._closed = folder, closed
-
-    def persistent_load(self, pid: Any) -> Any:
-        """An array that lies in a file of the folder, or one to be written."""
-        if pid[0] == _TARGET:
-            return _Target.open(self._folder / pid[1], np.dtype(pid[2]), self._closed)
-        _, name, dtype, place, shape = pid
-        return np.memmap(self._folder / name, dtype=np.dtype(dtype), mode="r", offset=place, shape=shape).view(np.ndarray)
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A file that parts of an array are written to, each at its place; on the disk for good when it is closed."""
-
-    file: int
-    dtype: np.dtype[Any]
-
-    @classmethod
-    def open(cls, path: Path, dtype: np.dtype[Any], closed: ExitStack) -> _Target:
-        """One that is there."""
-        file = os.open(path, os.O_WRONLY)
-        closed.callback(os.close, file)
-        closed.callback(os.fsync, file)
-        return cls(file, dtype)
-
-    def __setitem__(self, part: slice, values: npt.NDArray[Any], /) -> None:
-        content = np.ascontiguousarray(values, dtype=self.dtype)
-        if len(content) != part.stop - part.start:
-            raise StoreError("a task made another number of entries than it should.")
-        left, place = memoryview(cast(Any, content.view(np.uint8))), part.start * self.dtype.itemsize
-        # locked: Linux' client of NFS would write whole pages otherwise, with what it believes of a neighbour's part
-        lockf(self.file, LOCK_EX, len(left), place)
-        begin, length = place, len(left)
-        try:
-            while len(left):
-                written = os.pwrite(self.file, left, place)
-                left, place = left[written:], place + written
-        finally:
-            lockf(self.file, LOCK_UN, length, begin)
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """Why a task did not find what it should: in words, and no more of it than a person may read."""
-
-    error: ReleasePipelineError | None
-    kind: str = ""
-
-    def raise_it(self) -> None:
-        """As if it had been here."""
-        if self.error is not None:
-            raise self.error
-        raise StoreError(f"a task failed on the cluster: {self.kind}.", remedy="Tell whoever makes this software what it was.")
-
-
-def run_task(job: str, digest: str, number: int) -> str:
-    """Do one task of a job, whose file must have this hash: by another process, mostly on another machine. Gives its seconds of a
-    processor, and of what it found the name of the file and its hash; neither where it only wrote. What goes wrong is told there
-    as well, so that no cell is in anybody's log, unless it may go right if it is done again."""
-    path, begun = Path(job), process_time()
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise OSError("a file of tasks is not what it should be")
-    told, content = tell_software(), content[_SALT:]
-    if content.startswith(told):
-        found = _attempt(content[len(told) :], path.parent, number)
-    else:
-        found = _Failure(_refuse_software(content[: len(told)], told))
-    result = " " if found is None else _write_result(path, number, found)
-    return f"{process_time() - begun:.6f} {result}"
-
-
-@cache
-def tell_software() -> bytes:
-    """The versions that workers must have, too: of Python and NumPy, and of this software a hash over all of it."""
-    digest, folder = hashlib.sha256(), Path(release_pipeline.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return f"Python {platform.python_version()}, NumPy {np.__version__}, release-pipeline {digest.hexdigest()}\n".encode()
-
-
-def _refuse_software(told: bytes, own: bytes) -> StoreError:
-    there, here = (text.decode(errors="replace").split(", release-pipeline ")[0] for text in (own, told))
-    how = "its files are not those that are here" if there == here else f"{there}, and here it is {here}"
-    what = f"a worker of the cluster has another version of this software: {how}."
-    return StoreError(what, remedy="Have the very same release-pipeline, Python and NumPy on all of its machines.")
-
-
-def _attempt(content: bytes, folder: Path, number: int) -> Any:
-    """What a task gives, its files on the disk for good; or what went wrong."""
-    try:
-        with ExitStack() as closed:
-            task: Callable[[int], Any] = _Unpickler(content, folder, closed).load()
-            return task(number)
-    except ReleasePipelineError as error:
-        return _Failure(error)
-    except MemoryError:
-        return _Failure(memory_full("a worker of the cluster"))
-    except OSError as error:
-        if is_full(error):
-            return _Failure(storage_full())
-        raise OSError(error.errno, "a file of the shared folder cannot be read or written") from None
-    except Exception as error:
-        return _Failure(None, f"{type(error).__name__} at {own_frame(error)}")
-
-
-def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`run_task` of the numbers that come as the first column: number by number, with what it gives."""
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield pa.record_batch({"number": pa.array([number], pa.int64()), "told": pa.array([run_task(job, digest, number)])})
-
-
-def _write_result(job: Path, number: int, found: Any) -> str:
-    content = os.urandom(_SALT) + pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)  # nobody guesses it by its hash
-    name = f"{job.stem}-{number}-{os.urandom(8).hex()}.found"
-    try:
-        _write_file(job.with_name(name), content)
-    except OSError as error:
-        if is_full(error):
-            return f"{_FULL} "
-        raise OSError(error.errno, "a file of the shared folder cannot be written") from None
-    return f"{name} {hashlib.sha256(content).hexdigest()}"
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _forget(process: int, folder: Path, files: dict[int, tuple[int, str]], address: int, name: str) -> None:

@@ -24,7 +24,8 @@ from release_pipeline.errors import StoreError
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.clusters import rank_clusters
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.store.shared import OnCluster, run_batches
+from release_pipeline.store.shared import OnCluster
+from release_pipeline.store.tasks import run_batches
 
 EXTRA = "release-pipeline[spark]"
 TRIED = 100_000  # made-up records that a cluster must put in order before it is given any
@@ -96,7 +97,7 @@ class _Session:
 @cache
 def _connect(url: str, where: str) -> _Session:
     """Once in a process."""
-    with _quietly():
+    with _spark_errors(where):
         try:
             grpc: Any = import_module("grpc")  # these are large: only where they are used
             spark: Any = import_module("pyspark.sql")
@@ -104,40 +105,23 @@ def _connect(url: str, where: str) -> _Session:
             retries: Any = import_module("pyspark.sql.connect.client.retries")
         except ImportError:
             raise StoreError("the Spark client is not installed.", where=where, remedy=f"Install {EXTRA}.") from None
-        with _spark_errors(where):
-            with client.DefaultChannelBuilder(url).toChannel() as channel:  # else a session is tried to be had for ten minutes
-                grpc.channel_ready_future(channel).result(timeout=_WAIT)
-            session = spark.SparkSession.builder.remote(url).appName("release-pipeline").create()
-            session.client.set_retry_policies([retries.DefaultPolicy(max_retries=_RETRIES, max_backoff=15_000)])
-            session.range(1).count()
-        types: Any = import_module("pyspark.sql.types")
+        with client.DefaultChannelBuilder(url).toChannel() as channel:  # else a session is tried to be had for ten minutes
+            grpc.channel_ready_future(channel).result(timeout=_WAIT)
+        session = spark.SparkSession.builder.remote(url).appName("release-pipeline").create()
+        session.client.set_retry_policies([retries.DefaultPolicy(max_retries=_RETRIES, max_backoff=15_000)])
+        session.range(1).count()
+        types = spark.types
         told = types.StructType().add("number", types.LongType()).add("told", types.StringType())
     return _Session(session, told, where)
 
 
 @contextmanager
-def _quietly() -> Generator[None]:
-    """Without the client's warnings: of versions of pandas, which is not used, and of what does not answer, which is told. And
-    with a file for the program: where it has none, as in a process that another one began, the client takes it for a test of its
-    own, and ends it."""
-    program: Any = sys.modules["__main__"]
-    has_file = hasattr(program, "__file__")
-    if not has_file:
-        program.__file__ = ""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        if not has_file:
-            del program.__file__
-
-
-@contextmanager
 def _spark_errors(where: str) -> Generator[None]:
-    """What Spark and the way to it say, as `StoreError`: its words are about paths and machines alone, and long."""
+    """What Spark and the way to it say, as `StoreError`: its words are about paths and machines alone, and long. Its warnings are
+    about versions of pandas, which is not used, and about what does not answer, which is told."""
     try:
-        with _quietly():
+        with _named_program(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "grpc"):
@@ -147,6 +131,21 @@ def _spark_errors(where: str) -> Generator[None]:
             where=where,
             remedy="Ask who runs it, and run the same command again: it goes on after the last stage.",
         ) from None
+
+
+@contextmanager
+def _named_program() -> Generator[None]:
+    """With a file for the program: where it has none, as in a process that another one began, Spark's client takes it for a test
+    of its own, and ends it."""
+    program: Any = sys.modules["__main__"]
+    has_file = hasattr(program, "__file__")
+    if not has_file:
+        program.__file__ = ""
+    try:
+        yield
+    finally:
+        if not has_file:
+            del program.__file__
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.retention import prune
 from release_pipeline.privacy.noise import noise_stream, streams
 from release_pipeline.privacy.noise.streams import NoiseError
-from release_pipeline.store import shared, spark, vault
+from release_pipeline.store import shared, spark, tasks, vault
 from release_pipeline.store.shared import OnCluster
 from release_pipeline.store.spark import check_cluster
 from tests.integration.sites import TinySite, make_site
@@ -199,7 +199,7 @@ class Others(Twice):
         """With it."""
         with pytest.MonkeyPatch.context() as patch:
             if "software" in self.other:
-                patch.setattr(shared, "tell_software", lambda: self.other["software"])
+                patch.setattr(tasks, "tell_software", lambda: self.other["software"])
             else:
                 before = spark.look_at
                 patch.setattr(spark, "look_at", lambda file: replace(before(file), **self.other))
@@ -213,7 +213,7 @@ class Others(Twice):
         ({"account": os.geteuid() + 1}, "another account"),
         ({"token": "another"}, "another folder in the place of the shared one"),
         ({"software": b"Python 3.9.1, NumPy 1.2, release-pipeline 00\n"}, "Python 3.9.1, NumPy 1.2, and here it is Python"),
-        ({"software": shared.tell_software()[:-9] + b"00000000\n"}, "its files are not those that are here"),
+        ({"software": tasks.tell_software()[:-9] + b"00000000\n"}, "its files are not those that are here"),
     ],
     ids=["order", "account", "folder", "versions", "files"],
 )
@@ -291,11 +291,11 @@ def test_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
     arrays = OnCluster(tmp_path, 4, Inline())
     if where == "task":
-        monkeypatch.setattr(shared.os, "pwrite", full)
+        monkeypatch.setattr(tasks.os, "pwrite", full)
     else:
-        before = shared._write_file
+        before = tasks.write_file
         monkeypatch.setattr(
-            shared, "_write_file", lambda path, content: full() if path.suffix == ".found" else before(path, content)
+            tasks, "write_file", lambda path, content: full() if path.suffix == ".found" else before(path, content)
         )
     with pytest.raises(OutOfSpace, match="the folder that is shared with the cluster is full") as refused:
         arrays.fill(count_up, 20, np.int64) if where == "task" else list(arrays.over(span, 12, 4))

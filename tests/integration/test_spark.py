@@ -169,7 +169,7 @@ def test_what_goes_wrong_is_told_in_words(arrays: OnCluster, server: Server, tmp
     assert refused.value.remedy == "do this"
     with pytest.raises(OutOfSpace, match="shared with the cluster is full"):
         arrays.work(Fails(OSError(28, "No space left", CANARY)), 2)
-    with pytest.raises(StoreError, match=r"a task failed on the cluster: ValueError at shared.py:") as refused:
+    with pytest.raises(StoreError, match=r"a task failed on the cluster: ValueError at tasks.py:") as refused:
         arrays.work(Fails(ValueError(CANARY)), 2)
     assert CANARY not in refused.value.in_full
     assert arrays.work(Fails(OSError(5, "Input/output error", CANARY), tmp_path / "once"), 1) == [0]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, make, pick
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, make, pick
 from release_pipeline.privacy.utility import (
     choose_places,
     column_error,
@@ -84,8 +84,8 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
         found["atoms"] = measure_atoms(column, everybody, released, weights, arrays)
     weighted = _weigh_spread(column, everybody, released, weights)
     if column.reasons:  # reasons for no value are entries, too
-        found["ks"], _ = compare_distributions(_sort(everybody, arrays), _sort(released, arrays), arrays)
-    before, after = (_sort(_values(column, side, arrays), arrays) for side in (everybody, released))
+        found["ks"], _ = compare_distributions(ascend(arrays, everybody), ascend(arrays, released), arrays)
+    before, after = (ascend(arrays, _values(column, side, arrays)) for side in (everybody, released))
     ks, moved = compare_distributions(before, after, arrays)
     found.setdefault("ks", ks)
     found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
@@ -108,11 +108,6 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
 
 def _differ(one: Numbers, other: Numbers) -> Numbers:
     return np.abs(one - other)
-
-
-def _sort(numbers: Numbers, arrays: Arrays) -> Numbers:
-    """They in ascending order, and the column as it was."""
-    return arrays.sort(make(arrays, np.positive, numbers))
 
 
 def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
@@ -183,7 +178,7 @@ def _weigh_spread(
 
 def _flag(places: Places, count: int, arrays: Arrays) -> Flags:
     """Which of so many records are at these places: flagged in their order, from one end to the other."""
-    ordered = arrays.sort(make(arrays, np.positive, places, dtype=np.intp))
+    ordered = ascend(arrays, places)
     return arrays.fill(partial(_flag_part, ordered), count, np.bool_)
 
 
