@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from release_pipeline.store.sql import statement
 
-MANY = 1 << 20  # hashes from which it pays to load, or compile, what is faster
+MANY = 1 << 18  # hashes from which it pays to load, or compile, what is faster
 _BLOCK, _DIGEST, _CUT = 64, 32, 16
 _ARROW: Any = "arrow"
 _OF_FEW = "schema/create_people_after_of_few", "schema/create_word_after_of_few"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
@@ -28,6 +29,7 @@ class Side:
         self.columns = columns
         self.order = [np.argsort(column, kind="stable").astype(np.int32) for column in columns]
         self.ordered = [column[order] for column, order in zip(columns, self.order, strict=True)]
+        self._listed = [column.tolist() for column in self.ordered]  # of which one entry is found sooner
 
     def count(self, predicate: Predicate) -> int:
         """How many rows meet all conditions."""
@@ -45,9 +47,9 @@ class Side:
         return np.array([self.count(predicate) == 1 for predicate in predicates], dtype=np.bool_)
 
     def _span(self, column: int, comparison: Comparison, value: float) -> tuple[int, int]:
-        ordered = self.ordered[column]
-        first = 0 if comparison == "<=" else int(np.searchsorted(ordered, value, side="left"))
-        return first, len(ordered) if comparison == ">=" else int(np.searchsorted(ordered, value, side="right"))
+        ordered = self._listed[column]
+        first = 0 if comparison == "<=" else bisect_left(ordered, value)
+        return first, len(ordered) if comparison == ">=" else bisect_right(ordered, value)
 
 
 def make_by_one_column(released: Side, kinds: list[bool], stream: NoiseStream) -> list[Predicate]:
