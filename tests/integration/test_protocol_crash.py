@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,13 +23,15 @@ from typing import Any
 import duckdb
 import pytest
 
-from release_pipeline.flow import opening, reservation
+from release_pipeline.flow import cluster, forecast, opening, reservation
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.store import shared, vault
+from release_pipeline.store.tasks import run_task
 from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import LONGEST, PROCESSES, begin, both, finish
 from tests.integration.sites import TinySite, make_rows, make_site
@@ -60,6 +62,7 @@ STATES = {"ingested": "open", CHARGED: "reserved", DRAWN: "drawn", FINISHED: "ca
 SPENT = {"open": ("0", "0"), "reserved": ("2", "2"), "drawn": ("2", "0"), "candidate": ("2", "0")}  # spent; not drawn of that
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
 RANDOM_KILLS, MANY = 20, 10_000
+PASSED, FEW = "the cluster has done pass", 8  # rows of a task
 SEED = 4
 KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
 
@@ -371,6 +374,71 @@ def test_whatever_a_kill_leaves_is_cleared_away(lefts: list[Left], undisturbed: 
     """From before every renaming and removal of a file: exactly the files that a run without a kill leaves."""
     wanted = set(undisturbed[SECRET].end.files)
     assert {left.moment: sorted(wanted ^ set(left.end.files)) for left in lefts if wanted != set(left.end.files)} == {}
+
+
+# killed while a cluster works
+
+
+@dataclass
+class Dying:
+    """Workers that are this process, which is killed in the middle of a pass."""
+
+    lines: Connection
+    last: int
+    passes: int = 0
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """All tasks; or half of the last pass."""
+        self.passes += 1
+        done = [run_task(str(job), digest, number) for number in range(count // 2 if self.passes == self.last else count)]
+        if self.passes == self.last:
+            die()
+        self.lines.send(f"{PASSED} {self.passes}")
+        return done
+
+
+def attempt_by_workers(home: Path, secret: bytes, last: str | None, lines: Connection) -> None:
+    """Run release 1 with such workers."""
+    workers: Any = Dying(lines, int(last or 0))
+    vault.LARGE = forecast.LARGE = shared.TASK = FEW
+    cluster.SparkWorkers = lambda *_, **__: workers
+    attempt(home, secret, None, lines)
+
+
+@pytest.fixture
+def clustered(untouched: TinySite, tmp_path: Path) -> TinySite:
+    """A site with a cluster that does its work."""
+    tiny, storage = copy_of(untouched, tmp_path / "site"), tmp_path / "shared"
+    storage.mkdir(mode=0o700)
+    said = f"engine: spark\nspark: {{url: 'sc://spark.example.org', storage: {storage}}}\n"
+    (tiny.home / "site.yaml").write_text(said, encoding="utf-8")
+    return tiny
+
+
+def test_killed_in_the_middle_of_passes(clustered: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path) -> None:
+    """In some alone, and in one after the other: the end of a release that nobody disturbed, with the candidate that is made
+    without a cluster, and nothing is left in the shared folder."""
+
+    def finish(tiny: TinySite, lasts: Iterable[int]) -> tuple[End, list[str]]:
+        for last in lasts:
+            ended = run(attempt_by_workers, tiny, SECRET, str(last))
+            assert ended.killed
+            assert list((tmp_path / "shared").rglob("*.array"))
+        lines = run(attempt_by_workers, tiny).lines
+        assert lines[-1] == FINISHED
+        assert list((tmp_path / "shared").iterdir()) == []
+        return look_at(tiny), lines
+
+    untouched = copy_of(clustered, tmp_path / "untouched")
+    wanted, lines = finish(clustered, [])
+    here = undisturbed[SECRET].end
+    assert (wanted.candidate, wanted.events, wanted.charged) == (here.candidate, here.events, here.charged)
+    passes = sum(line.startswith(PASSED) for line in lines)
+    assert passes > 100
+    for lasts in (*([last] for last in range(1, passes, passes // 6)), range(1, 40, 7)):
+        shutil.rmtree(clustered.home)
+        found, _ = finish(copy_of(untouched, clustered.home), lasts)
+        assert found == wanted
 
 
 # revisions
