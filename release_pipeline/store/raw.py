@@ -23,6 +23,7 @@ from release_pipeline.store.hashing import learn_hashes
 from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
+_WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _BLOCK = 64  # of SHA-256, in bytes
 _ALL = 1 << 62  # beyond the number of any row
 GROUPED = 18  # bytes of a record that DuckDB should have at least for groups of different entries
@@ -74,7 +75,9 @@ class RawTable:
             self._connection.execute(statement("schema/create_delivered_of_slots", empty=_EMPTY))
         else:
             self._connection.execute(statement("schema/create_delivered"))
-        return {column: _kind(str(kind)) for column, kind in zip(raw.columns, raw.types, strict=True)}
+        types = {column: str(kind) for column, kind in zip(raw.columns, raw.types, strict=True)}
+        self._whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
+        return {column: _kind(kind) for column, kind in types.items()}
 
     def between(self, first: int, beyond: int) -> RawTable:
         """The same, with the columns of these rows alone; counts stay those of all."""
@@ -85,7 +88,7 @@ class RawTable:
     def fill_slots(self, column: str, slots: int) -> None:
         """Fill up every household, which this column tells from the others, to so many records; none has more, or has no key."""
         self._prepare_persons(column)
-        names = {"column": column, "entry": self.entry(column), "empty": _EMPTY, "place": _PLACE}
+        names = {"column": column, "person": self._person_of(column), "empty": _EMPTY, "place": _PLACE}
         with source_errors(self._name):
             self._connection.execute(statement("stages/create_slots", **names), {"slots": slots})
             self.kinds = self._look()
@@ -179,7 +182,7 @@ class RawTable:
         entries = {column: self.entry_of(column) for column in columns}
         if person in entries:
             self._prepare_persons(person)
-            entries[person] = Applied("person_of", entries[person])
+            entries[person] = self._person_of(person)
         return self._counts("facts/count_repeated", {"entries": list(entries.values())}, {})["broken"]
 
     def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
@@ -242,7 +245,7 @@ class RawTable:
     def _persons(self, column: str) -> Generator[list[dict[str, int]]]:
         """The persons of the records as `persons`, and the parts in which they are looked at: read once for all of these."""
         self._prepare_persons(column)
-        names, parts = {"column": column, "entry": self.entry(column)}, self._parts()
+        names, parts = {"person": self._person_of(column)}, self._parts()
         is_view = len(parts) == 1
         with source_errors(self._name):
             self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
@@ -260,8 +263,15 @@ class RawTable:
 
     def _prepare_persons(self, column: str) -> None:
         """The forms by which `person_of` reads letters beyond ASCII, where there are any: they take a while to load."""
+        if self.kinds[column] == "number":
+            return
         if self._counts("facts/count_beyond_ascii", {"column": column, "entry": self.entry(column)}, {})["beyond"]:
             learn_forms(self._connection)
+
+    def _person_of(self, column: str) -> Applied:
+        """The column, read as whose record it is. A whole number has one way alone to be written."""
+        entry = self.entry_of(column)
+        return entry if column in self._whole else Applied("person_of", entry)
 
     def number(self, column: str) -> str:
         """The macro that reads this column as a number."""

@@ -1,2 +1,2 @@
 -- Whose record each is, where persons are counted or hashed at once.
-CREATE OR REPLACE TEMP VIEW persons AS SELECT person_of({{entry}}({{column}})) AS person FROM delivered;
+CREATE OR REPLACE TEMP VIEW persons AS SELECT {{person}} AS person FROM delivered;

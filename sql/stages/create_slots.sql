@@ -10,7 +10,7 @@ SELECT * EXCLUDE ({{place}}) FROM (
         FROM (
             SELECT arg_min({{column}}, rowid) AS {{column}}, min(rowid) AS {{place}}, count(*) AS records
             FROM raw
-            GROUP BY person_of({{entry}}({{column}}))
+            GROUP BY {{person}}
         )
     )
 )
