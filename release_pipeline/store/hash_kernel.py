@@ -10,7 +10,7 @@ from release_pipeline.privacy.compiling import compiled
 
 Words = npt.NDArray[np.uint32]
 Bytes = npt.NDArray[np.uint8]
-LANES = 256  # texts that are hashed together: what is held of them stays in the cache
+LANES = 512  # texts that are hashed together: what is held of them stays in the cache
 BLOCK, DIGEST = 64, 32
 _u32 = np.uint32
 
@@ -52,13 +52,13 @@ def _compress(state: Words, words: Words, constants: Words) -> None:
 
 
 @compiled
-def hash_texts(begun: Words, constants: Words, rest: Bytes, before: int, data: Bytes, ends: npt.NDArray[np.int64]) -> Bytes:
-    """The hash of each text behind one and the same beginning of `before` bytes: of these all whole blocks are in `begun`, the
+def hash_texts(begun: Words, constants: Words, rest: Bytes, before: int, data: Bytes, ends: npt.NDArray[np.int64]) -> Words:
+    """The hash of each text, eight words, behind one and the same beginning of `before` bytes: of these all whole blocks are in `begun`, the
     others are `rest`. Text i is data[ends[i]:ends[i + 1]]."""
     count, kept = len(ends) - 1, len(rest)
-    out = np.empty((count, 32), dtype=np.uint8)
+    out = np.empty((count, 8), dtype=np.uint32)
     state, words = np.empty((8, LANES), dtype=np.uint32), np.empty((16, LANES), dtype=np.uint32)
-    blocks = np.empty(LANES, dtype=np.int64)
+    blocks, own = np.empty(LANES, dtype=np.int64), np.empty(64, dtype=np.uint8)
     for first in range(0, count, LANES):
         size, most = min(LANES, count - first), 0
         for i in range(size):
@@ -67,26 +67,30 @@ def hash_texts(begun: Words, constants: Words, rest: Bytes, before: int, data: B
         for k in range(8):
             state[k, :] = begun[k]
         for block in range(most):
-            words[:, :] = 0
+            start = 64 * block
+            before_text = min(max(kept - start, 0), 64)  # bytes of this block that every text has
             for i in range(size):
-                begin = ends[first + i]
-                length = kept + ends[first + i + 1] - begin
-                for j in range(min(64, max(length - 64 * block, 0))):
-                    place = 64 * block + j
-                    byte = rest[place] if place < kept else data[begin + place - kept]
-                    words[j >> 2, i] |= _u32(_u32(byte) << _u32(24 - 8 * (j & 3)))
-                j = length - 64 * block
-                if 0 <= j < 64:
-                    words[j >> 2, i] |= _u32(_u32(128) << _u32(24 - 8 * (j & 3)))
+                begin = ends[first + i] + max(start - kept, 0)
+                length = kept + ends[first + i + 1] - ends[first + i] - start  # of what is in this block and behind it
+                there = min(max(length, before_text), 64)
+                for j in range(before_text):
+                    own[j] = rest[start + j]
+                for j in range(there - before_text):
+                    own[before_text + j] = data[begin + j]
+                own[there:] = 0
+                if 0 <= length < 64:
+                    own[length] = 128
+                for k in range(16):
+                    high = _u32(_u32(own[4 * k]) << _u32(24)) | _u32(_u32(own[4 * k + 1]) << _u32(16))
+                    words[k, i] = high | _u32(_u32(own[4 * k + 2]) << _u32(8)) | _u32(own[4 * k + 3])
                 if block == blocks[i] - 1:
-                    bits = 8 * (before - kept + length)
+                    bits = 8 * (before - kept + start + length)
                     words[14, i], words[15, i] = _u32(bits >> 32), _u32(bits & 0xFFFFFFFF)
             _compress(state, words, constants)
             for i in range(size):
                 if block == blocks[i] - 1:
                     for k in range(8):
-                        for j in range(4):
-                            out[first + i, 4 * k + j] = np.uint8((state[k, i] >> _u32(24 - 8 * j)) & _u32(255))
+                        out[first + i, k] = state[k, i]
     return out
 
 

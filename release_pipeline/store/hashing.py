@@ -60,12 +60,17 @@ def take_words(beginnings: Any, rows: Any) -> Any:
     """The first eight bytes of these hashes as numbers."""
     import pyarrow as pa
 
-    found = hash_rows(_first(beginnings), *_read(rows))
-    return pa.array(np.ascontiguousarray(found[:, :8]).view(">u8").reshape(-1).astype(np.uint64))
+    found = _hash_rows(_first(beginnings), *_read(rows))
+    return pa.array(found[:, 0].astype(np.uint64) << np.uint64(32) | found[:, 1])
 
 
 def hash_rows(beginning: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """SHA-256 of the beginning and each row, which is data[ends[i]:ends[i + 1]]: 32 bytes of every one."""
+    return _hash_rows(beginning, data, ends).astype(">u4").view(np.uint8)
+
+
+def _hash_rows(beginning: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """The same as eight words."""
     from release_pipeline.store import hash_kernel  # compiled code: only where it is used
 
     begun, constants, rest = _begin(beginning)
