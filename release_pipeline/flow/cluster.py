@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.site import Site
@@ -13,14 +14,16 @@ from release_pipeline.policy.messages import suggest
 from release_pipeline.policy.text import Problem
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.expansion import expand
-from release_pipeline.store.shared import Cluster
+from release_pipeline.store.shared import Cluster, check_storage
 from release_pipeline.store.spark import SparkWorkers
 
 SPARK, SECTION = "spark", "spark"
 SAID = "As in {url: 'sc://spark.example.org:15002', storage: /shared/folder}."
 _KEYS = ("url", "storage")
-_URL, _NAMED = re.compile(r"sc://\S+"), re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_URL = re.compile(r"sc://([\w.-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/|/(;[^\s;=]+=[^\s;=]*)+)?", re.ASCII)
+_NAMED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _OPEN = ("use_ssl", "user_id", "session_id", "user_agent")  # what may stand in a file: others are sent, as tokens are
+_ADDRESS = "It is as sc://spark.example.org:15002, or with parameters behind it: sc://spark.example.org:443/;use_ssl=true."
 _LONGEST = 40  # a name of one that is told
 
 
@@ -29,14 +32,24 @@ def find_cluster(site: Site) -> Cluster | None:
     there for what it left to be removed, and its faults are nobody's business."""
     is_used = site.engine == SPARK
     try:
-        return _find_cluster(site, is_used=is_used)
+        url, folder = _read_cluster(site)
+        name = site.keyed_hash(b"in the shared folder of a cluster" + os.fsencode(site.vault.resolve()))[:16]
     except ReleasePipelineError:
         if is_used:
             raise
         return None
+    return Cluster(folder, SparkWorkers(url, where=f"{site.home / 'site.yaml'}: spark"), name, is_used)
 
 
-def _find_cluster(site: Site, *, is_used: bool) -> Cluster:
+def check_cluster(site: Site) -> None:
+    """Refuse what site.yaml says of a cluster, if one will work, as far as it can be seen without asking its server."""
+    if site.engine == SPARK:
+        _, folder = _read_cluster(site)
+        check_storage(folder)
+
+
+def _read_cluster(site: Site) -> tuple[str, Path]:
+    """The address and the folder that are said."""
     file = str(site.home / "site.yaml")
     said = site.read_section(SECTION, _find_faults)
     if not isinstance(said, Mapping):
@@ -45,15 +58,14 @@ def _find_cluster(site: Site, *, is_used: bool) -> Cluster:
         url, storage = (expand(str(said[key]), site.environment) for key in _KEYS)
     except SourceError as error:
         raise ReleasePipelineError("what spark names is not in the environment.", where=file, remedy=error.remedy) from None
-    if _URL.fullmatch(url) is None:
+    if not _is_address(url):
         what = "what the url of spark names is no address of Spark Connect."
-        raise ReleasePipelineError(what, where=file, remedy="It begins with sc://.")
+        raise ReleasePipelineError(what, where=file, remedy=_ADDRESS)
     folder = (site.home / storage).resolve()
     if site.releases.resolve() in (folder, *folder.parents):
         what = "the storage of spark is a folder that is published."
         raise ReleasePipelineError(what, where=file, remedy="Confidential records are written there: name another.")
-    name = site.keyed_hash(b"in the shared folder of a cluster" + os.fsencode(site.vault.resolve()))[:16]
-    return Cluster(folder, SparkWorkers(url, where=f"{file}: spark"), name, is_used)
+    return url, folder
 
 
 def _find_faults(said: Plain) -> Iterator[Problem]:
@@ -71,9 +83,16 @@ def _find_faults(said: Plain) -> Iterator[Problem]:
     url = said.get("url")
     if not isinstance(url, str):
         return
-    parameters = [part.partition("=")[0] for part in url.partition("/;")[2].split(";") if part]
-    if others := [name for name in parameters if name not in _OPEN]:
+    parameters = [part.partition("=")[0] for part in url.split(";")[1:] if part]
+    if "@" in url:
+        yield (SECTION, "url"), "a name or a password may not stand in it.", "Say what the server asks for as a token: ${NAME}."
+    elif others := [name for name in parameters if name not in _OPEN]:
         what = f"'{others[0]}' may be a secret." if len(others[0]) < _LONGEST else "a parameter may be a secret."
         yield (SECTION, "url"), what, "Put the whole address into the environment: ${NAME}."
-    elif _URL.fullmatch(url) is None and _NAMED.fullmatch(url) is None:
-        yield (SECTION, "url"), "this is no address of Spark Connect.", "It begins with sc:// or is ${NAME}."
+    elif not _is_address(_NAMED.sub("0", url) if url.startswith("sc://") else url) and _NAMED.fullmatch(url) is None:
+        yield (SECTION, "url"), "this is no address of Spark Connect.", f"{_ADDRESS} Or it is ${{NAME}}."
+
+
+def _is_address(url: str) -> bool:
+    found = _URL.fullmatch(url)
+    return found is not None and int(found["port"] or 1) in range(1, 1 << 16)

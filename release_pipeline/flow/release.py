@@ -170,7 +170,9 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True)
+            workspace.try_cluster(checkpoint.records)
             raw = workspace.raw(checkpoint.source)
+            self.progress("counting what the checks look at")
             facts = collect_facts(policy, raw)
 
             def type_column(name: str) -> Any:
@@ -224,6 +226,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             if isinstance(policy.person, Person):
                 column, key = policy.person.column, person_key(self.site, policy.population)
                 everywhere = everywhere_key(self.site, column)
+                self.progress("hashing whose records they are")
                 workspace.write_people(checkpoint.source, column, key, everywhere=everywhere)
                 tables.append("people")
             workspace.drop(["raw"])

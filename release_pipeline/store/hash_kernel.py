@@ -53,8 +53,8 @@ def _compress(state: Words, words: Words, constants: Words) -> None:
 
 @compiled
 def hash_texts(begun: Words, constants: Words, rest: Bytes, before: int, data: Bytes, ends: npt.NDArray[np.int64]) -> Words:
-    """The hash of each text, eight words, behind one and the same beginning of `before` bytes: of these all whole blocks are in `begun`, the
-    others are `rest`. Text i is data[ends[i]:ends[i + 1]]."""
+    """The hash of each text, eight words, behind one and the same beginning of `before` bytes: of these all whole blocks are in
+    `begun`, the others are `rest`. Text i is data[ends[i]:ends[i + 1]]."""
     count, kept = len(ends) - 1, len(rest)
     out = np.empty((count, 8), dtype=np.uint32)
     state, words = np.empty((8, LANES), dtype=np.uint32), np.empty((16, LANES), dtype=np.uint32)

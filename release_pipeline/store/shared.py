@@ -29,12 +29,16 @@ from release_pipeline.errors import StoreError, storage_full
 from release_pipeline.privacy.arrays import join, pieces
 from release_pipeline.store.passes import Looked
 from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
-from release_pipeline.store.tasks import ARRAY, FULL, SALT, TARGET, Failure, tell_software, write_file
+from release_pipeline.store.tasks import ARRAY, FULL, SALT, TARGET, UNREAD, UNSEEN, Failure, tell_software, write_file
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Found = TypeVar("Found")
-TASK, MOST = 1 << 20, 1 << 24  # entries that one task works on, at the least and at the most
+TASK, MOST = 1 << 22, 1 << 24  # entries that one task works on, at the least and at the most
 TASKS = 256  # of a pass, if they are between these
+_UNTOLD = {
+    UNSEEN: ("does not see the shared folder", "Let all machines have the folder, and what is in it, under this path."),
+    UNREAD: ("may not read the shared folder", "Let workers run as this account: the files of the folder are for it alone."),
+}
 BY_VALUE = 1 << 16  # bytes: a longer array is told by where it lies
 
 
@@ -62,14 +66,12 @@ class Cluster:
         self.remove(file)
         mine = self._folder_of(file)
         folder = mine / os.urandom(8).hex()  # a task of somebody who was killed finds no file that is ours
+        check_storage(self.storage)
         try:
-            found = self.storage.stat()
-            if found.st_mode & 0o022 or found.st_uid != os.geteuid():
-                raise _refuse_storage(self.storage, "this folder is another account's, or others may write to it.")
             mine.mkdir(mode=0o700)
             folder.mkdir(mode=0o700)
         except OSError:
-            raise _refuse_storage(self.storage, "this is no folder, or this account cannot write to it.") from None
+            raise _refuse_storage(self.storage, _NO_FOLDER) from None
         try:
             yield OnCluster(folder, TASK, self.workers, local)
         finally:
@@ -91,6 +93,21 @@ class Cluster:
 
     def _folder_of(self, file: Path) -> Path:
         return self.storage / f"{self.site}-{file.stem}"
+
+
+_NO_FOLDER = "this is no folder, or this account cannot write to it."
+
+
+def check_storage(storage: Path) -> None:
+    """Refuse a folder that others may write to, or this account may not."""
+    try:
+        found = storage.stat()
+    except OSError:
+        raise _refuse_storage(storage, _NO_FOLDER) from None
+    if found.st_mode & 0o022 or found.st_uid != os.geteuid():
+        raise _refuse_storage(storage, "this folder is another account's, or others may write to it.")
+    if not storage.is_dir() or not os.access(storage, os.W_OK | os.X_OK):
+        raise _refuse_storage(storage, _NO_FOLDER)
 
 
 def _refuse_storage(storage: Path, what: str) -> StoreError:
@@ -200,6 +217,11 @@ class OnCluster(OnDisk):
             for left in [job, *self.folder.glob(f"{job.stem}-*.found")]:
                 left.unlink(missing_ok=True)
 
+    def try_workers(self, count: int) -> None:
+        """Have the workers show what they can do, if passes over so many entries will be theirs."""
+        if count > self.piece:
+            self.work(int, 1)
+
     def _pickle(self, task: Any, kept: list[Any]) -> bytes:
         """A task for others: of long arrays where they lie. Those that lie nowhere yet are stored, and kept as long."""
         content = io.BytesIO()
@@ -241,6 +263,9 @@ class OnCluster(OnDisk):
             return None
         if name == FULL:
             raise storage_full()
+        if name in _UNTOLD:
+            what, remedy = _UNTOLD[name]
+            raise StoreError(f"a worker of the cluster {what}.", where=str(self.folder.parent.parent), remedy=remedy)
         path = self.folder / name
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:

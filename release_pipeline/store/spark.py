@@ -31,7 +31,7 @@ EXTRA = "release-pipeline[spark]"
 TRIED = 100_000  # made-up records that a cluster must put in order before it is given any
 _PIECE = 1 << 14  # of them in a task
 _WAIT = 30  # seconds for a server that does not answer at first
-_RETRIES = 8  # waits for one that does no more: about a minute together
+_RETRIES = 6  # waits for one that does no more: half a minute together, for each of some three attempts
 _SECRET = hashlib.sha256(b"no secret: the records that it is for are made up").digest()
 
 
@@ -81,10 +81,11 @@ class _Session:
     spark: Any
     told: Any  # the columns of what tasks give
     where: str
+    host: str
 
     def run(self, job: Path, digest: str, count: int) -> list[str]:
         """Without any question."""
-        with _spark_errors(self.where):
+        with _spark_errors(self.where, self.host):
             tasks = self.spark.range(0, count, 1, count)
             rows = tasks.mapInArrow(partial(run_batches, str(job), digest), self.told).toArrow()
         told = dict(zip(rows.column("number").to_pylist(), rows.column("told").to_pylist(), strict=True))
@@ -97,8 +98,9 @@ class _Session:
 @cache
 def _connect(url: str, where: str) -> _Session:
     """Once in a process."""
-    with _spark_errors(where):
+    with _spark_errors(where, _read_host(url)):
         try:
+            os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write on the terminal what is told as an error
             grpc: Any = import_module("grpc")  # these are large: only where they are used
             spark: Any = import_module("pyspark.sql")
             client: Any = import_module("pyspark.sql.connect.client")
@@ -112,11 +114,16 @@ def _connect(url: str, where: str) -> _Session:
         session.range(1).count()
         types = spark.types
         told = types.StructType().add("number", types.LongType()).add("told", types.StringType())
-    return _Session(session, told, where)
+    return _Session(session, told, where, _read_host(url))
+
+
+def _read_host(url: str) -> str:
+    """Host and port of an address, and nothing that may be secret."""
+    return url.removeprefix("sc://").partition("/")[0]
 
 
 @contextmanager
-def _spark_errors(where: str) -> Generator[None]:
+def _spark_errors(where: str, host: str) -> Generator[None]:
     """What Spark and the way to it say, as `StoreError`: its words are about paths and machines alone, and long. Its warnings are
     about versions of pandas, which is not used, and about what does not answer, which is told."""
     try:
@@ -126,11 +133,25 @@ def _spark_errors(where: str) -> Generator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "grpc"):
             raise
-        raise SparkGone(
-            f"the Spark server does not answer, or could not do its tasks ({type(error).__name__}).",
-            where=where,
-            remedy="Ask who runs it, and run the same command again: it goes on after the last stage.",
-        ) from None
+        name = type(error).__name__
+        if name == "FutureTimeoutError":
+            what = f"no Spark Connect server answers at {host}."
+            remedy = (
+                "Start it, or correct the address: host, port, use_ssl=true for TLS (with a token it is TLS but to localhost)."
+            )
+        elif "UNAUTHENTICATED" in str(error):
+            what = f"the Spark server at {host} does not accept the token, or there is none."
+            remedy = "Let the environment have it: as SPARK_CONNECT_AUTHENTICATE_TOKEN, or in the whole address."
+        elif name == "PythonException" and "ModuleNotFoundError" in str(error):
+            what = "the Python of the cluster's workers has no release-pipeline, or not all that it needs."
+            remedy = "Install it for them, and let PYSPARK_PYTHON or spark.pyspark.python name that Python."
+        elif name == "PythonException":
+            what, remedy = f"a task failed on the Spark server at {host}.", "The server's log says why."
+        else:
+            what = f"the Spark server at {host} does not answer, or refuses what it is asked ({name})."
+            remedy = "Ask who runs it; its log may say why."
+        remedy = f"{remedy} Then run the same command again: it goes on after the last stage."
+        raise SparkGone(what, where=where, remedy=remedy) from None
 
 
 @contextmanager

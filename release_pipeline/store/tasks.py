@@ -3,6 +3,7 @@ has the other side, where tasks are made."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import os
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_UN, lockf
 from functools import cache
 from pathlib import Path
-from time import process_time
+from time import process_time, sleep
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +27,11 @@ from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, m
 
 ARRAY, TARGET = "array", "target"  # what is told by where it lies: to be read, and to be written
 FULL = "full"  # in the place of the name of a file that had no room
+UNSEEN, UNREAD = (
+    "unseen",
+    "unread",
+)  # and of one that cannot be written, since there is no such folder, or it is another account's
+WAITS = (0.5, 2.0)  # seconds, for a file of another machine that may be late
 SALT = 32  # random bytes before what is hashed: its hash goes by others, and must tell nothing of it
 
 
@@ -94,7 +100,9 @@ def run_task(job: str, digest: str, number: int) -> str:
     processor, and of what it found the name of the file and its hash; neither where it only wrote. What goes wrong is told there
     as well, so that no cell is in anybody's log, unless it may go right if it is done again."""
     path, begun = Path(job), process_time()
-    content = path.read_bytes()
+    content = _read_job(path)
+    if isinstance(content, str):
+        return f"{process_time() - begun:.6f} {content} "
     if hashlib.sha256(content).hexdigest() != digest:
         raise OSError("a file of tasks is not what it should be")
     told, content = tell_software(), content[SALT:]
@@ -104,6 +112,20 @@ def run_task(job: str, digest: str, number: int) -> str:
         found = Failure(_refuse_software(content[: len(told)], told))
     result = " " if found is None else _write_result(path, number, found)
     return f"{process_time() - begun:.6f} {result}"
+
+
+def _read_job(path: Path) -> bytes | str:
+    """The file of a job; or why it cannot be told by a file of its folder what is wrong."""
+    for wait in (*WAITS, None):
+        try:
+            return path.read_bytes()
+        except PermissionError:
+            return UNREAD
+        except (FileNotFoundError, NotADirectoryError):
+            if wait is None:
+                break
+            sleep(wait)
+    return UNSEEN
 
 
 @cache
@@ -142,9 +164,17 @@ def _attempt(content: bytes, folder: Path, number: int) -> Any:
 
 def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """`run_task` of the numbers that come as the first column: number by number, with what it gives."""
+    _freeze_modules()
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield pa.record_batch({"number": pa.array([number], pa.int64()), "told": pa.array([run_task(job, digest, number)])})
+
+
+@cache
+def _freeze_modules() -> None:
+    """Once in a process: what was loaded for tasks is no garbage. Spark's workers look for some behind every task, which takes
+    ten times what handing it out does."""
+    gc.freeze()
 
 
 def _write_result(job: Path, number: int, found: Any) -> str:

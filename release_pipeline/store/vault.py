@@ -155,6 +155,11 @@ class ReleaseWorkspace(_BesideRooms):
         """Where arrays of so many entries lie."""
         return self._disk if self._disk is not None and self._lies_on_disk(rows) else IN_MEMORY
 
+    def try_cluster(self, rows: int) -> None:
+        """Have the cluster, if one will work on arrays of so many entries, show that it can."""
+        if isinstance(arrays := self.arrays(rows), OnCluster):
+            arrays.try_workers(rows)
+
     @property
     def effort(self) -> Mapping[str, Any]:
         """What a cluster did for what was asked since the workspace was opened, as facts."""

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import numpy as np
 import pytest
 
@@ -20,12 +21,14 @@ from release_pipeline.errors import OutOfSpace, ReleasePipelineError, StoreError
 from release_pipeline.flow import cluster, forecast, secret_files
 from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.retention import prune
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.status.check import check_policy
 from release_pipeline.privacy.noise import noise_stream, streams
 from release_pipeline.privacy.noise.streams import NoiseError
 from release_pipeline.store import shared, spark, tasks, vault
 from release_pipeline.store.shared import OnCluster
 from release_pipeline.store.spark import check_cluster
-from tests.integration.sites import TinySite, make_site
+from tests.integration.sites import GX_WARNINGS, TinySite, failures, make_site, materializations, run_job
 from tests.workers import Inline, Twice
 
 FEW = 8
@@ -138,6 +141,13 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
         ("{url: 'http://spark.example.org', storage: /x}", "this is no address of Spark Connect"),
         ("{url: 'sc://spark.example.org/;token=geheim', storage: /x}", "'token' may be a secret"),
         ("{url: 'sc://spark.example.org/;use_ssl=true;x-api-key=geheim', storage: /x}", "'x-api-key' may be a secret"),
+        ("{url: 'sc://spark.example.org;token=geheim', storage: /x}", "'token' may be a secret"),
+        ("{url: 'sc://ana:geheim@spark.example.org', storage: /x}", "a name or a password may not stand in it"),
+        ("{url: 'sc://', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://spark.example.org:banana', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://spark.example.org:99999', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://spark.example.org/;use_ssl', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://${PATH}', storage: /x}", "what the url of spark names is no address of Spark Connect"),
         ("{url: 7, storage: /x}", "url is no text"),
         ("{url: '${NOT_THERE}', storage: /x}", "Set the environment variable NOT_THERE"),
         ("{url: 'sc://spark.example.org', storage: releases/here}", "a folder that is published"),
@@ -145,12 +155,62 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
     ],
 )
 def test_what_site_yaml_may_not_say(tiny: TinySite, said: str, words: str) -> None:
-    """In words, with the line, and never the token."""
+    """In words, with the line, and never the token; to `check`, too, which makes no vault for it."""
     say(tiny, said)
-    with pytest.raises(ReleasePipelineError) as refused:
-        find_cluster(tiny.site)
-    assert words in refused.value.in_full
-    assert "geheim" not in refused.value.in_full
+    policy = tiny.home / "policies" / "people.yaml"
+    looks = lambda: check_policy(policy, rows=None, home=None), lambda: find_cluster(Site(tiny.home, os.environ))
+    for look in looks:
+        with pytest.raises(ReleasePipelineError) as refused:
+            look()
+        assert words in refused.value.in_full
+        assert "geheim" not in refused.value.in_full
+        assert not tiny.site.vault.exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sc://spark.example.org",
+        "sc://10.0.0.7:15002/",
+        "sc://[::1]:15002",
+        "sc://spark.example.org:443/;use_ssl=true;user_id=ana",
+        "sc://${SPARK_HOST}:15002",
+        "${SPARK_REMOTE}",
+    ],
+)
+def test_what_it_may_say(tiny: TinySite, url: str) -> None:
+    """A token comes from the environment."""
+    environment = {"SPARK_HOST": "spark.example.org", "SPARK_REMOTE": "sc://spark.example.org/;use_ssl=true;token=geheim"}
+    say(tiny, f"{{url: '{url}', storage: {tiny.home.parent / 'shared'}}}")
+    assert find_cluster(Site(tiny.home, environment)) is not None
+
+
+@GX_WARNINGS
+def test_dagster_shows_what_it_did(tiny: TinySite) -> None:
+    """A run by its job, with the facts of every stage that used it."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = run_job(tiny, instance=instance)
+        assert result.success, failures(result)
+    for stage, made in materializations(result).items():
+        facts = {name: value.value for name, value in made.metadata.items() if name.startswith("cluster_")}
+        if stage not in ("microaggregated", "masked", "suppressed", "audited"):
+            assert facts == {}
+            continue
+        assert set(facts) == {"cluster_passes", "cluster_tasks", "cluster_cpu_seconds"}, stage
+        assert facts["cluster_tasks"] >= facts["cluster_passes"] > 3
+
+
+def test_it_is_tried_before_the_checks(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which take hours of a large table: when records are in, and before any of them is looked at."""
+
+    def refuse(*_: Any) -> Any:
+        raise StoreError("nobody answers.")
+
+    tiny.flow().ingest()
+    monkeypatch.setattr(Inline, "run", refuse)
+    monkeypatch.setattr("release_pipeline.flow.release.collect_facts", pytest.fail)
+    with pytest.raises(StoreError, match="nobody answers"):
+        tiny.flow().validate()
 
 
 def test_no_other_engine_asks_for_one(tiny: TinySite) -> None:
@@ -222,6 +282,41 @@ def test_workers_that_will_not_do(tmp_path: Path, other: dict[str, Any], words: 
     with pytest.raises(StoreError) as refused:
         check_cluster(OnCluster(tmp_path, 1 << 14, Others(**other)))
     assert words in refused.value.in_full
+
+
+@dataclass
+class Elsewhere(Twice):
+    """Workers on a machine where the shared folder is not, or another account's."""
+
+    fault: str
+    looked: int = 0
+
+    def run(self, job: Path, digest: str, count: int) -> list[str]:
+        """What they can tell."""
+        if self.fault == "unseen":
+            return Twice.run(self, job.parent / "elsewhere" / job.name, digest, count)
+
+        def refuse(_: Path) -> bytes:
+            self.looked += 1
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Path, "read_bytes", refuse)
+            return Twice.run(self, job, digest, count)
+
+
+@pytest.mark.parametrize(("fault", "words"), [("unseen", "does not see the shared folder"), ("unread", "may not read")])
+def test_workers_that_cannot_tell_by_the_folder(tmp_path: Path, fault: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell by what goes through Spark, which is asked once."""
+    monkeypatch.setattr(tasks, "WAITS", (0.0,))
+    folder = tmp_path / "site" / "run"
+    folder.mkdir(parents=True)
+    workers = Elsewhere(fault)
+    with pytest.raises(StoreError) as refused:
+        check_cluster(OnCluster(folder, 1 << 14, workers))
+    assert words in refused.value.what
+    assert refused.value.where == str(tmp_path)
+    assert workers.looked == (0 if fault == "unseen" else 16)
 
 
 class Careless(Twice):

@@ -198,7 +198,7 @@ def test_a_killed_server_and_another_one(server: Server, tmp_path: Path, monkeyp
 
             monkeypatch.setattr(spark._Session, "run", run)
             (there.home / "site.yaml").write_text(by_spark(killed, tmp_path / "shared"))
-            with pytest.raises(StoreError, match="the Spark server does not answer") as refused:
+            with pytest.raises(StoreError, match=r"the Spark server at 127.0.0.1:\d+ does not answer") as refused:
                 there.flow().run()
             assert "run the same command again" in refused.value.remedy
             assert list((tmp_path / "shared").iterdir()) == []
@@ -230,6 +230,6 @@ def test_nobody_there(tmp_path: Path) -> None:
     tiny = make(tmp_path / "site", "")
     nobody = Server(9, 0, tmp_path)
     (tiny.home / "site.yaml").write_text(by_spark(nobody, tmp_path / "shared"))
-    with pytest.raises(StoreError, match="the Spark server does not answer"):
+    with pytest.raises(StoreError, match=r"no Spark Connect server answers at 127\.0\.0\.1:9"):
         tiny.flow().run()
     assert tiny.charges() == []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
+from release_pipeline.flow.cluster import check_cluster
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.site import ENGINES, find_site
@@ -102,6 +103,7 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
     site = folder if (folder / "populations.yaml").is_file() else None
     if site is not None:
         read_targets(find_site(site))  # a package that could go nowhere is no plan
+        check_cluster(find_site(site))
     return plan_policy(policy, rows=rows, home=site)
 
 
