@@ -12,7 +12,7 @@ from release_pipeline.dagster_app.emitting import MADE, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.operations import RELEASE
-from release_pipeline.dagster_app.partitions import partitions_of
+from release_pipeline.dagster_app.partitions import chosen_release, partitions_of
 from release_pipeline.dagster_app.releases import OWNERS, RETRIES, readable_failures
 from release_pipeline.dagster_app.runs import find_run, tag_run
 from release_pipeline.errors import ReleasePipelineError
@@ -56,7 +56,7 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
         with emitting(context, site, PUBLISHED, MADE) as told:
             with readable_failures(last=last, where=site.home):
                 here = site.open()
-                release = open_release(here, policy.policy, context.partition_key).id
+                release = open_release(here, policy.policy, chosen_release(context)).id
                 publish(here, release, key=read_service_key(here))
                 made, charged = describe_published(here, release)  # under which it was made, whatever the file says by now
                 told.begin(charged)

@@ -13,7 +13,7 @@ from release_pipeline.dagster_app.emitting import Emitter, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.operations import ON_TIME, Refused, build_failure_hook, on_time_check
-from release_pipeline.dagster_app.partitions import partitions_of
+from release_pipeline.dagster_app.partitions import chosen_release, partitions_of
 from release_pipeline.dagster_app.runs import parts_of, tag_run
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import (
@@ -251,7 +251,7 @@ def opened_flow(
 
     tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
-        flow = open_release(site.open(), policy.policy, context.partition_key, progress=tell)
+        flow = open_release(site.open(), policy.policy, chosen_release(context), progress=tell)
         told.begin(flow.policy)
         with flow.recording_refusals():
             yield flow

@@ -385,6 +385,13 @@ def test_one_broken_policy_beside_two_good_ones(tiny: TinySite, instance: dg.Dag
     assert "release_broken" not in {job.name for job in defs.jobs or ()}
 
 
+def test_a_run_of_no_release_is_refused(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """As a script may launch it: in words."""
+    job = build_defs(tiny.home).resolve_job_def("release_people")
+    result = job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
+    assert failures(result) == ["the run says no release. Launch it for one of the job's partitions."]
+
+
 def test_internal_errors_say_their_type_and_nothing_else(
     tiny: TinySite, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
