@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from ipaddress import IPv6Address
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
@@ -20,11 +22,13 @@ from release_pipeline.store.spark import SparkWorkers
 SPARK, SECTION = "spark", "spark"
 SAID = "As in {url: 'sc://spark.example.org:15002', storage: /shared/folder}."
 _KEYS = ("url", "storage")
-_URL = re.compile(r"sc://([\w.-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/|/(;[^\s;=]+=[^\s;=]*)+)?", re.ASCII)
+_URL = re.compile(
+    r"sc://([\w.-]+|\[(?P<ipv6>[0-9A-Fa-f:.]{2,45})\])(:(?P<port>[0-9]{1,5}))?(/|/(;[a-z0-9_.-]+=[!-:<>-~]*)+)?", re.ASCII
+)
 _NAMED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _OPEN = ("use_ssl", "user_id", "session_id", "user_agent")  # what may stand in a file: others are sent, as tokens are
 _ADDRESS = "It is as sc://spark.example.org:15002, or with parameters behind it: sc://spark.example.org:443/;use_ssl=true."
-_LONGEST = 40  # a name of one that is told
+_TOLD = ("token", "authorization", "x-api-key", "api-key", "password")  # what a text is that may be one of them is not told
 
 
 def find_cluster(site: Site) -> Cluster | None:
@@ -41,19 +45,25 @@ def find_cluster(site: Site) -> Cluster | None:
     return Cluster(folder, SparkWorkers(url, where=f"{site.home / 'site.yaml'}: spark"), name, is_used)
 
 
-def check_cluster(site: Site) -> None:
-    """Refuse what site.yaml says of a cluster, if one will work, as far as it can be seen without asking its server."""
+def check_section(site: Site) -> None:
+    """Refuse what site.yaml says of a cluster, if its engine is one."""
     if site.engine == SPARK:
+        _read_section(site)
+
+
+def find_obstacle(site: Site) -> str:
+    """Why the cluster that will work cannot, as far as it is seen from here without asking its server; empty if nothing is."""
+    try:
         _, folder = _read_cluster(site)
         check_storage(folder)
+    except ReleasePipelineError as error:
+        return error.in_full
+    return ""
 
 
 def _read_cluster(site: Site) -> tuple[str, Path]:
     """The address and the folder that are said."""
-    file = str(site.home / "site.yaml")
-    said = site.read_section(SECTION, _find_faults)
-    if not isinstance(said, Mapping):
-        raise ReleasePipelineError("the engine is spark, and no cluster is named.", where=file, remedy=f"Say spark: {SAID[6:]}")
+    said, file = _read_section(site), str(site.home / "site.yaml")
     try:
         url, storage = (expand(str(said[key]), site.environment) for key in _KEYS)
     except SourceError as error:
@@ -68,6 +78,15 @@ def _read_cluster(site: Site) -> tuple[str, Path]:
     return url, folder
 
 
+def _read_section(site: Site) -> Mapping[str, Plain]:
+    """As it stands there."""
+    said = site.read_section(SECTION, _find_faults)
+    if not isinstance(said, Mapping):
+        what, file = "the engine is spark, and no cluster is named.", str(site.home / "site.yaml")
+        raise ReleasePipelineError(what, where=file, remedy=f"Say spark: {SAID[6:]}")
+    return said
+
+
 def _find_faults(said: Plain) -> Iterator[Problem]:
     if not isinstance(said, Mapping):
         yield (SECTION,), "this does not say which cluster.", SAID
@@ -78,21 +97,25 @@ def _find_faults(said: Plain) -> Iterator[Problem]:
     for key in _KEYS:
         if key not in said:
             yield (SECTION,), f"{key} is missing.", SAID
-        elif not isinstance(said[key], str) or not str(said[key]).strip():
+        elif not isinstance(said[key], str) or not str(said[key]).strip() or "\0" in str(said[key]):
             yield (SECTION, key), f"{key} is no text.", SAID
     url = said.get("url")
     if not isinstance(url, str):
         return
     parameters = [part.partition("=")[0] for part in url.split(";")[1:] if part]
-    if "@" in url:
+    if "@" in re.split("[/;]", url.removeprefix("sc://"), maxsplit=1)[0]:
         yield (SECTION, "url"), "a name or a password may not stand in it.", "Say what the server asks for as a token: ${NAME}."
     elif others := [name for name in parameters if name not in _OPEN]:
-        what = f"'{others[0]}' may be a secret." if len(others[0]) < _LONGEST else "a parameter may be a secret."
+        what = f"'{others[0]}' may be a secret." if others[0] in _TOLD else "a parameter may be a secret."
         yield (SECTION, "url"), what, "Put the whole address into the environment: ${NAME}."
-    elif not _is_address(_NAMED.sub("0", url) if url.startswith("sc://") else url) and _NAMED.fullmatch(url) is None:
+    elif not _is_address(_NAMED.sub("1", url) if url.startswith("sc://") else url) and _NAMED.fullmatch(url) is None:
         yield (SECTION, "url"), "this is no address of Spark Connect.", f"{_ADDRESS} Or it is ${{NAME}}."
 
 
 def _is_address(url: str) -> bool:
     found = _URL.fullmatch(url)
-    return found is not None and int(found["port"] or 1) in range(1, 1 << 16)
+    if found is None or int(found["port"] or 1) not in range(1, 1 << 16):
+        return False
+    with suppress(ValueError):
+        return found["ipv6"] is None or bool(IPv6Address(found["ipv6"]))
+    return False

@@ -21,6 +21,7 @@ from release_pipeline.policy.published import SURVEY_FORMATS
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.store.memory import DATABASE, DATABASE_ALONE, LARGE, format_size
+from release_pipeline.store.shared import is_shared
 
 Engine: TypeAlias = Literal["memory", "duckdb", "spark"]
 ALONE: tuple[Engine, ...] = ("duckdb", "spark")  # where arrays do not lie in memory, however short
@@ -116,7 +117,12 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
     arrays = records * FLAGS + records // (policy.protect.k or 1) * CLUSTER[policy.method.family]
     arrays += _count_combinations(policy, records) * COMBINATION
     work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
-    return MemoryView(PROGRAM - beside + arrays + work, allowed, "spark" if engine == "spark" else "duckdb", beside)
+    return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
+
+
+def find_place(engine: str, records: int) -> Engine:
+    """Whose arrays of so many records are, that do not lie in memory: those of few are this machine's in any case."""
+    return "spark" if engine == "spark" and is_shared(records) else "duckdb"
 
 
 def find_share(engine: str) -> Fraction:

@@ -29,7 +29,7 @@ from release_pipeline.flow.evidence import are_figures, read_evidence
 from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exposure import everywhere_key, person_key
-from release_pipeline.flow.forecast import check_memory, describe_place, find_disk_from
+from release_pipeline.flow.forecast import check_memory, describe_place, find_disk_from, find_place
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -549,7 +549,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         self, checkpoint: Microaggregated, records: int, effort: Mapping[str, Any] = MappingProxyType({})
     ) -> StageResult:
         policy, disk_from = self.policy, find_disk_from(self.site, self.policy)
-        place = "in memory" if disk_from is None or records < disk_from else describe_place(self.site.engine)
+        place = "in memory" if disk_from is None or records < disk_from else describe_place(find_place(self.site.engine, records))
         facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
         facts |= {"arrays": place, **effort}
         internal = {"expected_error": {name: checkpoint.columns[name]["error"] for name in policy.noise_columns}}

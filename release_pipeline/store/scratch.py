@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from release_pipeline.errors import OutOfSpace, is_full, spill_full
 from release_pipeline.privacy import arrays
@@ -194,9 +193,10 @@ class OnDisk:
         self.work(Gathered(places, function, moves, self.target(out)), len(moves.at))
         return self.done(out)
 
-    def keep_column(self, batches: Iterator[Any], kind: Any, count: int) -> pa.ChunkedArray:
-        """A column of so many entries that comes in batches. Of one of numbers they lie in one array of a file, others as they
-        came."""
+    def keep_column(self, batches: Iterator[Any], kind: Any, count: int) -> Any:
+        """A column of Arrow that comes in batches, of so many entries. Numbers lie in one array of a file, others as they came."""
+        import pyarrow as pa  # a large library: only where it is used
+
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             return self._keep_batches(batches, kind)
         numbers, known, start = self.empty(count, kind.to_pandas_dtype()), self.empty(count, np.bool_), 0
@@ -208,7 +208,9 @@ class OnDisk:
         bits = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
         return pa.chunked_array([pa.Array.from_buffers(kind, count, [bits, pa.py_buffer(numbers)])])
 
-    def _keep_batches(self, batches: Iterator[Any], kind: Any) -> pa.ChunkedArray:
+    def _keep_batches(self, batches: Iterator[Any], kind: Any) -> Any:
+        import pyarrow as pa
+
         schema = pa.schema({"value": kind})
         with disk_errors(), TemporaryFile(dir=self.texts) as file:  # closing it writes, too
             with pa.RecordBatchFileWriter(file, schema) as writer:

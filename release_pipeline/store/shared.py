@@ -29,17 +29,22 @@ from release_pipeline.errors import StoreError, storage_full
 from release_pipeline.privacy.arrays import join, pieces
 from release_pipeline.store.passes import Looked
 from release_pipeline.store.scratch import OnDisk, disk_errors, reserve_bytes
-from release_pipeline.store.tasks import ARRAY, FULL, SALT, TARGET, UNREAD, UNSEEN, Failure, tell_software, write_file
+from release_pipeline.store.tasks import ARRAY, FULL, SALT, TARGET, TRIAL, UNREAD, UNSEEN, Failure, tell_software, write_file
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Found = TypeVar("Found")
 TASK, MOST = 1 << 22, 1 << 24  # entries that one task works on, at the least and at the most
 TASKS = 256  # of a pass, if they are between these
 _UNTOLD = {
-    UNSEEN: ("does not see the shared folder", "Let all machines have the folder, and what is in it, under this path."),
+    UNSEEN: ("does not see the shared folder", "Let all machines have it, 'storage' of 'spark' in site.yaml, under one path."),
     UNREAD: ("may not read the shared folder", "Let workers run as this account: the files of the folder are for it alone."),
 }
 BY_VALUE = 1 << 16  # bytes: a longer array is told by where it lies
+
+
+def is_shared(rows: int) -> bool:
+    """Whether arrays of so many entries are for others to work on: more than one task has."""
+    return rows > TASK
 
 
 class Workers(Protocol):
@@ -203,11 +208,18 @@ class OnCluster(OnDisk):
 
     def work(self, task: Callable[[int], Found], count: int) -> list[Found]:
         """By the workers. What they find comes back by the folder, too."""
+        return self._work(task, count, ".job")
+
+    def attempt(self, task: Callable[[int], Found], count: int) -> list[Found]:
+        """The same, and workers that do not see the folder are told of, instead of having others do it."""
+        return self._work(task, count, TRIAL)
+
+    def _work(self, task: Callable[[int], Found], count: int, suffix: str) -> list[Found]:
         if not count:
             return []
         kept: list[Any] = []  # arrays that were stored for this alone
         content = os.urandom(SALT) + tell_software() + self._pickle(task, kept)
-        job = self.folder / f"{next(self._numbers):08}.job"
+        job = self.folder / f"{next(self._numbers):08}{suffix}"
         try:
             with disk_errors(storage_full):
                 write_file(job, content)
@@ -217,10 +229,9 @@ class OnCluster(OnDisk):
             for left in [job, *self.folder.glob(f"{job.stem}-*.found")]:
                 left.unlink(missing_ok=True)
 
-    def try_workers(self, count: int) -> None:
-        """Have the workers show what they can do, if passes over so many entries will be theirs."""
-        if count > self.piece:
-            self.work(int, 1)
+    def try_workers(self) -> None:
+        """Have the workers show what they can do."""
+        self.work(int, 1)
 
     def _pickle(self, task: Any, kept: list[Any]) -> bytes:
         """A task for others: of long arrays where they lie. Those that lie nowhere yet are stored, and kept as long."""
@@ -265,7 +276,7 @@ class OnCluster(OnDisk):
             raise storage_full()
         if name in _UNTOLD:
             what, remedy = _UNTOLD[name]
-            raise StoreError(f"a worker of the cluster {what}.", where=str(self.folder.parent.parent), remedy=remedy)
+            raise StoreError(f"a worker of the cluster {what}.", remedy=remedy)
         path = self.folder / name
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:

@@ -139,6 +139,8 @@ def _spark_errors(where: str, host: str) -> Generator[None]:
             remedy = (
                 "Start it, or correct the address: host, port, use_ssl=true for TLS (with a token it is TLS but to localhost)."
             )
+        elif name == "PySparkValueError":
+            what, remedy = "the address has a parameter that Spark's client does not take.", "Correct it."
         elif "UNAUTHENTICATED" in str(error):
             what = f"the Spark server at {host} does not accept the token, or there is none."
             remedy = "Let the environment have it: as SPARK_CONNECT_AUTHENTICATE_TOKEN, or in the whole address."
@@ -200,7 +202,7 @@ def check_cluster(arrays: OnCluster) -> None:
     mine.write_text(secrets.token_hex(16), encoding="ascii")
     try:
         here = look_at(str(mine))
-        for there in arrays.work(_Look(str(mine)), 8):
+        for there in arrays.attempt(_Look(str(mine)), 8):
             _compare(here, there)
     finally:
         mine.unlink()

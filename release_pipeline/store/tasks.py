@@ -15,23 +15,19 @@ from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_UN, lockf
 from functools import cache
 from pathlib import Path
-from time import process_time, sleep
+from time import process_time
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 import release_pipeline
 from release_pipeline.errors import ReleasePipelineError, StoreError, is_full, memory_full, own_frame, storage_full
 
 ARRAY, TARGET = "array", "target"  # what is told by where it lies: to be read, and to be written
 FULL = "full"  # in the place of the name of a file that had no room
-UNSEEN, UNREAD = (
-    "unseen",
-    "unread",
-)  # and of one that cannot be written, since there is no such folder, or it is another account's
-WAITS = (0.5, 2.0)  # seconds, for a file of another machine that may be late
+UNSEEN, UNREAD = "unseen", "unread"  # and where there is no such folder, or it is another account's
+TRIAL = ".trial"  # ends the name of a job that is done to see whether workers can
 SALT = 32  # random bytes before what is hashed: its hash goes by others, and must tell nothing of it
 
 
@@ -100,9 +96,12 @@ def run_task(job: str, digest: str, number: int) -> str:
     processor, and of what it found the name of the file and its hash; neither where it only wrote. What goes wrong is told there
     as well, so that no cell is in anybody's log, unless it may go right if it is done again."""
     path, begun = Path(job), process_time()
-    content = _read_job(path)
-    if isinstance(content, str):
-        return f"{process_time() - begun:.6f} {content} "
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        if path.suffix != TRIAL:  # it may go right if it is done again, elsewhere
+            raise
+        return f"{process_time() - begun:.6f} {UNREAD if isinstance(error, PermissionError) else UNSEEN} "
     if hashlib.sha256(content).hexdigest() != digest:
         raise OSError("a file of tasks is not what it should be")
     told, content = tell_software(), content[SALT:]
@@ -112,20 +111,6 @@ def run_task(job: str, digest: str, number: int) -> str:
         found = Failure(_refuse_software(content[: len(told)], told))
     result = " " if found is None else _write_result(path, number, found)
     return f"{process_time() - begun:.6f} {result}"
-
-
-def _read_job(path: Path) -> bytes | str:
-    """The file of a job; or why it cannot be told by a file of its folder what is wrong."""
-    for wait in (*WAITS, None):
-        try:
-            return path.read_bytes()
-        except PermissionError:
-            return UNREAD
-        except (FileNotFoundError, NotADirectoryError):
-            if wait is None:
-                break
-            sleep(wait)
-    return UNSEEN
 
 
 @cache
@@ -162,8 +147,10 @@ def _attempt(content: bytes, folder: Path, number: int) -> Any:
         return Failure(None, f"{type(error).__name__} at {own_frame(error)}")
 
 
-def run_batches(job: str, digest: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`run_task` of the numbers that come as the first column: number by number, with what it gives."""
+def run_batches(job: str, digest: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """`run_task` of the numbers that come as the first column of Arrow's batches: number by number, with what it gives."""
+    import pyarrow as pa  # a large library: only where it is used
+
     _freeze_modules()
     for batch in batches:
         for number in batch.column(0).to_pylist():

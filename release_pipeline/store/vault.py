@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, cast, runtime_checkable
@@ -27,7 +28,7 @@ from release_pipeline.store.hashing import learn_hashes
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
-from release_pipeline.store.shared import Cluster, OnCluster
+from release_pipeline.store.shared import Cluster, OnCluster, is_shared
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
@@ -108,10 +109,12 @@ class ReleaseWorkspace(_BesideRooms):
         disk: OnDisk | None = None,
         disk_from: int = 0,
         memory: int | None = None,
+        begin_sharing: Callable[[], OnCluster] | None = None,
     ) -> None:
         super().__init__(connection)
         self._memory = memory
         self._disk, self._disk_from = disk, disk_from
+        self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, Mapping[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
@@ -153,17 +156,17 @@ class ReleaseWorkspace(_BesideRooms):
 
     def arrays(self, rows: int) -> Arrays:
         """Where arrays of so many entries lie."""
-        return self._disk if self._disk is not None and self._lies_on_disk(rows) else IN_MEMORY
+        return self._disk_of(rows) or IN_MEMORY
 
     def try_cluster(self, rows: int) -> None:
         """Have the cluster, if one will work on arrays of so many entries, show that it can."""
         if isinstance(arrays := self.arrays(rows), OnCluster):
-            arrays.try_workers(rows)
+            arrays.try_workers()
 
     @property
     def effort(self) -> Mapping[str, Any]:
         """What a cluster did for what was asked since the workspace was opened, as facts."""
-        return self._disk.effort.facts if isinstance(self._disk, OnCluster) else {}
+        return {} if self._shared is None else self._shared.effort.facts
 
     def is_large(self, rows: int) -> bool:
         """Whether a table of so many rows is stored column by column."""
@@ -304,8 +307,8 @@ class ReleaseWorkspace(_BesideRooms):
 
     def _load_column(self, relation: duckdb.DuckDBPyRelation) -> pa.ChunkedArray:
         """The only column of this."""
-        [rows, _], disk = relation.shape, self._disk
-        if disk is None or not self._lies_on_disk(rows):
+        [rows, _] = relation.shape
+        if (disk := self._disk_of(rows)) is None:
             return relation.to_arrow_table().column(0)
         reader = relation.to_arrow_reader(_BATCH)
         return disk.keep_column((batch.column(0) for batch in reader), reader.schema.field(0).type, rows)
@@ -329,6 +332,16 @@ class ReleaseWorkspace(_BesideRooms):
 
     def _lies_on_disk(self, rows: int) -> bool:
         return self._disk is not None and rows >= self._disk_from
+
+    def _disk_of(self, rows: int) -> OnDisk | None:
+        """What has arrays of so many entries, if they do not lie in memory."""
+        if not self._lies_on_disk(rows):
+            return None
+        if self._begin_sharing is None or not is_shared(rows):
+            return self._disk
+        if self._shared is None:
+            self._shared = self._begin_sharing()
+        return self._shared
 
     def _drop(self, name: str) -> None:
         for table in set(self._find_stored().pop(name, {}).values()):
@@ -376,10 +389,11 @@ def open_workspace(
     with _ROOMS, ExitStack() as opened:
         connection = opened.enter_context(open_database(file, memory=limit, spill=spilled))
         _remove_spilled(file, spill)
-        if cluster is not None and cluster.is_used and disk is not None:
-            disk = opened.enter_context(cluster.open(file, spilled or vault))
-        elif cluster is not None:  # what somebody left who was killed goes whatever the engine is now
+        begin_sharing = None
+        if cluster is not None:  # what somebody left who was killed goes whatever the engine is now
             cluster.remove(file)
+            if cluster.is_used and disk is not None:
+                begin_sharing = partial(_share, opened, cluster, file, spilled or vault)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
@@ -388,10 +402,15 @@ def open_workspace(
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
         with transaction(connection):
-            yield ReleaseWorkspace(connection, disk, disk_from or 0, limit)
+            yield ReleaseWorkspace(connection, disk, disk_from or 0, limit, begin_sharing)
     if spilled is not None:
         with suppress(OSError):  # somebody else is in it already
             spilled.rmdir()
+
+
+def _share(opened: ExitStack, cluster: Cluster, file: Path, local: Path) -> OnCluster:
+    """Arrays for the machines of a cluster, until what is opened is closed."""
+    return opened.enter_context(cluster.open(file, local))
 
 
 class Rooms(_BesideRooms):

@@ -147,10 +147,13 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
         ("{url: 'sc://spark.example.org:banana', storage: /x}", "this is no address of Spark Connect"),
         ("{url: 'sc://spark.example.org:99999', storage: /x}", "this is no address of Spark Connect"),
         ("{url: 'sc://spark.example.org/;use_ssl', storage: /x}", "this is no address of Spark Connect"),
-        ("{url: 'sc://${PATH}', storage: /x}", "what the url of spark names is no address of Spark Connect"),
+        ("{url: 'sc://spark.example.org/;use_ssl=true;geheim0123', storage: /x}", "a parameter may be a secret"),
+        ("{url: 'sc://spark.example.org;geheim0123', storage: /x}", "a parameter may be a secret"),
+        ("{url: 'sc://spark.example.org/;User_Id=ana', storage: /x}", "a parameter may be a secret"),
+        ("{url: 'sc://[1.2.3.4]:15002', storage: /x}", "this is no address of Spark Connect"),
+        ("{url: 'sc://[:::::]:1', storage: /x}", "this is no address of Spark Connect"),
+        ('{url: "sc://spark.example.org", storage: "/a\\0b"}', "storage is no text"),
         ("{url: 7, storage: /x}", "url is no text"),
-        ("{url: '${NOT_THERE}', storage: /x}", "Set the environment variable NOT_THERE"),
-        ("{url: 'sc://spark.example.org', storage: releases/here}", "a folder that is published"),
         ("nothing", "spark is not said as it should be"),
     ],
 )
@@ -168,11 +171,46 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str, words: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("{url: '${NOT_THERE}', storage: SHARED}", "Set the environment variable NOT_THERE"),
+        ("{url: 'sc://${PATH}', storage: SHARED}", "spark names is not in the environment"),
+        ("{url: 'sc://spark.example.org', storage: releases/here}", "a folder that is published"),
+        ("{url: 'sc://spark.example.org', storage: /not/mounted}", "this is no folder"),
+    ],
+)
+def test_what_is_wrong_here_may_be_right_elsewhere(
+    tiny: TinySite, said: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the run will be: `check` says so in a line of the plan, and the run refuses."""
+    say(tiny, said.replace("SHARED", str(tiny.home.parent / "shared")))
+    assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "1000000"]) == 0
+    assert "a run from here is refused" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(ReleasePipelineError) as refused:
+        tiny.flow().run()
+    assert words in refused.value.in_full
+    assert tiny.charges() == []
+
+
+def test_few_records_need_no_cluster(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor its folder."""
+    say(tiny, "{url: 'sc://spark.example.org', storage: /not/mounted}")
+    monkeypatch.setattr(shared, "TASK", 1000)
+    flow = tiny.flow()
+    flow.ingest()
+    flow.validate()
+    assert flow.microaggregate().facts["arrays"] == "on disk"
+    assert flow.run().stage == "candidate"
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "sc://spark.example.org",
         "sc://10.0.0.7:15002/",
         "sc://[::1]:15002",
+        "sc://spark.example.org:${SPARK_PORT}",
+        "sc://spark.example.org/;user_id=ana@example.org",
         "sc://spark.example.org:443/;use_ssl=true;user_id=ana",
         "sc://${SPARK_HOST}:15002",
         "${SPARK_REMOTE}",
@@ -180,7 +218,11 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str, words: str) -> No
 )
 def test_what_it_may_say(tiny: TinySite, url: str) -> None:
     """A token comes from the environment."""
-    environment = {"SPARK_HOST": "spark.example.org", "SPARK_REMOTE": "sc://spark.example.org/;use_ssl=true;token=geheim"}
+    environment = {
+        "SPARK_PORT": "15002",
+        "SPARK_HOST": "spark.example.org",
+        "SPARK_REMOTE": "sc://spark.example.org/;use_ssl=true;token=geheim",
+    }
     say(tiny, f"{{url: '{url}', storage: {tiny.home.parent / 'shared'}}}")
     assert find_cluster(Site(tiny.home, environment)) is not None
 
@@ -306,17 +348,17 @@ class Elsewhere(Twice):
 
 
 @pytest.mark.parametrize(("fault", "words"), [("unseen", "does not see the shared folder"), ("unread", "may not read")])
-def test_workers_that_cannot_tell_by_the_folder(tmp_path: Path, fault: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_cannot_tell_by_the_folder(tmp_path: Path, fault: str, words: str) -> None:
     """Tell by what goes through Spark, which is asked once."""
-    monkeypatch.setattr(tasks, "WAITS", (0.0,))
     folder = tmp_path / "site" / "run"
     folder.mkdir(parents=True)
     workers = Elsewhere(fault)
     with pytest.raises(StoreError) as refused:
         check_cluster(OnCluster(folder, 1 << 14, workers))
     assert words in refused.value.what
-    assert refused.value.where == str(tmp_path)
     assert workers.looked == (0 if fault == "unseen" else 16)
+    with pytest.raises(OSError):  # of a pass that is no trial: others may do it
+        OnCluster(folder, 1 << 14, workers).work(int, 1)
 
 
 class Careless(Twice):

@@ -173,7 +173,7 @@ def test_what_goes_wrong_is_told_in_words(arrays: OnCluster, server: Server, tmp
         arrays.work(Fails(ValueError(CANARY)), 2)
     assert CANARY not in refused.value.in_full
     assert arrays.work(Fails(OSError(5, "Input/output error", CANARY), tmp_path / "once"), 1) == [0]
-    with pytest.raises(StoreError, match="could not do its tasks") as refused:
+    with pytest.raises(StoreError, match="a task failed on the Spark server") as refused:
         arrays.work(Fails(OSError(5, "Input/output error", CANARY)), 1)
     assert CANARY not in refused.value.in_full
     assert CANARY not in (server.folder / "server.log").read_text(errors="replace")
@@ -198,7 +198,7 @@ def test_a_killed_server_and_another_one(server: Server, tmp_path: Path, monkeyp
 
             monkeypatch.setattr(spark._Session, "run", run)
             (there.home / "site.yaml").write_text(by_spark(killed, tmp_path / "shared"))
-            with pytest.raises(StoreError, match=r"the Spark server at 127.0.0.1:\d+ does not answer") as refused:
+            with pytest.raises(StoreError, match=r"no Spark Connect server answers at 127.0.0.1:\d+") as refused:
                 there.flow().run()
             assert "run the same command again" in refused.value.remedy
             assert list((tmp_path / "shared").iterdir()) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
-from release_pipeline.flow.cluster import check_cluster
+from release_pipeline.flow.cluster import SPARK, check_section, find_obstacle
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.site import ENGINES, find_site
@@ -103,7 +103,7 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
     site = folder if (folder / "populations.yaml").is_file() else None
     if site is not None:
         read_targets(find_site(site))  # a package that could go nowhere is no plan
-        check_cluster(find_site(site))
+        check_section(find_site(site))
     return plan_policy(policy, rows=rows, home=site)
 
 
@@ -135,6 +135,9 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
         yield from textwrap.wrap(words, width, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
     if (memory := check.memory) is not None and check.plan.rows is not None:
         yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
+        if memory.engine == SPARK and check.home is not None and (obstacle := find_obstacle(find_site(check.home))):
+            words = f"a run from here is refused: {obstacle}"
+            yield from textwrap.wrap(words, width, initial_indent=f"{'cluster':<12}", subsequent_indent=" " * 12)
     if check.home is not None:
         yield from (f"{'timetable':<12}{line}" for line in describe_coming(find_site(check.home), check.plan.policy))
         ahead = read_prospects(find_site(check.home), check.plan.policy, rows=check.plan.rows)
