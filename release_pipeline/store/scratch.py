@@ -194,7 +194,7 @@ class OnDisk:
         return self.done(out)
 
     def keep_column(self, batches: Iterator[Any], kind: Any, count: int) -> Any:
-        """A column of Arrow that comes in batches, of so many entries. Numbers lie in one array of a file, others as they came."""
+        """A column of Arrow of so many entries, in batches. Numbers lie in one array of a file, others as they came."""
         import pyarrow as pa  # a large library: only where it is used
 
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):

@@ -102,17 +102,19 @@ def _connect(url: str, where: str) -> _Session:
         try:
             os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write on the terminal what is told as an error
             grpc: Any = import_module("grpc")  # these are large: only where they are used
-            spark: Any = import_module("pyspark.sql")
+            types: Any = import_module("pyspark.sql.types")
+            connect: Any = import_module("pyspark.sql.connect.session")
             client: Any = import_module("pyspark.sql.connect.client")
             retries: Any = import_module("pyspark.sql.connect.client.retries")
         except ImportError:
             raise StoreError("the Spark client is not installed.", where=where, remedy=f"Install {EXTRA}.") from None
-        with client.DefaultChannelBuilder(url).toChannel() as channel:  # else a session is tried to be had for ten minutes
+        own = [("grpc.use_local_subchannel_pool", 1)]  # it does not wait for what an earlier session of this process waits for
+        with client.DefaultChannelBuilder(url, own).toChannel() as channel:  # else a session is tried to be had for ten minutes
             grpc.channel_ready_future(channel).result(timeout=_WAIT)
-        session = spark.SparkSession.builder.remote(url).appName("release-pipeline").create()
+        builder = connect.SparkSession.builder.channelBuilder(client.DefaultChannelBuilder(url, own))
+        session = builder.appName("release-pipeline").create()
         session.client.set_retry_policies([retries.DefaultPolicy(max_retries=_RETRIES, max_backoff=15_000)])
         session.range(1).count()
-        types = spark.types
         told = types.StructType().add("number", types.LongType()).add("told", types.StringType())
     return _Session(session, told, where, _read_host(url))
 
