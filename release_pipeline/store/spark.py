@@ -29,7 +29,7 @@ from release_pipeline.store.tasks import run_batches
 
 EXTRA = "release-pipeline[spark]"
 TRIED = 100_000  # made-up records that a cluster must put in order before it is given any
-_PIECE = 1 << 14  # of them in a task
+_PIECE = 1 << 15  # of them in a task
 _WAIT = 30  # seconds for a server that does not answer at first
 _RETRIES = 6  # waits for one that does no more: half a minute together, for each of some three attempts
 _SECRET = hashlib.sha256(b"no secret: the records that it is for are made up").digest()
