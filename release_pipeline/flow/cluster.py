@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address
 from pathlib import Path
+from urllib.parse import unquote
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.site import Site
@@ -114,7 +115,7 @@ def _find_faults(said: Plain) -> Iterator[Problem]:
 
 def _is_address(url: str) -> bool:
     found = _URL.fullmatch(url)
-    if found is None or int(found["port"] or 1) not in range(1, 1 << 16):
+    if found is None or int(found["port"] or 1) not in range(1, 1 << 16) or not unquote(url).isprintable():
         return False
     with suppress(ValueError):
         return found["ipv6"] is None or bool(IPv6Address(found["ipv6"]))

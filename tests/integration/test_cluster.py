@@ -192,6 +192,15 @@ def test_what_is_wrong_here_may_be_right_elsewhere(
     assert tiny.charges() == []
 
 
+@pytest.mark.parametrize("named", ["http://spark.example.org", "sc://spark.example.org/;token=gehe%0Aim", "sc://h/;token"])
+def test_what_the_environment_may_not_say(tiny: TinySite, named: str) -> None:
+    """In words, and never what it is."""
+    say(tiny, "{url: '${SPARK_REMOTE}', storage: /x}")
+    with pytest.raises(ReleasePipelineError, match="what the url of spark names is no address") as refused:
+        find_cluster(Site(tiny.home, {"SPARK_REMOTE": named}))
+    assert "geh" not in refused.value.in_full
+
+
 def test_few_records_need_no_cluster(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor its folder."""
     say(tiny, "{url: 'sc://spark.example.org', storage: /not/mounted}")
