@@ -192,7 +192,9 @@ def test_what_is_wrong_here_may_be_right_elsewhere(
     assert tiny.charges() == []
 
 
-@pytest.mark.parametrize("named", ["http://spark.example.org", "sc://spark.example.org/;token=gehe%0Aim", "sc://h/;token"])
+@pytest.mark.parametrize(
+    "named", ["http://spark.example.org", "sc://spark.example.org/;token=gehe%0Aim", "sc://spark.example.org/;token"]
+)
 def test_what_the_environment_may_not_say(tiny: TinySite, named: str) -> None:
     """In words, and never what it is."""
     say(tiny, "{url: '${SPARK_REMOTE}', storage: /x}")
