@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from ipaddress import IPv6Address
 from pathlib import Path
 from urllib.parse import unquote
@@ -117,6 +116,8 @@ def _is_address(url: str) -> bool:
     found = _URL.fullmatch(url)
     if found is None or int(found["port"] or 1) not in range(1, 1 << 16) or not unquote(url).isprintable():
         return False
-    with suppress(ValueError):
-        return found["ipv6"] is None or bool(IPv6Address(found["ipv6"]))
-    return False
+    try:
+        IPv6Address(found["ipv6"] or "::")
+    except ValueError:
+        return False
+    return True

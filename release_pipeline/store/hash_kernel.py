@@ -11,7 +11,6 @@ from release_pipeline.privacy.compiling import compiled
 Words = npt.NDArray[np.uint32]
 Bytes = npt.NDArray[np.uint8]
 LANES = 512  # texts that are hashed together: what is held of them stays in the cache
-BLOCK, DIGEST = 64, 32
 _u32 = np.uint32
 
 

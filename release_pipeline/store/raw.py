@@ -66,18 +66,18 @@ class RawTable:
         self._rows = 0, _ALL
         with source_errors(name):
             create_macros(connection)
-            self.kinds = self._look()
+            self.kinds, self._whole = self._look()
 
-    def _look(self) -> dict[str, str]:
-        """The columns, and the view of the records that were delivered."""
+    def _look(self) -> tuple[dict[str, str], set[str]]:
+        """The columns, which of them have whole numbers, and the view of the records that were delivered."""
         raw = self._connection.table("raw")
         if _EMPTY in raw.columns:
             self._connection.execute(statement("schema/create_delivered_of_slots", empty=_EMPTY))
         else:
             self._connection.execute(statement("schema/create_delivered"))
         types = {column: str(kind) for column, kind in zip(raw.columns, raw.types, strict=True)}
-        self._whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
-        return {column: _kind(kind) for column, kind in types.items()}
+        whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
+        return {column: _kind(kind) for column, kind in types.items()}, whole
 
     def between(self, first: int, beyond: int) -> RawTable:
         """The same, with the columns of these rows alone; counts stay those of all."""
@@ -91,7 +91,7 @@ class RawTable:
         names = {"column": column, "person": self._person_of(column), "empty": _EMPTY, "place": _PLACE}
         with source_errors(self._name):
             self._connection.execute(statement("stages/create_slots", **names), {"slots": slots})
-            self.kinds = self._look()
+            self.kinds, self._whole = self._look()
 
     def empty_slots(self) -> npt.NDArray[np.bool_] | None:
         """Which records are empty slots, in source order; None where nothing was filled up."""

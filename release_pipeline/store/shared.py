@@ -66,9 +66,8 @@ class Cluster:
 
     @contextmanager
     def open(self, file: Path, local: Path) -> Generator[OnCluster]:
-        """Arrays for the room of a vault's file, whose lock the caller has, in a folder of their own. What somebody left there
-        who was killed is removed before, and nothing is left afterwards."""
-        self.remove(file)
+        """Arrays for the room of a vault's file, whose lock the caller has, in a folder of their own. The caller has removed what
+        somebody left there who was killed; nothing is left afterwards."""
         mine = self._folder_of(file)
         folder = mine / os.urandom(8).hex()  # a task of somebody who was killed finds no file that is ours
         check_storage(self.storage)
@@ -206,20 +205,14 @@ class OnCluster(OnDisk):
         """Another array: a task that is done again must find what it found the first time."""
         return self.empty(len(values), values.dtype)
 
-    def work(self, task: Callable[[int], Found], count: int) -> list[Found]:
-        """By the workers. What they find comes back by the folder, too."""
-        return self._work(task, count, ".job")
-
-    def attempt(self, task: Callable[[int], Found], count: int) -> list[Found]:
-        """The same, and workers that do not see the folder are told of, instead of having others do it."""
-        return self._work(task, count, TRIAL)
-
-    def _work(self, task: Callable[[int], Found], count: int, suffix: str) -> list[Found]:
+    def work(self, task: Callable[[int], Found], count: int, *, is_trial: bool = False) -> list[Found]:
+        """By the workers. What they find comes back by the folder, too. In a trial, those that do not see it are told of, and
+        nobody else does their tasks."""
         if not count:
             return []
         kept: list[Any] = []  # arrays that were stored for this alone
         content = os.urandom(SALT) + tell_software() + self._pickle(task, kept)
-        job = self.folder / f"{next(self._numbers):08}{suffix}"
+        job = self.folder / f"{next(self._numbers):08}{TRIAL if is_trial else '.job'}"
         try:
             with disk_errors(storage_full):
                 write_file(job, content)
@@ -228,10 +221,6 @@ class OnCluster(OnDisk):
         finally:
             for left in [job, *self.folder.glob(f"{job.stem}-*.found")]:
                 left.unlink(missing_ok=True)
-
-    def try_workers(self) -> None:
-        """Have the workers show what they can do."""
-        self.work(int, 1)
 
     def _pickle(self, task: Any, kept: list[Any]) -> bytes:
         """A task for others: of long arrays where they lie. Those that lie nowhere yet are stored, and kept as long."""

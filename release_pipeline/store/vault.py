@@ -161,7 +161,7 @@ class ReleaseWorkspace(_BesideRooms):
     def try_cluster(self, rows: int) -> None:
         """Have the cluster, if one will work on arrays of so many entries, show that it can."""
         if isinstance(arrays := self.arrays(rows), OnCluster):
-            arrays.try_workers()
+            arrays.work(int, 1)
 
     @property
     def effort(self) -> Mapping[str, Any]:
@@ -393,7 +393,7 @@ def open_workspace(
         if cluster is not None:  # what somebody left who was killed goes whatever the engine is now
             cluster.remove(file)
             if cluster.is_used and disk is not None:
-                begin_sharing = partial(_share, opened, cluster, file, spilled or vault)
+                begin_sharing = partial(opened.enter_context, cluster.open(file, spilled or vault))
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
@@ -406,11 +406,6 @@ def open_workspace(
     if spilled is not None:
         with suppress(OSError):  # somebody else is in it already
             spilled.rmdir()
-
-
-def _share(opened: ExitStack, cluster: Cluster, file: Path, local: Path) -> OnCluster:
-    """Arrays for the machines of a cluster, until what is opened is closed."""
-    return opened.enter_context(cluster.open(file, local))
 
 
 class Rooms(_BesideRooms):

@@ -100,11 +100,12 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
     if rows is not None:
         check_rows(policy, rows)
     folder = home or file.resolve().parent.parent
-    site = folder if (folder / "populations.yaml").is_file() else None
-    if site is not None:
-        read_targets(find_site(site))  # a package that could go nowhere is no plan
-        check_section(find_site(site))
-    return plan_policy(policy, rows=rows, home=site)
+    if not (folder / "populations.yaml").is_file():
+        return plan_policy(policy, rows=rows, home=None)
+    site = find_site(folder)
+    read_targets(site)  # a package that could go nowhere is no plan
+    check_section(site)
+    return plan_policy(policy, rows=rows, home=folder)
 
 
 def plan_policy(policy: Policy, *, rows: int | None, home: Path | None) -> Check:
