@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,22 @@ PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process 
 PROCESSES.set_forkserver_preload(["tests.integration.warm"])
 _READING = Lock()  # an exit code can be read once, and to start a process reads those of all that have ended: who comes second
 # while the first is at it finds nothing, and takes the process for a failed one
+
+
+def wait_for(happened: Callable[[], object]) -> None:
+    """Returns when it has happened; fails when it takes too long."""
+    deadline = time.monotonic() + HANGING
+    while not happened():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process is neither gone nor a zombie. One that is killed may run for a moment yet: wait for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def both(work: Callable[[int], Any], count: int) -> list[Any]:

@@ -12,6 +12,7 @@ from release_pipeline.desk.counter import exploring
 from release_pipeline.flow.exploring.looks import note_look
 from tests.integration.desks import ROLES, Browser, OpenDesk, Page, name_people, open_desk
 from tests.integration.people import copy_site
+from tests.integration.processes import is_running, wait_for
 from tests.integration.test_desk_policies import CELLS
 
 SHAPE = "shape: {rows: 2000, columns: {income: {quantiles: {50%: 300, 90%: 700}}}}\n"
@@ -99,8 +100,7 @@ def test_what_takes_long_is_ended_and_told_with_the_command(desk: OpenDesk, monk
         command = "release-pipeline explore policies/people.yaml --shape -o people.html --methods=laplace --epsilons=1 --rows=500"
         assert command in page.text
         assert re.search(r'name="method-laplace" checked', page.text)
-        status = Path("/proc") / (desk.tiny.home / "child").read_text() / "stat"
-        assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX"  # ended, and perhaps not buried
+        wait_for(lambda: not is_running(int((desk.tiny.home / "child").read_text())))
     assert desk.tiny.events() == before
     assert list((desk.tiny.home / "desk" / "explored").iterdir()) == []
 

@@ -37,7 +37,7 @@ from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock
-from tests.integration.processes import run_program, start_program
+from tests.integration.processes import is_running, run_program, start_program, wait_for
 from tests.integration.sites import (
     GX_WARNINGS,
     QUIET,
@@ -818,20 +818,6 @@ def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operate
     assert scheduled.tiny.status().state == "candidate"
     assert len(scheduled.tiny.charges()) == 1
     assert all(done.returncode == 0 or "being made" in done.stderr for done in ended), words
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    """Returns when it has happened; fails when it takes too long."""
-    deadline = time.monotonic() + HANGING
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def is_running(pid: int) -> bool:
-    """Whether the process is neither gone nor a zombie."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
 
 
 @pytest.mark.parametrize("status", ["STARTED", "CANCELING"])

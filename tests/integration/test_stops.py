@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -20,6 +20,7 @@ from release_pipeline.cli import main
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.flow.status.stopped import describe_people, describe_run
 from tests.guards import HANGING
+from tests.integration.processes import wait_for
 from tests.integration.sites import TinySite, make_rows, make_site
 from tests.integration.stops import command, command_limited, environment
 
@@ -173,14 +174,6 @@ def processes_of(tiny: TinySite) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
-
-
-def wait_for(happened: Callable[[], object]) -> None:
-    """Until it is true."""
-    end = time.monotonic() + HANGING
-    while not happened():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.2)
 
 
 @pytest.mark.slow
