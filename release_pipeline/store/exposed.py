@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 
 from release_pipeline.store.connections import open_database, open_memory
-from release_pipeline.store.hashing import learn_hashes
-from release_pipeline.store.sql import statement
+from release_pipeline.store.hashing import MANY, Rows, sum_words
+from release_pipeline.store.sql import Qualified, statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,45 @@ class Sums:
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
         """Those of everything that is there."""
-        learn_hashes(connection, sum(connection.table(f"main.{table}").shape[0] for table in ("exposed", "identities")))
         return cls(
-            exposed=sum_rows(connection, "stages/sum_exposed", key),
-            identities=sum_rows(connection, "stages/sum_identities", key),
-            charged=sum_rows(connection, "stages/sum_charged", key),
+            exposed=_sum_rows(connection.sql(statement("stages/read_exposed")), key),
+            identities=_sum_identities(connection, "main.identities", key),
+            charged=sum_charged(connection, key),
         )
 
 
-def sum_rows(connection: duckdb.DuckDBPyConnection, name: str, key: bytes, **values: str) -> int:
-    """What the statement of that name, a sum of keyed hashes, gives; `learn_hashes` before."""
-    return int(connection.execute(statement(name), {"key": key, **values}).fetchall()[0][0])
+def sum_charged(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
+    """The sum over the releases that are kept as charged."""
+    return _sum_rows(connection.sql(statement("stages/read_charged")), key)
+
+
+def sum_exposed_in(connection: duckdb.DuckDBPyConnection, release: str, key: bytes) -> int:
+    """The part of the sum over who is in which release that one of them has."""
+    return _sum_rows(connection.sql(statement("stages/read_exposed_in"), params={"release": release}), key + release.encode())
+
+
+def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
+    """Keep by which hashes the people of this release (its table `people`) are found in other populations too, each once; gives
+    what their sum has more then."""
+    if not connection.table("main.identities").shape[0]:
+        connection.execute(statement("stages/insert_identities", table="people"))
+        return _sum_identities(connection, "people", key)
+    connection.execute(statement("stages/create_new_identities"))
+    connection.execute(statement("stages/insert_identities", table="new_identities"))
+    added = _sum_identities(connection, "new_identities", key)
+    connection.execute(statement("stages/drop_new_identities"))
+    return added
+
+
+def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: bytes) -> int:
+    return _sum_rows(connection.sql(statement("stages/read_identities", table=Qualified(table))), key)
+
+
+def _sum_rows(rows: duckdb.DuckDBPyRelation, beginning: bytes) -> int:
+    """The sum of the keyed hashes of rows of bytes: whoever has no key cannot change a row and keep it."""
+    if rows.shape[0] < MANY:
+        return sum_words(beginning, Rows.of([row for [row] in rows.fetchall()]), many=False)
+    return sum(sum_words(beginning, Rows.of_arrow(batch.column(0)), many=True) for batch in rows.to_arrow_reader(MANY))
 
 
 class Exposed:

@@ -1,99 +1,121 @@
-"""Keyed hashes of very many rows in DuckDB: `people_after`, two HMAC of a person as bytes, and `word_after`, the first eight
-bytes of SHA-256 as a number. Of few rows DuckDB's own function makes them; of many, compiled code that is learned once."""
+"""SHA-256 of very many rows behind one beginning: keyed hashes of persons, and sums of keyed hashes. Of few rows hashlib makes
+them; of many, compiled code that is loaded once."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.store.sql import statement
-
 MANY = 1 << 18  # hashes from which it pays to load, or compile, what is faster
-_BLOCK, _DIGEST, _CUT = 64, 32, 16
-_ARROW: Any = "arrow"
-_OF_FEW = "schema/create_people_after_of_few", "schema/create_word_after_of_few"
-_OF_MANY = "schema/create_people_after_of_many", "schema/create_word_after_of_many"
+PERSON = 16  # bytes that are kept of the hash of a person
+_BLOCK, _DIGEST = 64, 32
+_TOGETHER = 1 << 12  # rows that are hashed together: what is made of them stays in the cache
+Bytes = npt.NDArray[np.uint8]
 
 
-def learn_hashes(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
-    """What `people_after` and `word_after` are in this connection, for so many rows."""
-    if rows >= MANY:
-        _register(connection)
-    for name in _OF_MANY if rows >= MANY else _OF_FEW:
-        connection.execute(statement(name))
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Texts of bytes, one behind the other: text i is data[ends[i]:ends[i + 1]]."""
+
+    data: Bytes
+    ends: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Rows:
+        """Of texts that Python has."""
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(texts), dtype=np.uint8), ends)
+
+    @classmethod
+    def of_arrow(cls, texts: Any) -> Rows:
+        """Of those of an Arrow array, none of which is missing; no copy is made."""
+        import pyarrow as pa  # a large library: only where it is used
+
+        whole = texts.cast(pa.large_binary())
+        _, offsets, data = whole.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
+        return cls(np.frombuffer(b"" if data is None else data, dtype=np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def cut(self, first: int) -> Rows:
+        """As many as are hashed together."""
+        return Rows(self.data, self.ends[first : first + _TOGETHER + 1])
 
 
-def _register(connection: duckdb.DuckDBPyConnection) -> None:
-    known = connection.execute(statement("schema/count_hash_functions")).fetchall()[0][0]
-    if known:
-        return
-    with suppress(duckdb.NotImplementedException):  # of a transaction that was rolled back they are not listed, and there
-        connection.create_function("people_many_after", hash_people, _blobs(5), "BLOB", type=_ARROW)
-        connection.create_function("word_many_after", take_words, _blobs(2), "UBIGINT", type=_ARROW)
+@dataclass(frozen=True, slots=True)
+class PersonKeys:
+    """By what persons are hashed: the pads of HMAC under the key of a population, and under that of everybody."""
+
+    pads: tuple[tuple[bytes, bytes], ...]
+
+    @classmethod
+    def of(cls, population: bytes, everywhere: bytes) -> PersonKeys:
+        """Of these two keys."""
+        return cls(tuple(_pad(key) for key in (population, everywhere)))
+
+    def hash(self, persons: Rows, *, many: bool) -> Bytes:
+        """HMAC-SHA256 of each person under both keys: 16 bytes of one, and behind them 16 of the other. `many`: there are so many
+        in all that compiled code pays."""
+        found = np.empty((len(persons), PERSON * len(self.pads)), dtype=np.uint8)
+        for first in range(0, len(persons), _TOGETHER):
+            rows = persons.cut(first)
+            places = np.arange(len(rows) + 1, dtype=np.int64) * _DIGEST
+            for number, (inner, outer) in enumerate(self.pads):
+                within = Rows(hash_rows(inner, rows, many=many).reshape(-1), places)
+                start = number * PERSON
+                found[first : first + len(rows), start : start + PERSON] = hash_rows(outer, within, many=many)[:, :PERSON]
+        return found
 
 
-def _blobs(count: int) -> list[Any]:
-    return ["BLOB"] * count
+def sum_words(beginning: bytes, rows: Rows, *, many: bool) -> int:
+    """The first eight bytes of the hash of the beginning and each row, as numbers, the first byte the highest: their sum."""
+    total = 0
+    for first in range(0, len(rows), _TOGETHER):
+        words = hash_rows(beginning, rows.cut(first), many=many)[:, :8].copy().view(">u4")
+        high, low = (int(words[:, half].sum(dtype=np.uint64)) for half in (0, 1))
+        total += (high << 32) + low
+    return total
 
 
-def hash_people(inner: Any, outer: Any, everywhere_inner: Any, everywhere_outer: Any, rows: Any) -> Any:
-    """Two HMAC-SHA256 of each row, by the pads of two keys: 16 bytes of one, and behind them 16 of the other."""
-    import pyarrow as pa  # a large library: only where it is used
-
-    data, ends = _read(rows)
-    found = np.empty((len(ends) - 1, 2 * _CUT), dtype=np.uint8)
-    places = np.arange(len(ends), dtype=np.int64) * _DIGEST
-    for start, pads in ((0, (inner, outer)), (_CUT, (everywhere_inner, everywhere_outer))):
-        within = hash_rows(_first(pads[0]), data, ends)
-        found[:, start : start + _CUT] = hash_rows(_first(pads[1]), within.reshape(-1), places)[:, :_CUT]
-    borders = pa.py_buffer((np.arange(len(ends)) * 2 * _CUT).astype(np.int32))
-    return pa.Array.from_buffers(pa.binary(), len(found), [None, borders, pa.py_buffer(found.reshape(-1))])
-
-
-def take_words(beginnings: Any, rows: Any) -> Any:
-    """The first eight bytes of these hashes as numbers."""
-    import pyarrow as pa
-
-    found = _hash_rows(_first(beginnings), *_read(rows))
-    return pa.array(found[:, 0].astype(np.uint64) << np.uint64(32) | found[:, 1])
-
-
-def hash_rows(beginning: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """SHA-256 of the beginning and each row, which is data[ends[i]:ends[i + 1]]: 32 bytes of every one."""
-    return _hash_rows(beginning, data, ends).astype(">u4").view(np.uint8)
-
-
-def _hash_rows(beginning: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-    """The same as eight words."""
+def hash_rows(beginning: bytes, rows: Rows, *, many: bool) -> Bytes:
+    """SHA-256 of the beginning and each row: 32 bytes of every one."""
+    if not many:
+        return _hash_few(beginning, rows)
     from release_pipeline.store import hash_kernel  # compiled code: only where it is used
 
     begun, constants, rest = _begin(beginning)
-    return hash_kernel.hash_texts(begun, constants, rest, len(beginning), data, ends)
+    found = hash_kernel.hash_texts(begun, constants, rest, len(beginning), rows.data, rows.ends)
+    return found.astype(">u4").view(np.uint8)
 
 
-def _first(beginnings: Any) -> bytes:
-    """The one that all are."""
-    return beginnings[0].as_py() if len(beginnings) else b""
+def _hash_few(beginning: bytes, rows: Rows) -> Bytes:
+    begun, data, ends = hashlib.sha256(beginning), rows.data.data, rows.ends.tolist()
+    found = bytearray()
+    for first, beyond in pairwise(ends):
+        one = begun.copy()
+        one.update(data[first:beyond])
+        found += one.digest()
+    return np.frombuffer(found, dtype=np.uint8).reshape(-1, _DIGEST)
 
 
-def _read(rows: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The bytes of these blobs, none of which is missing, and where each ends."""
-    import pyarrow as pa
-
-    whole = (rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows).cast(pa.large_binary())
-    _, offsets, data = whole.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
-    return np.frombuffer(b"" if data is None else data, dtype=np.uint8), ends
+def _pad(key: bytes) -> tuple[bytes, bytes]:
+    """The two pads of HMAC."""
+    padded = key.ljust(_BLOCK, b"\0")
+    return bytes(byte ^ 0x36 for byte in padded), bytes(byte ^ 0x5C for byte in padded)
 
 
 @lru_cache(maxsize=8)  # they are keys: not kept for ever
-def _begin(beginning: bytes) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+def _begin(beginning: bytes) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], Bytes]:
     """The state after all whole blocks of a beginning, SHA-256's constants, and what is left of the beginning."""
     from release_pipeline.store import hash_kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import lru_cache
@@ -19,12 +19,11 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import source_errors
-from release_pipeline.store.hashing import learn_hashes
 from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
-_BLOCK = 64  # of SHA-256, in bytes
+_TOGETHER = 1 << 16  # persons that are read together
 _ALL = 1 << 62  # beyond the number of any row
 GROUPED = 18  # bytes of a record that DuckDB should have at least for groups of different entries
 _MACROS = (
@@ -227,23 +226,17 @@ class RawTable:
         """One categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
-    def insert_people(self, column: str, key: bytes, *, everywhere: bytes) -> None:
-        """Every person of this column once, as hashes under both keys, in the order of the first: into the table `people`."""
-        pads = _pad(key) | {f"everywhere_{name}": pad for name, pad in _pad(everywhere).items()}
-        learn_hashes(self._connection, self._connection.table("raw").shape[0])
-        with source_errors(self._name), self._persons(column) as parts:
-            text = statement("stages/insert_people", table="people" if len(parts) == 1 else "people_in_parts")
-            if len(parts) > 1:
-                self._connection.execute(statement("stages/create_people_in_parts"))
-            for part in parts:
-                self._connection.execute(text, {**pads, **part})
-            if len(parts) > 1:
-                self._connection.execute(statement("stages/insert_sorted_people"))
-                self._connection.execute(statement("stages/drop_people_in_parts"))
+    @contextmanager
+    def persons(self, column: str) -> Generator[Iterator[pa.Array]]:
+        """Whose record each is, in bytes, many at a time: to be hashed, and for nothing else."""
+        self._prepare_persons(column)
+        with source_errors(self._name):
+            found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)))
+            yield (batch.column(0) for batch in found.to_arrow_reader(_TOGETHER))
 
     @contextmanager
     def _persons(self, column: str) -> Generator[list[dict[str, int]]]:
-        """The persons of the records as `persons`, and the parts in which they are looked at: read once for all of these."""
+        """The persons of the records as `persons`, and the parts in which they are counted: read once for all of these."""
         self._prepare_persons(column)
         names, parts = {"person": self._person_of(column)}, self._parts()
         is_view = len(parts) == 1
@@ -321,12 +314,6 @@ class RawTable:
             labels = [str(item[0]) for item in result.description or ()]
             [row] = result.fetchall()
         return dict(zip(labels, (int(count) for count in row), strict=True))
-
-
-def _pad(key: bytes) -> dict[str, bytes]:
-    """The two pads of HMAC."""
-    padded = key.ljust(_BLOCK, b"\0")
-    return {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
 
 
 @lru_cache

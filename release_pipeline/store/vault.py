@@ -22,10 +22,11 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.store.connections import open_database, replace_database, transaction
-from release_pipeline.store.exposed import Sums, sum_rows
+from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_private_folder, make_vault, sync
-from release_pipeline.store.hashing import learn_hashes
+from release_pipeline.store.hashing import MANY, PersonKeys, Rows
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
+from release_pipeline.store.people import insert_people, sort_people
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.shared import Cluster, OnCluster, is_shared
@@ -92,8 +93,7 @@ class _BesideRooms:
         """The sum over the releases that are kept as charged, as it is now."""
         if not self.has("charged"):
             return 0
-        learn_hashes(self._connection, 0)
-        return sum_rows(self._connection, "stages/sum_charged", key)
+        return sum_charged(self._connection, key)
 
 
 class ReleaseWorkspace(_BesideRooms):
@@ -106,12 +106,14 @@ class ReleaseWorkspace(_BesideRooms):
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
+        folder: Path,
         disk: OnDisk | None = None,
         disk_from: int = 0,
         memory: int | None = None,
         begin_sharing: Callable[[], OnCluster] | None = None,
     ) -> None:
         super().__init__(connection)
+        self._folder = folder  # of files without a name
         self._memory = memory
         self._disk, self._disk_from = disk, disk_from
         self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
@@ -192,11 +194,14 @@ class ReleaseWorkspace(_BesideRooms):
         return self._connection.sql(text, params={"first": first, "beyond": beyond}).to_arrow_table().column(0)
 
     def write_people(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
-        """Replace the table `people` by the persons of this column of `raw` (`RawTable.insert_people`): nobody sees
-        them."""
+        """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under both keys and in the
+        order of the first: nobody sees them."""
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
-        self.raw(source_name).insert_people(column, key, everywhere=everywhere)
+        keys, rows = PersonKeys.of(key, everywhere), self._connection.table("raw").shape[0]
+        with self.raw(source_name).persons(column) as batches:
+            hashed = (keys.hash(Rows.of_arrow(batch), many=rows >= MANY) for batch in batches)
+            insert_people(self._connection, sort_people(hashed, rows, self._folder))
         self._stored = None
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -261,8 +266,7 @@ class ReleaseWorkspace(_BesideRooms):
         """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them. Gives
         the sums after it, from those that were `kept`; without any, of everything that is there."""
         known = Sums.of(self._connection, key) if kept is None else kept
-        learn_hashes(self._connection, self.count_rows("people") if people else 0)
-        exposed = known.exposed - sum_rows(self._connection, "stages/sum_exposed_in", key, release=release)
+        exposed = known.exposed - sum_exposed_in(self._connection, release, key)
         identities = known.identities
         self._connection.execute(statement("stages/delete_charged"), {"release": release})
         self._connection.execute(statement("stages/insert_charged"), {"release": release, "people": people})
@@ -270,10 +274,9 @@ class ReleaseWorkspace(_BesideRooms):
         if people:
             self._connection.execute(statement("stages/insert_exposed"), {"release": release})
             if "everywhere" in self.columns("people"):  # an earlier version kept the hash of the population alone
-                identities += sum_rows(self._connection, "stages/sum_new_identities", key)
-                self._connection.execute(statement("stages/insert_identities"))
-        exposed += sum_rows(self._connection, "stages/sum_exposed_in", key, release=release)
-        return Sums(exposed, identities, sum_rows(self._connection, "stages/sum_charged", key))
+                identities += add_identities(self._connection, key)
+        exposed += sum_exposed_in(self._connection, release, key)
+        return Sums(exposed, identities, sum_charged(self._connection, key))
 
     def write_people_note(self, note: Mapping[str, Any]) -> None:
         """Replace it."""
@@ -385,7 +388,8 @@ def open_workspace(
     limit = None if memory is None else int(memory * share)
     file = vault / f"{population}.duckdb"
     spilled = None if spill is None else _make_spill(file, spill)
-    disk = None if disk_from is None or memory is None else OnDisk(spilled or vault, max(memory // _PIECES, _LEAST_PIECE))
+    folder = spilled or vault
+    disk = None if disk_from is None or memory is None else OnDisk(folder, max(memory // _PIECES, _LEAST_PIECE))
     with _ROOMS, ExitStack() as opened:
         connection = opened.enter_context(open_database(file, memory=limit, spill=spilled))
         _remove_spilled(file, spill)
@@ -393,7 +397,7 @@ def open_workspace(
         if cluster is not None:  # what somebody left who was killed goes whatever the engine is now
             cluster.remove(file)
             if cluster.is_used and disk is not None:
-                begin_sharing = partial(opened.enter_context, cluster.open(file, spilled or vault))
+                begin_sharing = partial(opened.enter_context, cluster.open(file, folder))
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
@@ -402,7 +406,7 @@ def open_workspace(
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
         with transaction(connection):
-            yield ReleaseWorkspace(connection, disk, disk_from or 0, limit, begin_sharing)
+            yield ReleaseWorkspace(connection, folder, disk, disk_from or 0, limit, begin_sharing)
     if spilled is not None:
         with suppress(OSError):  # somebody else is in it already
             spilled.rmdir()
@@ -411,8 +415,9 @@ def open_workspace(
 class Rooms(_BesideRooms):
     """The rooms of a population, for reading alone."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, vault: Path) -> None:
         super().__init__(connection)
+        self._vault = vault
         self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
 
     def has(self, table: str) -> bool:
@@ -428,14 +433,14 @@ class Rooms(_BesideRooms):
         if (room, "notes") not in self.tables:
             return None
         self._connection.execute(statement("schema/use_release_schema", workspace=room))
-        return ReleaseWorkspace(self._connection)
+        return ReleaseWorkspace(self._connection, self._vault)
 
 
 @contextmanager
 def open_rooms(vault: Path, population: str, *, wait: float) -> Generator[Rooms]:
     """The rooms of a population, whose file is there; nobody writes to them meanwhile."""
     with _ROOMS, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
-        yield Rooms(connection)
+        yield Rooms(connection, vault)
 
 
 @contextmanager

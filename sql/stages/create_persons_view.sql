@@ -1,2 +1,2 @@
--- Whose record each is, where persons are counted or hashed at once.
+-- Whose record each is, where persons are counted at once.
 CREATE OR REPLACE TEMP VIEW persons AS SELECT {{person}} AS person FROM delivered;

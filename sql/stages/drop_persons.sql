@@ -1,2 +1,2 @@
--- They are counted, or hashed.
+-- They are counted.
 DROP TABLE persons;

@@ -1,3 +1,2 @@
 -- The hashes by which the people of this release are found in other populations too, each once.
-INSERT INTO main.identities
-SELECT person, everywhere FROM people ANTI JOIN main.identities AS known USING (person, everywhere);
+INSERT INTO main.identities SELECT person, everywhere FROM {{table}};

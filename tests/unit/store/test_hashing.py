@@ -1,19 +1,17 @@
-"""Hashes of many rows by compiled code: those of hashlib, bit for bit, and the same in DuckDB either way."""
+"""Hashes of many rows by compiled code: those of hashlib, bit for bit."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from itertools import pairwise
 
-import duckdb
-import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.store import hashing
-from release_pipeline.store.hashing import hash_rows, learn_hashes
-from release_pipeline.store.sql import statement
+from release_pipeline.store.hashing import PersonKeys, Rows, hash_rows, sum_words
 
 pytestmark = pytest.mark.slow  # they wait for a compiler
 KEY, EVERYWHERE = b"k" * 32, b"e" * 32
@@ -21,8 +19,7 @@ KEY, EVERYWHERE = b"k" * 32, b"e" * 32
 
 def hash_all(beginning: bytes, rows: list[bytes]) -> list[bytes]:
     """Each behind the beginning."""
-    ends = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
-    return [one.tobytes() for one in hash_rows(beginning, np.frombuffer(b"".join(rows), dtype=np.uint8), ends)]
+    return [one.tobytes() for one in hash_rows(beginning, Rows.of(rows), many=True)]
 
 
 @pytest.mark.parametrize("beginning", [b"", b"abc", bytes(63), bytes(64), bytes(range(65)), bytes(130)], ids=len)
@@ -44,26 +41,22 @@ def test_a_long_row() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_in_duckdb(monkeypatch: pytest.MonkeyPatch, many: bool) -> None:
-    """The first eight bytes as numbers, and persons; learned again without harm."""
-    monkeypatch.setattr(hashing, "MANY", 0 if many else 1 << 60)
-    rows = [b"", b"a", "ä".encode(), bytes(64), b"\0\xff" * 70]
-    with duckdb.connect() as connection:
-        for _ in range(2):
-            learn_hashes(connection, 10)
-        connection.execute("CREATE TABLE rows (row_of BLOB)")
-        connection.executemany("INSERT INTO rows VALUES (?)", [(row,) for row in rows])
-        found = connection.execute("SELECT word_after($key, row_of) FROM rows", {"key": KEY}).fetchall()
-        assert found == [(int.from_bytes(hashlib.sha256(KEY + row).digest()[:8], "big"),) for row in rows]
-        connection.execute("CREATE VIEW persons AS SELECT 'p' || range % 5000 AS person FROM range(20_000)")
-        connection.execute("CREATE TABLE people (person BLOB, everywhere BLOB)")
-        pads = {
-            name: bytes(byte ^ by for byte in key.ljust(64, b"\0"))
-            for side, key in (("", KEY), ("everywhere_", EVERYWHERE))
-            for name, by in ((f"{side}inner", 0x36), (f"{side}outer", 0x5C))
-        }
-        text = statement("stages/insert_people", table="people")
-        connection.execute(text, {**pads, "parts": 1, "part": 0})
-        people = connection.execute("SELECT * FROM people").fetchall()
-    each = [f"p{number}".encode() for number in range(5000)]
-    assert people == sorted(tuple(hmac.digest(key, one, "sha256")[:16] for key in (KEY, EVERYWHERE)) for one in each)
+def test_persons_and_sums(many: bool) -> None:
+    """HMAC under both keys, and the first eight bytes as numbers; more than are hashed together."""
+    texts = [b"", b"a", "ä".encode(), bytes(64), b"\0\xff" * 70, *(b"p%d" % number for number in range(9000))]
+    found = PersonKeys.of(KEY, EVERYWHERE).hash(Rows.of(texts), many=many)
+    assert [one.tobytes() for one in found] == [
+        b"".join(hmac.digest(key, one, "sha256")[:16] for key in (KEY, EVERYWHERE)) for one in texts
+    ]
+    words = [int.from_bytes(hashlib.sha256(KEY + text).digest()[:8], "big") for text in texts]
+    assert sum_words(KEY, Rows.of(texts), many=many) == sum(words) > 1 << 64
+
+
+@pytest.mark.parametrize("texts", [[], [b""], [b"a", b"", b"bcd"]])
+def test_rows_of_arrow(texts: list[bytes]) -> None:
+    """Also of a slice: as Python has them."""
+    whole = pa.array([b"before", *texts, b"behind"], pa.binary())
+    found, made = Rows.of_arrow(whole.slice(1, len(texts))), Rows.of(texts)
+    assert len(found) == len(made) == len(texts)
+    pieces = [[rows.data[first:end].tobytes() for first, end in pairwise(rows.ends)] for rows in (found, made)]
+    assert pieces == [texts, texts]

@@ -1,0 +1,113 @@
+"""Who is in a release: the hashes of persons, each once and in their order, so that the source's order is gone.
+
+A hash is as good as random, so that what begins with the same bits is a part of them as long as any other. Rows are sorted by as
+much as lies in memory, and written one behind the other to a file that has no name; then each part is read from all of these,
+and sorted in its turn.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.store.hashing import PERSON, Bytes
+from release_pipeline.store.scratch import disk_errors
+
+_TOGETHER = 1 << 19  # rows that are sorted together, as a rule
+_OF_ROOT = 64  # where there are very many, so many times their root: else there would be as many parts as rows in each
+
+
+def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[Bytes]:
+    """Every row of these once, in order, part by part. `most`: how many there may be; beyond some of them they go through a file
+    of the folder. All are taken before the first part comes."""
+    together = max(_TOGETHER, _OF_ROOT * math.isqrt(most))
+    bits = (-(-most // together) - 1).bit_length() if most else 0
+    runs = map(sort_rows, _gather(hashed, together))
+    if not bits:
+        yield from runs
+        return
+    borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+    with disk_errors(), TemporaryFile(dir=folder) as file:
+        cuts: list[npt.NDArray[np.int64]] = []
+        written = 0
+        for run in runs:
+            file.write(run.data)
+            inner = np.searchsorted(_read_word(run, 0), borders)
+            cuts.append(written + np.concatenate([[0], inner, [len(run)]]))
+            written += len(run)
+        file.flush()
+        for first, beyond in zip(*((np.array(cuts).T[start:stop] for start, stop in ((0, -1), (1, None)))), strict=True):
+            yield sort_rows(_read_part(file.fileno(), first, beyond, 2 * PERSON))
+
+
+def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Bytes]) -> None:
+    """Add rows to the table `people`, whose columns are the halves of each."""
+    for part in parts:
+        halves = {"person": part[:, :PERSON], "everywhere": part[:, PERSON:]}
+        connection.from_arrow(pa.table({name: _as_arrow(half) for name, half in halves.items()})).insert_into("people")
+
+
+def sort_rows(rows: Bytes) -> Bytes:
+    """Each once, by the bytes of all."""
+    ordered = _leave_repeats(_take(rows, np.argsort(_read_word(rows, 0))))
+    first = _read_word(ordered, 0)
+    if not (first[1:] == first[:-1]).any():
+        return ordered
+    # one in 2^64 of two: other rows between the same person's, or in the wrong order
+    words = [_read_word(ordered, word) for word in range(ordered.shape[1] // 8)]
+    return _leave_repeats(_take(ordered, np.lexsort(words[::-1])))
+
+
+def _gather(hashed: Iterable[Bytes], together: int) -> Iterator[Bytes]:
+    """So many rows at a time, or a few more."""
+    waiting: list[Bytes] = []
+    for rows in hashed:
+        waiting.append(rows)
+        if sum(map(len, waiting)) >= together:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _read_word(rows: Bytes, word: int) -> npt.NDArray[np.uint64]:
+    """Eight bytes of each, the first byte the highest."""
+    return rows.view(np.uint64)[:, word].byteswap()
+
+
+def _take(rows: Bytes, places: npt.NDArray[np.intp]) -> Bytes:
+    whole = rows.view(f"V{rows.shape[1]}").reshape(-1)
+    return whole[places].view(np.uint8).reshape(-1, rows.shape[1])
+
+
+def _leave_repeats(ordered: Bytes) -> Bytes:
+    """Without those that are like the one before."""
+    words = ordered.view(np.uint64)
+    is_new = np.ones(len(ordered), dtype=np.bool_)
+    is_new[1:] = (words[1:] != words[:-1]).any(axis=1)
+    return ordered if is_new.all() else ordered[is_new]
+
+
+def _read_part(file: int, first: npt.NDArray[np.int64], beyond: npt.NDArray[np.int64], width: int) -> Bytes:
+    """These rows of a file."""
+    found = np.empty(int((beyond - first).sum()) * width, dtype=np.uint8)
+    at = 0
+    for start, stop in zip((first * width).tolist(), (beyond * width).tolist(), strict=True):
+        while start < stop:
+            read = os.preadv(file, [found[at : at + stop - start].data], start)
+            if not read:
+                raise OSError("a file of our own ends too early")
+            at, start = at + read, start + read
+    return found.reshape(-1, width)
+
+
+def _as_arrow(half: Bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.binary(PERSON), len(half), [None, pa.py_buffer(np.ascontiguousarray(half).reshape(-1))])

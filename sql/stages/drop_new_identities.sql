@@ -1,0 +1,2 @@
+-- They are known now.
+DROP TABLE new_identities;

@@ -1,2 +1,0 @@
--- They are in their order elsewhere.
-DROP TABLE people_in_parts;
