@@ -30,6 +30,12 @@ def as_texts(rows: Rows) -> list[bytes]:
     return [row.tobytes() for row in rows]
 
 
+def sort_together(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """No more than so many."""
+    monkeypatch.setattr(people, "_TOGETHER", rows)
+    monkeypatch.setattr(people, "_OF_ROOT", 0)
+
+
 def alike(texts: list[bytes]) -> list[bytes]:
     """The same, which begin with one and the same eight bytes, or with one of two."""
     return [bytes([255 * (number % 3 == 2)]) * 8 + text[8:] for number, text in enumerate(texts)]
@@ -45,14 +51,14 @@ def test_rows_are_sorted_by_all_of_their_bytes(texts: list[bytes]) -> None:
 @pytest.mark.parametrize("together", [7, 64, 300, 10_000])
 def test_parts_are_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, together: int) -> None:
     """With and without a file, of batches of any size, some of them empty, and with persons who have several records."""
-    monkeypatch.setattr(people, "_TOGETHER", together)
-    monkeypatch.setattr(people, "_OF_ROOT", 0)
+    sort_together(monkeypatch, together)
     rng = np.random.default_rng(together)
     each = rng.integers(0, 256, (700, 32), dtype=np.uint8)
     rows = each[rng.integers(0, 700, 2000)]
     cuts = np.sort(rng.integers(0, 2000, 30))
     parts = list(sort_people(iter(np.split(rows, cuts)), 2000, tmp_path))
     assert (len(parts) > 1) == (together < 2000)
+    assert max(map(len, parts)) <= 2 * together  # of what is as good as random
     assert as_texts(np.concatenate(parts)) == sorted(set(as_texts(rows)))
     assert list(tmp_path.iterdir()) == []
 
@@ -64,7 +70,7 @@ def test_of_nobody(tmp_path: Path) -> None:
 
 def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The connection that they are read from is the one that parts are written with."""
-    monkeypatch.setattr(people, "_TOGETHER", 10)
+    sort_together(monkeypatch, 10)
     read: list[int] = []
 
     def batches() -> Iterator[Rows]:
@@ -77,7 +83,7 @@ def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "_TOGETHER", 10)
+    sort_together(monkeypatch, 10)
     rows = np.random.default_rng(1).integers(0, 256, (100_000, 32), dtype=np.uint8)
     monkeypatch.setattr(people, "TemporaryFile", lambda dir: Path("/dev/full").open("wb+"))  # noqa: SIM115
     with pytest.raises(OutOfSpace):
@@ -86,7 +92,7 @@ def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_short_reads_are_continued(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The system may give less than was asked for."""
-    monkeypatch.setattr(people, "_TOGETHER", 50)
+    sort_together(monkeypatch, 50)
     whole = os.preadv
     monkeypatch.setattr(people.os, "preadv", lambda file, into, at: whole(file, [into[0][:33]], at))
     rows = np.random.default_rng(2).integers(0, 256, (500, 32), dtype=np.uint8)
