@@ -8,7 +8,7 @@ import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from release_pipeline.errors import Blocked, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.cluster import find_cluster
@@ -30,6 +30,7 @@ from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 Kind = TypeVar("Kind", bound=Checkpoint)
+Read: TypeAlias = Mapping[str, Sequence[str] | None]  # by table: the columns that a stage reads, None of which are all
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +114,17 @@ class ReleaseCheckpoints(ReleaseRecord):
     def _place_of(self, stage: str) -> str:
         return f"{self.id}, the note of the stage '{stage}'"
 
-    def _check_tables(self, workspace: ReleaseWorkspace, checkpoint: Checkpoint) -> None:
-        """Refuse unless the tables that a checkpoint vouches for are what they were when it was written."""
+    def _check_tables(self, workspace: ReleaseWorkspace, checkpoint: Checkpoint, read: Read | None = None) -> None:
+        """Refuse unless the tables that a checkpoint vouches for, or those of them that are read, are what they were when it was
+        written."""
         there = workspace.tables()
         for name, prints in checkpoint.tables.items():
-            if name not in there or content_of(workspace, name) != prints:
+            if read is not None and name not in read:
+                continue
+            columns = None if read is None else read[name]
+            wanted = prints if columns is None else {column: prints[column] for column in columns}
+            is_there = name in there and set(wanted) <= set(workspace.columns(name))
+            if not is_there or content_of(workspace, name, columns) != wanted:
                 raise self._changed(f"the table {name}")
 
     def _changed(self, what: str) -> Blocked:
@@ -130,8 +137,9 @@ class ReleaseCheckpoints(ReleaseRecord):
     def _seal(self, stage: str, checkpoint: Mapping[str, Any]) -> str:
         return self.site.keyed_hash(json.dumps(["note", str(self.id), stage, checkpoint], sort_keys=True).encode())
 
-    def _previous(self, workspace: ReleaseWorkspace, kind: type[Kind], *, check: bool = False) -> Kind:
-        """The checkpoint of a stage that must have run under this very policy; with `check`, and its tables as they were."""
+    def _previous(self, workspace: ReleaseWorkspace, kind: type[Kind], *, check: bool = False, read: Read | None = None) -> Kind:
+        """The checkpoint of a stage that must have run under this very policy; with `check`, and its tables as they were: all, or
+        those that are read."""
         checkpoint, stage = self._find_checkpoint(workspace, kind), kind.stage
         if checkpoint is None:
             raise NotPassed(
@@ -144,12 +152,14 @@ class ReleaseCheckpoints(ReleaseRecord):
                 remedy="Run the release from its start.",
             )
         if check:
-            self._check_tables(workspace, checkpoint)
+            self._check_tables(workspace, checkpoint, read)
         return checkpoint
 
-    def _check_records(self, workspace: ReleaseWorkspace, clusters: Microaggregated) -> None:
-        """Refuse when the records in the vault are no longer those that the clusters were made of."""
-        if self._previous(workspace, Validated, check=True).version != clusters.input:
+    def _check_records(self, workspace: ReleaseWorkspace, clusters: Microaggregated, *, are_read: bool) -> None:
+        """Refuse when the records were validated anew since the clusters were made of them; where they are read, also when those
+        in the vault are others."""
+        read: Read = {"records": None} if are_read else {}
+        if self._previous(workspace, Validated, check=True, read=read).version != clusters.input:
             raise Blocked(
                 "the records were validated anew since, and they are others.",
                 where=str(self.id),

@@ -51,9 +51,9 @@ def _view(numbers: npt.NDArray[Any]) -> Any:
     return np.ascontiguousarray(numbers).view(np.uint8).data
 
 
-def content_of(workspace: ReleaseWorkspace, table: str) -> Mapping[str, str]:
-    """The hash of each column of a table in the vault."""
-    return workspace.content(table, fingerprint)
+def content_of(workspace: ReleaseWorkspace, table: str, columns: Sequence[str] | None = None) -> Mapping[str, str]:
+    """The hash of each column of a table in the vault, or of some."""
+    return workspace.content(table, fingerprint, columns)
 
 
 def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> ColumnTable:

@@ -203,7 +203,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.record_blocked("; ".join(messages), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, Ingested, check=True)
+            checkpoint = self._previous(workspace, Ingested, check=True, read={"raw": self._read_again()})
             content = content_of(workspace, "records")
 
             def came(name: str) -> npt.NDArray[np.float64]:
@@ -252,6 +252,14 @@ class ReleaseFlow(ReleaseCheckpoints):
         self.probe.reached("validated")
         facts = {"rows": checkpoint.records, "checks": len(checks)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(one.words for one in noticed))
+
+    def _read_again(self) -> list[str] | None:
+        """What `validate` reads of the raw records once they were judged; None where that may be any of it."""
+        policy = self.policy
+        person = policy.person if isinstance(policy.person, Person) else None
+        if any(is_coded(policy, name) for name in policy.columns) or (person is not None and person.slots is not None):
+            return None
+        return [] if person is None else [person.column]
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
@@ -310,7 +318,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Microaggregated, check=True)
-            self._check_records(workspace, checkpoint)
+            self._check_records(workspace, checkpoint, are_read=True)
             drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:  # an attempt may have stopped right after it committed
                 self._check_tables(workspace, drawn)
@@ -375,7 +383,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         with self._workspace() as workspace:
             suppressed = self._previous(workspace, Suppressed, check=True)
             clusters = self._previous(workspace, Microaggregated, check=True)
-            self._check_records(workspace, clusters)
+            self._check_records(workspace, clusters, are_read=True)
             version = self._version([suppressed.version, AUDIT])
             stored = self._find_checkpoint(workspace, Audited)
             if stored is None or stored.version != version or not are_figures(stored.internal):
@@ -418,7 +426,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             suppressed = self._previous(workspace, Suppressed, check=True)
             validated = self._previous(workspace, Validated)
             clusters = self._previous(workspace, Microaggregated)
-            self._check_records(workspace, clusters)
+            self._check_records(workspace, clusters, are_read=False)
             failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
             table = stored_table(workspace, "suppressed", list(policy.released_columns))
             refuse(str(self.id), check_roles(list(table.column_names), policy))

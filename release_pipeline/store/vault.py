@@ -118,7 +118,7 @@ class ReleaseWorkspace(_BesideRooms):
         self._disk, self._disk_from = disk, disk_from
         self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
-        self._contents: dict[str, Mapping[str, str]] = {}
+        self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
 
     def ingest(
@@ -214,12 +214,14 @@ class ReleaseWorkspace(_BesideRooms):
             self._keep(name, read)
         return pa.table(found)
 
-    def content(self, name: str, fingerprint: Callable[[pa.ChunkedArray], str]) -> Mapping[str, str]:
-        """The fingerprint of each column of the table `name`, made once until the table is written anew."""
-        if name not in self._contents:
-            columns = sorted(self.columns(name))
-            self._contents[name] = {column: fingerprint(self.read(name, [column]).column(0)) for column in columns}
-        return self._contents[name]
+    def content(
+        self, name: str, fingerprint: Callable[[pa.ChunkedArray], str], columns: Sequence[str] | None = None
+    ) -> Mapping[str, str]:
+        """The fingerprint of each column of the table `name`, or of some, made once until the table is written anew."""
+        known = self._contents.setdefault(name, {})
+        wanted = sorted(self.columns(name) if columns is None else columns)
+        known |= {column: fingerprint(self.read(name, [column]).column(0)) for column in wanted if column not in known}
+        return {column: known[column] for column in wanted}
 
     def tables(self) -> set[str]:
         """The tables that there are."""
