@@ -10,6 +10,7 @@ from release_pipeline.privacy.compiling import compiled
 
 Words = npt.NDArray[np.uint32]
 Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
 LANES = 512  # texts that are hashed together: what is held of them stays in the cache
 _u32 = np.uint32
 
@@ -51,45 +52,99 @@ def _compress(state: Words, words: Words, constants: Words) -> None:
 
 
 @compiled
-def hash_texts(begun: Words, constants: Words, rest: Bytes, before: int, data: Bytes, ends: npt.NDArray[np.int64]) -> Words:
+def _count_blocks(blocks: Places, before: int, ends: Places, first: int, size: int) -> int:
+    """How many blocks each of these texts takes behind so many bytes, and the most of them: a bit and eight bytes of a length
+    come behind a text."""
+    most = 0
+    for i in range(size):
+        blocks[i] = (before + ends[first + i + 1] - ends[first + i] + 72) // 64
+        most = max(most, blocks[i])
+    return most
+
+
+@compiled
+def _fill(
+    words: Words, block: int, blocks: Places, rest: Bytes, before: int, data: Bytes, ends: Places, first: int, size: int
+) -> None:
+    """One block of each of these texts, behind `rest`, with what comes behind it; `before` bytes are in front of all."""
+    kept, start = len(rest), 64 * block
+    words[:, :] = 0
+    of_rest = min(max(kept - start, 0), 64)  # bytes of this block that every text has
+    for j in range(of_rest):
+        byte = _u32(_u32(rest[start + j]) << _u32(24 - 8 * (j & 3)))
+        for i in range(size):
+            words[j >> 2, i] |= byte
+    for i in range(size):
+        begin = ends[first + i] + max(start - kept, 0)
+        length = kept + ends[first + i + 1] - ends[first + i] - start  # of what is in this block and behind it
+        for j in range(of_rest, min(length, 64)):
+            words[j >> 2, i] |= _u32(_u32(data[begin + j - of_rest]) << _u32(24 - 8 * (j & 3)))
+        if 0 <= length < 64:
+            words[length >> 2, i] |= _u32(_u32(128) << _u32(24 - 8 * (length & 3)))
+        if block == blocks[i] - 1:
+            bits = 8 * (before + start + length)
+            words[14, i], words[15, i] = _u32(bits >> 32), _u32(bits & 0xFFFFFFFF)
+
+
+@compiled
+def hash_texts(begun: Words, constants: Words, rest: Bytes, before: int, data: Bytes, ends: Places) -> Words:
     """The hash of each text, eight words, behind one and the same beginning of `before` bytes: of these all whole blocks are in
     `begun`, the others are `rest`. Text i is data[ends[i]:ends[i + 1]]."""
-    count, kept = len(ends) - 1, len(rest)
+    count = len(ends) - 1
     out = np.empty((count, 8), dtype=np.uint32)
     state, words = np.empty((8, LANES), dtype=np.uint32), np.empty((16, LANES), dtype=np.uint32)
-    blocks, own = np.empty(LANES, dtype=np.int64), np.empty(64, dtype=np.uint8)
+    blocks = np.empty(LANES, dtype=np.int64)
     for first in range(0, count, LANES):
-        size, most = min(LANES, count - first), 0
-        for i in range(size):
-            blocks[i] = (kept + ends[first + i + 1] - ends[first + i] + 72) // 64  # a bit, and the length in eight bytes
-            most = max(most, blocks[i])
+        size = min(LANES, count - first)
+        most = _count_blocks(blocks, len(rest), ends, first, size)
         for k in range(8):
             state[k, :] = begun[k]
         for block in range(most):
-            start = 64 * block
-            before_text = min(max(kept - start, 0), 64)  # bytes of this block that every text has
-            for i in range(size):
-                begin = ends[first + i] + max(start - kept, 0)
-                length = kept + ends[first + i + 1] - ends[first + i] - start  # of what is in this block and behind it
-                there = min(max(length, before_text), 64)
-                for j in range(before_text):
-                    own[j] = rest[start + j]
-                for j in range(there - before_text):
-                    own[before_text + j] = data[begin + j]
-                own[there:] = 0
-                if 0 <= length < 64:
-                    own[length] = 128
-                for k in range(16):
-                    high = _u32(_u32(own[4 * k]) << _u32(24)) | _u32(_u32(own[4 * k + 1]) << _u32(16))
-                    words[k, i] = high | _u32(_u32(own[4 * k + 2]) << _u32(8)) | _u32(own[4 * k + 3])
-                if block == blocks[i] - 1:
-                    bits = 8 * (before - kept + start + length)
-                    words[14, i], words[15, i] = _u32(bits >> 32), _u32(bits & 0xFFFFFFFF)
+            _fill(words, block, blocks, rest, before - len(rest), data, ends, first, size)
             _compress(state, words, constants)
             for i in range(size):
                 if block == blocks[i] - 1:
                     for k in range(8):
                         out[first + i, k] = state[k, i]
+    return out
+
+
+@compiled
+def hash_persons(begun: Words, constants: Words, data: Bytes, ends: Places) -> Words:
+    """HMAC of each text under some keys, four words of every one: `begun` has the states after the inner and the outer pad of one
+    key, and then those of the next. What a text is for one it is for all, so its blocks are put together once."""
+    count, keys = len(ends) - 1, len(begun) // 2
+    out = np.empty((count, 4 * keys), dtype=np.uint32)
+    state, words = np.empty((8, LANES), dtype=np.uint32), np.empty((16, LANES), dtype=np.uint32)
+    used = np.empty((16, LANES), dtype=np.uint32)
+    within = np.empty((keys, 8, LANES), dtype=np.uint32)
+    running = np.empty((keys, 8, LANES), dtype=np.uint32)
+    blocks, nothing = np.empty(LANES, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    for first in range(0, count, LANES):
+        size = min(LANES, count - first)
+        most = _count_blocks(blocks, 0, ends, first, size)
+        for key in range(keys):
+            for k in range(8):
+                running[key, k, :] = begun[2 * key, k]
+        for block in range(most):
+            _fill(words, block, blocks, nothing, 64, data, ends, first, size)
+            for key in range(keys):
+                used[:, :] = words
+                _compress(running[key], used, constants)
+                for i in range(size):
+                    if block == blocks[i] - 1:
+                        for k in range(8):
+                            within[key, k, i] = running[key, k, i]
+        for key in range(keys):
+            used[:, :] = 0
+            used[:8, :] = within[key]
+            used[8, :], used[15, :] = _u32(1 << 31), _u32(8 * (64 + 32))
+            for k in range(8):
+                state[k, :] = begun[2 * key + 1, k]
+            _compress(state, used, constants)
+            for i in range(size):
+                for k in range(4):
+                    out[first + i, 4 * key + k] = state[k, i]
     return out
 
 

@@ -66,15 +66,27 @@ class PersonKeys:
     def hash(self, persons: Rows, *, many: bool) -> Bytes:
         """HMAC-SHA256 of each person under both keys: 16 bytes of one, and behind them 16 of the other. `many`: there are so many
         in all that compiled code pays."""
+        return self._hash_many(persons) if many else self._hash_few(persons)
+
+    def _hash_many(self, persons: Rows) -> Bytes:
+        from release_pipeline.store import hash_kernel  # compiled code: only where it is used
+
+        states = [_begin(pad) for pads in self.pads for pad in pads]
+        begun, constants = np.stack([state for state, _, _ in states]), states[0][1]
         found = np.empty((len(persons), PERSON * len(self.pads)), dtype=np.uint8)
         for first in range(0, len(persons), _TOGETHER):
             rows = persons.cut(first)
-            places = np.arange(len(rows) + 1, dtype=np.int64) * _DIGEST
-            for number, (inner, outer) in enumerate(self.pads):
-                within = Rows(hash_rows(inner, rows, many=many).reshape(-1), places)
-                start = number * PERSON
-                found[first : first + len(rows), start : start + PERSON] = hash_rows(outer, within, many=many)[:, :PERSON]
+            words = hash_kernel.hash_persons(begun, constants, rows.data, rows.ends)
+            found[first : first + len(rows)] = words.astype(">u4").view(np.uint8)
         return found
+
+    def _hash_few(self, persons: Rows) -> Bytes:
+        places = np.arange(len(persons) + 1, dtype=np.int64) * _DIGEST
+        halves: list[Bytes] = []
+        for inner, outer in self.pads:
+            within = Rows(_hash_few(inner, persons).reshape(-1), places)
+            halves.append(_hash_few(outer, within)[:, :PERSON])
+        return np.concatenate(halves, axis=1)
 
 
 def sum_words(beginning: bytes, rows: Rows, *, many: bool) -> int:
