@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,8 +16,11 @@ MOST_COLUMNS = 5  # in one predicate
 
 _ATTEMPTS_PER_ROW = 10
 _FIRST_LOOK = 4_096  # rows that most attempts fail on already
+_TOGETHER = 1_024  # attempts that are looked at together
 
 Comparison: TypeAlias = Literal["<=", ">=", "=="]
+_EQUAL, _AT_LEAST, _AT_MOST = range(3)
+_COMPARISONS: tuple[Comparison, ...] = ("==", ">=", "<=")
 Predicate: TypeAlias = tuple[tuple[int, Comparison, float], ...]
 
 
@@ -83,26 +85,63 @@ def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStre
     if most < 2:
         return []
     n = len(released.columns[0])
-    first = Side([column[:_FIRST_LOOK] for column in released.columns])
     medians = [float(np.median(column)) if numeric else 0.0 for column, numeric in zip(released.columns, kinds, strict=True)]
     attempts = min(ATTEMPTS, _ATTEMPTS_PER_ROW * n)
     rows = np.resize(shuffled_positions(n, stream), attempts)
     sizes = 2 + shuffled_positions(attempts, stream) % (most - 1)
+    chosen = _choose_columns(sizes, len(kinds), stream)
+    values = [column[rows] for column in released.columns]
+    compared = [
+        np.where(of_rows > median, _AT_LEAST, _AT_MOST) if numeric else np.full(attempts, _EQUAL)
+        for of_rows, median, numeric in zip(values, medians, kinds, strict=True)
+    ]
+    first = _FirstRows([column[:_FIRST_LOOK] for column in released.columns])
     found: dict[int, Predicate] = {}
-    for row, chosen in zip(rows.tolist(), _random_columns(sizes, len(kinds), stream), strict=True):
-        if row in found:
-            continue
-        conditions: list[tuple[int, Comparison, float]] = []
-        for column in chosen:
-            value = released.columns[column][row].item()
-            comparison: Comparison = "==" if not kinds[column] else ">=" if value > medians[column] else "<="
-            conditions.append((column, comparison, value))
-        predicate = tuple(conditions)
-        if first.count(predicate) < 2 and released.count(predicate) == 1:
-            found[row] = predicate
-            if len(found) == PREDICATES:
-                break
+    for start in range(0, attempts, _TOGETHER):
+        part = slice(start, start + _TOGETHER)
+        few = first.count([one[part] for one in values], [one[part] for one in compared], chosen[part]) < 2
+        for attempt in (start + np.flatnonzero(few)).tolist():
+            row = int(rows[attempt])
+            if row in found:
+                continue
+            conditions: list[tuple[int, Comparison, float]] = []
+            for column in np.flatnonzero(chosen[attempt]).tolist():
+                comparison = _COMPARISONS[int(compared[column][attempt])]
+                conditions.append((column, comparison, values[column][attempt].item()))
+            predicate = tuple(conditions)
+            if released.count(predicate) == 1:
+                found[row] = predicate
+                if len(found) == PREDICATES:
+                    return list(found.values())
     return list(found.values())
+
+
+class _FirstRows:
+    """Some rows, by which very many predicates are looked at together: of each column which rows come first in its order, as
+    bits, for every number of them."""
+
+    def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
+        self._ordered = [np.sort(column) for column in columns]
+        self._firsts: list[npt.NDArray[np.uint64]] = []
+        count = len(columns[0])
+        for column in columns:
+            firsts = np.zeros((count + 1, -(-count // 64)), dtype=np.uint64)
+            order = np.argsort(column, kind="stable")
+            firsts[np.arange(1, count + 1), order // 64] = np.uint64(1) << (order % 64).astype(np.uint64)
+            self._firsts.append(np.bitwise_or.accumulate(firsts, axis=0))
+
+    def count(
+        self, values: list[npt.NDArray[Any]], compared: list[npt.NDArray[np.intp]], chosen: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """How many of the rows meet each predicate: of every column one value and comparison of each, and whether it is asked."""
+        met = np.repeat(self._firsts[0][-1:], len(chosen), axis=0)
+        for column, (ordered, firsts) in enumerate(zip(self._ordered, self._firsts, strict=True)):
+            asked = np.flatnonzero(chosen[:, column])
+            sought, how = values[column][asked], compared[column][asked]
+            begin = np.where(how == _AT_MOST, 0, np.searchsorted(ordered, sought, side="left"))
+            end = np.where(how == _AT_LEAST, len(ordered), np.searchsorted(ordered, sought, side="right"))
+            met[asked] &= firsts[end] ^ firsts[begin]
+        return np.bitwise_count(met).sum(axis=1, dtype=np.int64)
 
 
 def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, most: int) -> list[Predicate]:
@@ -114,7 +153,7 @@ def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, mo
     levels = [
         np.unique(ordered) if not numeric else ordered[[0, -1]] for ordered, numeric in zip(released.ordered, kinds, strict=True)
     ]
-    columns = list(_random_columns(sizes, len(kinds), stream))
+    columns = [np.flatnonzero(chosen).tolist() for chosen in _choose_columns(sizes, len(kinds), stream)]
     chance = shuffled_positions(PREDICATES * most, stream).reshape(PREDICATES, most) / (PREDICATES * most)
     upwards = shuffled_positions(PREDICATES * most, stream).reshape(PREDICATES, most) % 2
     predicates: list[Predicate] = []
@@ -131,8 +170,9 @@ def make_by_chance(released: Side, kinds: list[bool], stream: NoiseStream, *, mo
     return predicates
 
 
-def _random_columns(sizes: npt.NDArray[np.intp], m: int, stream: NoiseStream) -> Iterator[list[int]]:
-    """For each size so many different columns of m, ascending."""
+def _choose_columns(sizes: npt.NDArray[np.intp], m: int, stream: NoiseStream) -> npt.NDArray[np.bool_]:
+    """For each size so many different columns of m."""
     order = shuffled_positions(len(sizes) * m, stream).reshape(len(sizes), m).argsort(axis=1)
-    for size, columns in zip(sizes.tolist(), order, strict=True):
-        yield sorted(columns[:size].tolist())
+    chosen = np.zeros((len(sizes), m), dtype=np.bool_)
+    np.put_along_axis(chosen, order, np.arange(m) < sizes[:, np.newaxis], axis=1)
+    return chosen
