@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import Reservation, reserve
 from release_pipeline.flow.retention import prune
@@ -26,8 +27,11 @@ from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.stages.checks import Check
+from release_pipeline.stages.validate import Verdict, judge_counts
 from release_pipeline.store import registry as store_registry
 from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json
+from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite, make_rows, make_site, policy_text
 
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
@@ -338,6 +342,55 @@ BEFORE = {
     "records": "UPDATE records SET town = CASE town WHEN 'north' THEN 'south' ELSE 'north' END WHERE rowid = 0",
     "notes": 'UPDATE notes SET note = replace(note, \'"epsilon":"1"\', \'"epsilon":"9"\') WHERE stage = \'microaggregated\'',
 }
+
+
+AFTERWARDS = {
+    "mask": ("the clusters are committed", "records"),
+    "suppress": ("the secret is forgotten", "masked"),
+    "audit": ("suppressed", "records"),
+    "freeze": ("audited", "suppressed"),
+}
+
+
+@pytest.mark.parametrize("stage", AFTERWARDS)
+def test_what_a_stage_reads_is_what_was_written(fresh: TinySite, stage: str) -> None:
+    """Another town of one record, in a table that it reads."""
+    boundary, table = AFTERWARDS[stage]
+    run_until(fresh, boundary)
+    edit_vault(fresh, f"UPDATE {table} SET town = CASE town WHEN 'north' THEN 'south' ELSE 'north' END WHERE rowid = 0")  # noqa: S608
+    with pytest.raises(Blocked, match=rf"the table {table} in the vault is not what was written.*{R2}"):
+        getattr(flow_of(fresh), stage)()
+    assert candidate_of(fresh) == {}
+
+
+@pytest.mark.parametrize("edit", ["UPDATE records SET income = income + 1", "DELETE FROM people WHERE rowid = 0"])
+def test_what_freeze_does_not_read_changes_nothing(fresh: TinySite, bits: str, edit: str) -> None:
+    """The candidate is what it would have been; who looks at the whole vault finds what was changed."""
+    run_until(fresh, "audited")
+    edit_vault(fresh, edit)
+    assert flow_of(fresh).freeze().facts["candidate_hash"] == candidate_of(fresh)["SHA256SUMS"] == bits
+    told = " ".join(failures_of(verify(fresh.home, deep=True)))
+    assert f"the table {edit.split()[1 if edit.startswith('U') else 2]} in the vault is not what was written" in told
+
+
+@pytest.mark.parametrize(("edit", "is_read"), [("person = 'p0' || person", True), ("income = income || '0'", False)])
+def test_raw_records_edited_while_they_are_judged(fresh: TinySite, bits: str, edit: str, is_read: bool) -> None:
+    """The persons are read once more: others are found out. What was typed already is what was judged."""
+    flow = flow_of(fresh)
+    flow.ingest()
+
+    def judge(checks: Sequence[Check], families: Iterable[str]) -> list[Verdict]:
+        edit_vault(fresh, f"UPDATE raw SET {edit} WHERE rowid = 0")  # noqa: S608
+        return judge_counts(checks, families)
+
+    if is_read:
+        with pytest.raises(Blocked, match="the table raw in the vault is not what was written"):
+            flow.validate(judge)
+        return
+    flow.validate(judge)
+    for stage in (flow.microaggregate, flow.mask, flow.suppress, flow.audit):
+        stage()
+    assert flow.freeze().facts["candidate_hash"] == candidate_of(fresh)["SHA256SUMS"] == bits
 
 
 @pytest.mark.parametrize("table", BEFORE)
