@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any
+from os import cpu_count
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,9 @@ MANY = 1 << 18  # hashes from which it pays to load, or compile, what is faster
 PERSON = 16  # bytes that are kept of the hash of a person
 _BLOCK, _DIGEST = 64, 32
 _TOGETHER = 1 << 12  # rows that are hashed together: what is made of them stays in the cache
+_ALONE = 8  # so many pieces, and threads would be begun for little
 Bytes = npt.NDArray[np.uint8]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,13 @@ class PersonKeys:
         states = [_begin(pad) for pads in self.pads for pad in pads]
         begun, constants = np.stack([state for state, _, _ in states]), states[0][1]
         found = np.empty((len(persons), PERSON * len(self.pads)), dtype=np.uint8)
-        for first in range(0, len(persons), _TOGETHER):
+
+        def hash_from(first: int) -> None:
             rows = persons.cut(first)
             words = hash_kernel.hash_persons(begun, constants, rows.data, rows.ends)
             found[first : first + len(rows)] = words.astype(">u4").view(np.uint8)
+
+        _work(hash_from, len(persons))
         return found
 
     def _hash_few(self, persons: Rows) -> Bytes:
@@ -91,12 +98,13 @@ class PersonKeys:
 
 def sum_words(beginning: bytes, rows: Rows, *, many: bool) -> int:
     """The first eight bytes of the hash of the beginning and each row, as numbers, the first byte the highest: their sum."""
-    total = 0
-    for first in range(0, len(rows), _TOGETHER):
+
+    def sum_from(first: int) -> int:
         words = hash_rows(beginning, rows.cut(first), many=many)[:, :8].copy().view(">u4")
         high, low = (int(words[:, half].sum(dtype=np.uint64)) for half in (0, 1))
-        total += (high << 32) + low
-    return total
+        return (high << 32) + low
+
+    return sum(_work(sum_from, len(rows)) if many else map(sum_from, range(0, len(rows), _TOGETHER)))
 
 
 def hash_rows(beginning: bytes, rows: Rows, *, many: bool) -> Bytes:
@@ -108,6 +116,15 @@ def hash_rows(beginning: bytes, rows: Rows, *, many: bool) -> Bytes:
     begun, constants, rest = _begin(beginning)
     found = hash_kernel.hash_texts(begun, constants, rest, len(beginning), rows.data, rows.ends)
     return found.astype(">u4").view(np.uint8)
+
+
+def _work(work: Callable[[int], Found], rows: int) -> list[Found]:
+    """What is found from the first row of each piece on: by all processors, for compiled code lets them."""
+    starts = range(0, rows, _TOGETHER)
+    if len(starts) < _ALONE:
+        return list(map(work, starts))
+    with ThreadPoolExecutor(min(len(starts) // 2, cpu_count() or 1)) as threads:
+        return list(threads.map(work, starts))
 
 
 def _hash_few(beginning: bytes, rows: Rows) -> Bytes:

@@ -23,7 +23,7 @@ from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
-_TOGETHER = 1 << 16  # persons that are read together
+_TOGETHER = 1 << 18  # persons that are read together
 _ALL = 1 << 62  # beyond the number of any row
 GROUPED = 18  # bytes of a record that DuckDB should have at least for groups of different entries
 _MACROS = (

@@ -24,7 +24,7 @@ def hash_all(beginning: bytes, rows: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("beginning", [b"", b"abc", bytes(63), bytes(64), bytes(range(65)), bytes(130)], ids=len)
 def test_every_length(beginning: bytes) -> None:
-    """On both sides of every border of a block, and of the room that its length needs; more than are hashed together."""
+    """On both sides of every border of a block, and of the room that its length needs; more than are hashed together, and by several threads."""
     rows = [bytes([length]) * length for length in range(200)] + [b""] * 400
     assert hash_all(beginning, rows) == [hashlib.sha256(beginning + row).digest() for row in rows]
 
@@ -42,8 +42,8 @@ def test_a_long_row() -> None:
 
 @pytest.mark.parametrize("many", [False, True])
 def test_persons_and_sums(many: bool) -> None:
-    """HMAC under both keys, and the first eight bytes as numbers; more than are hashed together."""
-    texts = [b"", b"a", "ä".encode(), bytes(64), b"\0\xff" * 70, *(b"p%d" % number for number in range(9000))]
+    """HMAC under both keys, and the first eight bytes as numbers; more than are hashed together, and by several threads."""
+    texts = [b"", b"a", "ä".encode(), bytes(64), b"\0\xff" * 70, *(b"p%d" % number for number in range(40_000))]
     found = PersonKeys.of(KEY, EVERYWHERE).hash(Rows.of(texts), many=many)
     assert [one.tobytes() for one in found] == [
         b"".join(hmac.digest(key, one, "sha256")[:16] for key in (KEY, EVERYWHERE)) for one in texts
