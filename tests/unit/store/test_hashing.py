@@ -24,7 +24,7 @@ def hash_all(beginning: bytes, rows: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("beginning", [b"", b"abc", bytes(63), bytes(64), bytes(range(65)), bytes(130)], ids=len)
 def test_every_length(beginning: bytes) -> None:
-    """On both sides of every border of a block, and of the room that its length needs; more than are hashed together, and by several threads."""
+    """On both sides of every border of a block, and of the room that its length needs; more than are hashed together."""
     rows = [bytes([length]) * length for length in range(200)] + [b""] * 400
     assert hash_all(beginning, rows) == [hashlib.sha256(beginning + row).digest() for row in rows]
 
