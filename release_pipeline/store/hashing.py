@@ -25,7 +25,7 @@ Bytes = npt.NDArray[np.uint8]
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rows:
     """Texts of bytes, one behind the other: text i is data[ends[i]:ends[i + 1]]."""
 
@@ -56,7 +56,7 @@ class Rows:
         return Rows(self.data, self.ends[first : first + _TOGETHER + 1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PersonKeys:
     """By what persons are hashed: the pads of HMAC under the key of a population, and under that of everybody."""
 
