@@ -122,9 +122,9 @@ class ReleaseCheckpoints(ReleaseRecord):
             if read is not None and name not in read:
                 continue
             columns = None if read is None else read[name]
-            wanted = prints if columns is None else {column: prints[column] for column in columns}
-            is_there = name in there and set(wanted) <= set(workspace.columns(name))
-            if not is_there or content_of(workspace, name, columns) != wanted:
+            known = set(prints) if columns is None else set(columns)
+            is_whole = name in there and set(workspace.columns(name)) == set(prints) >= known  # none was added or taken away
+            if not is_whole or content_of(workspace, name, columns) != {column: prints[column] for column in known}:
                 raise self._changed(f"the table {name}")
 
     def _changed(self, what: str) -> Blocked:

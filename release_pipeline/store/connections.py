@@ -13,12 +13,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from traceback import walk_tb
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import duckdb
 
@@ -147,6 +147,20 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
         what = _describe(caught)
         _blank(caught)
         raise full or error(what, where=str(path), remedy=remedy) from None
+
+
+def read_batches(relation: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Any]:
+    """So many rows at a time, as Arrow has them. What DuckDB cannot do on the way Arrow tells as a fault of the system, with the
+    cells in it: it is DuckDB's again."""
+    try:
+        yield from relation.to_arrow_reader(rows)
+    except OSError as caught:
+        if caught.errno is not None:
+            raise
+        what = str(caught)
+        _blank(caught)
+        kinds = {"INTERRUPT": duckdb.InterruptException, "Out of Memory": duckdb.OutOfMemoryException}
+        raise next((kind for name, kind in kinds.items() if what.startswith(name)), duckdb.Error)(what) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from release_pipeline.store.connections import open_database, open_memory
+from release_pipeline.store.connections import open_database, open_memory, read_batches
 from release_pipeline.store.hashing import MANY, Rows, sum_words
 from release_pipeline.store.sql import Qualified, statement
 
@@ -61,10 +61,11 @@ def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: byte
 
 
 def _sum_rows(rows: duckdb.DuckDBPyRelation, beginning: bytes) -> int:
-    """The sum of the keyed hashes of rows of bytes: whoever has no key cannot change a row and keep it."""
+    """The sum of the keyed hashes of rows of bytes: whoever has no key cannot change a row and keep it. An empty row, which none
+    of ours is, counts as one without bytes."""
     if rows.shape[0] < MANY:
-        return sum_words(beginning, Rows.of([row for [row] in rows.fetchall()]), many=False)
-    return sum(sum_words(beginning, Rows.of_arrow(batch.column(0)), many=True) for batch in rows.to_arrow_reader(MANY))
+        return sum_words(beginning, Rows.of([row or b"" for [row] in rows.fetchall()]), many=False)
+    return sum(sum_words(beginning, Rows.of_arrow(batch.column(0)), many=True) for batch in read_batches(rows, MANY))
 
 
 class Exposed:

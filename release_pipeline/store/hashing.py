@@ -40,7 +40,7 @@ class Rows:
 
     @classmethod
     def of_arrow(cls, texts: Any) -> Rows:
-        """Of those of an Arrow array, none of which is missing; no copy is made."""
+        """Of those of an Arrow array; one that is missing is empty. No copy is made."""
         import pyarrow as pa  # a large library: only where it is used
 
         whole = texts.cast(pa.large_binary())

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.errors import StoreError
 from release_pipeline.store.hashing import PERSON, Bytes
 from release_pipeline.store.scratch import disk_errors
 
@@ -32,7 +33,7 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[By
     bits = (-(-most // together) - 1).bit_length() if most else 0
     runs = map(sort_rows, _gather(hashed, together))
     if not bits:
-        yield from runs
+        yield from list(runs)
         return
     borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
     with disk_errors(), TemporaryFile(dir=folder) as file:
@@ -104,7 +105,7 @@ def _read_part(file: int, first: npt.NDArray[np.int64], beyond: npt.NDArray[np.i
         while start < stop:
             read = os.preadv(file, [found[at : at + stop - start].data], start)
             if not read:
-                raise OSError("a file of our own ends too early")
+                raise StoreError("the file of hashes that are put in order ends too early.", remedy="Run the same command again.")
             at, start = at + read, start + read
     return found.reshape(-1, width)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
-from release_pipeline.store.connections import source_errors
+from release_pipeline.store.connections import read_batches, source_errors
 from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
@@ -232,7 +232,7 @@ class RawTable:
         self._prepare_persons(column)
         with source_errors(self._name):
             found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)))
-            yield (batch.column(0) for batch in found.to_arrow_reader(_TOGETHER))
+            yield (batch.column(0) for batch in read_batches(found, _TOGETHER))
 
     @contextmanager
     def _persons(self, column: str) -> Generator[list[dict[str, int]]]:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.store.connections import open_database, replace_database, transaction
+from release_pipeline.store.connections import open_database, read_batches, replace_database, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_private_folder, make_vault, sync
 from release_pipeline.store.hashing import MANY, PersonKeys, Rows
@@ -242,7 +242,12 @@ class ReleaseWorkspace(_BesideRooms):
         if self._stored is None:
             self._stored = {}
             for table, column in self._connection.execute(statement("stages/list_columns")).fetchall():
-                self._stored.setdefault(table.partition(_PART)[0], {})[column] = table
+                name = table.partition(_PART)[0]
+                stored = self._stored.setdefault(name, {})
+                if column in stored or any((table == name) != (other == name) for other in stored.values()):
+                    what = f"the table '{name}' is in this release's room twice."
+                    raise StoreError(what, remedy="Find out who wrote to the vault, and restore it.")
+                stored[column] = table
         return self._stored
 
     def drop(self, names: Sequence[str]) -> None:
@@ -315,8 +320,8 @@ class ReleaseWorkspace(_BesideRooms):
         [rows, _] = relation.shape
         if (disk := self._disk_of(rows)) is None:
             return relation.to_arrow_table().column(0)
-        reader = relation.to_arrow_reader(_BATCH)
-        return disk.keep_column((batch.column(0) for batch in reader), reader.schema.field(0).type, rows)
+        kind = relation.limit(0).to_arrow_table().schema.field(0).type
+        return disk.keep_column((batch.column(0) for batch in read_batches(relation, _BATCH)), kind, rows)
 
     def _keep(self, name: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
         """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -14,7 +17,7 @@ import sqlalchemy as sa
 
 from release_pipeline.dagster_app.records import report_in_words
 from release_pipeline.errors import OutOfSpace, StoreError, read_out_of_space
-from release_pipeline.store.connections import open_database, private_errors, transaction
+from release_pipeline.store.connections import open_database, private_errors, read_batches, transaction
 
 
 def test_what_is_computed_while_a_database_is_open_is_not_its_fault(tmp_path: Path) -> None:
@@ -127,3 +130,39 @@ def test_dagsters_records_that_cannot_be_written_for_another_reason(tmp_path: Pa
     with engine.connect() as connection, pytest.raises(StoreError, match="neither disk nor memory") as caught:
         connection.execute(sa.text("SELECT 1"))
     assert not isinstance(caught.value, OutOfSpace)
+
+
+LATE = "SELECT CASE WHEN range = 290000 THEN CAST('Mr Smith' AS INT) ELSE range END AS number FROM range(300000)"
+
+
+def test_what_fails_on_the_way_is_duckdbs(tmp_path: Path) -> None:
+    """As batches come: in our words, without the cell, which no exception behind them has either."""
+    with pytest.raises(StoreError) as caught, open_database(tmp_path / "a.duckdb") as connection:
+        list(read_batches(connection.sql(LATE), 1000))
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "Smith" not in f"{error}{error.args}{vars(error)}"
+        error = error.__context__
+
+
+@pytest.mark.parametrize(
+    ("what", "becomes"),
+    [
+        ("Out of Memory Error: failed to pin", OutOfSpace),
+        ("INTERRUPT Error: Interrupted!", KeyboardInterrupt),
+        ("IO Error: No space left on device", OutOfSpace),
+    ],
+)
+def test_what_ends_batches_is_told_as_elsewhere(what: str, becomes: type[BaseException]) -> None:
+    relation = SimpleNamespace(to_arrow_reader=lambda rows: fail(OSError(what)))  # as Arrow tells it: without a number
+    with pytest.raises(becomes), private_errors("here"):
+        list(read_batches(cast(Any, relation), 1))
+    relation = SimpleNamespace(to_arrow_reader=lambda rows: fail(OSError(errno.EIO, "a disk")))  # the system's own
+    with pytest.raises(OSError, match="a disk"), private_errors("here"):
+        list(read_batches(cast(Any, relation), 1))
+
+
+def fail(error: Exception) -> Iterator[None]:
+    """After the first."""
+    yield None
+    raise error

@@ -68,18 +68,21 @@ def test_of_nobody(tmp_path: Path) -> None:
     assert sum(len(part) for part in sort_people(iter([as_rows([])]), 10**9, tmp_path)) == 0
 
 
-def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The connection that they are read from is the one that parts are written with."""
-    sort_together(monkeypatch, 10)
-    read: list[int] = []
+@pytest.mark.parametrize("together", [10, 179, 180, 181])
+def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, together: int) -> None:
+    """To the end: the connection that they are read from is the one that parts are written with."""
+    sort_together(monkeypatch, together)
+    ended: list[bool] = []
 
     def batches() -> Iterator[Rows]:
         for number in range(9):
-            read.append(number)
             yield np.random.default_rng(number).integers(0, 256, (20, 32), dtype=np.uint8)
+        ended.append(True)
 
-    next(sort_people(batches(), 180, tmp_path))
-    assert len(read) == 9
+    parts = sort_people(batches(), 180, tmp_path)
+    first = next(parts)
+    assert ended == [True]
+    assert len(first) + sum(map(len, parts)) == 180
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
