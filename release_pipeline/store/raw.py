@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import lru_cache
@@ -329,7 +329,23 @@ def learn_forms(connection: duckdb.DuckDBPyConnection) -> None:
     """What `person_of` needs for letters beyond ASCII; without it it refuses them."""
     forms = _list_compatible_forms()
     values = {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
+    connection.execute(statement("schema/create_compatible_letters"), {"letters": _write_class(forms)})
     connection.execute(statement("schema/create_compatible_forms"), values)
+
+
+def _write_class(letters: Iterable[str]) -> str:
+    """A regular expression that any of these letters meets.
+
+    >>> _write_class("cabz")
+    '[\\\\x{61}-\\\\x{63}\\\\x{7A}-\\\\x{7A}]'
+    """
+    runs: list[list[int]] = []
+    for code in sorted(map(ord, letters)):
+        if runs and runs[-1][1] == code - 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "[" + "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in runs) + "]"
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:

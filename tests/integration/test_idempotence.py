@@ -27,7 +27,7 @@ from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.stages.checks import Check
+from release_pipeline.stages.checks import FAMILIES, Check
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts
 from release_pipeline.store import registry as store_registry
 from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json
@@ -385,7 +385,7 @@ WHILE_JUDGED = {
 def judge_and_edit(tiny: TinySite, text: str) -> Judge:
     """Somebody changes the vault while checks are judged."""
 
-    def judge(checks: Sequence[Check], families: Iterable[str]) -> list[Verdict]:
+    def judge(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
         edit_vault(tiny, text)
         return judge_counts(checks, families)
 

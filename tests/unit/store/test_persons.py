@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from release_pipeline.store.raw import RawTable, create_macros, learn_forms
+from release_pipeline.store.raw import RawTable, _list_compatible_forms, create_macros, learn_forms
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,15 @@ def test_it_is_nfkc(connection: duckdb.DuckDBPyConnection) -> None:
     assert "|".join(person_of(connection, *(f"x{letter}" for letter in letters))) == "|".join(
         f"x{one}" for one in whole.split("|")
     )
+
+
+def test_letters_that_are_looked_up_are_those_with_another_form(connection: duckdb.DuckDBPyConnection) -> None:
+    """And no other of all letters beyond ASCII: of names without them nothing is looked up, which takes long."""
+    letters = "SELECT chr(range::INTEGER) AS letter FROM range(128, 131072) WHERE range NOT BETWEEN 55296 AND 57343"
+    text = f"SELECT letter FROM ({letters}) WHERE regexp_matches(letter, getvariable('compatible_letters'))"  # noqa: S608
+    found = {letter for [letter] in connection.execute(text).fetchall()}
+    assert found == set(_list_compatible_forms())
+    assert not found & set("äöüßéñøłÞğчжи中文字한국어عربיתहि")
 
 
 def test_a_plain_identifier_is_what_it_was(connection: duckdb.DuckDBPyConnection) -> None:
