@@ -90,7 +90,7 @@ time.sleep(600)
 @pytest.mark.slow  # it waits until it takes too long
 def test_what_takes_long_is_ended_and_told_with_the_command(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that it had started; another try is not kept out."""
-    monkeypatch.setattr(exploring, "SECONDS", 2)
+    monkeypatch.setattr(exploring, "SECONDS", 6)  # until then a busy machine has begun both programs
     stand_in(monkeypatch, LONG)
     ana, before = desk.open("ana"), desk.tiny.events()
     for _ in range(2):
