@@ -158,8 +158,7 @@ class ReleaseCheckpoints(ReleaseRecord):
     def _check_records(self, workspace: ReleaseWorkspace, clusters: Microaggregated, *, are_read: bool) -> None:
         """Refuse when the records were validated anew since the clusters were made of them; where they are read, also when those
         in the vault are others."""
-        read: Read = {"records": None} if are_read else {}
-        if self._previous(workspace, Validated, check=True, read=read).version != clusters.input:
+        if self._previous(workspace, Validated, check=are_read, read={"records": None}).version != clusters.input:
             raise Blocked(
                 "the records were validated anew since, and they are others.",
                 where=str(self.id),

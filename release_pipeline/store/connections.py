@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -149,11 +149,11 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
         raise full or error(what, where=str(path), remedy=remedy) from None
 
 
-def read_batches(relation: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Any]:
-    """So many rows at a time, as Arrow has them. What DuckDB cannot do on the way Arrow tells as a fault of the system, with the
-    cells in it: it is DuckDB's again."""
+def read_batches(reader: Iterable[Any]) -> Iterator[Any]:
+    """What DuckDB hands over as Arrow's batches. What it cannot do on the way Arrow tells as a fault of the system, with cells in
+    it: it is DuckDB's again."""
     try:
-        yield from relation.to_arrow_reader(rows)
+        yield from reader
     except OSError as caught:
         if caught.errno is not None:
             raise

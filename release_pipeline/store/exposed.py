@@ -45,7 +45,7 @@ def sum_exposed_in(connection: duckdb.DuckDBPyConnection, release: str, key: byt
 
 def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
     """Keep by which hashes the people of this release (its table `people`) are found in other populations too, each once; gives
-    what their sum has more then."""
+    what their sum has more then. Of a population's first release they are all new: no copy of them is made."""
     if not connection.table("main.identities").shape[0]:
         connection.execute(statement("stages/insert_identities", table="people"))
         return _sum_identities(connection, "people", key)
@@ -65,7 +65,9 @@ def _sum_rows(rows: duckdb.DuckDBPyRelation, beginning: bytes) -> int:
     of ours is, counts as one without bytes."""
     if rows.shape[0] < MANY:
         return sum_words(beginning, Rows.of([row or b"" for [row] in rows.fetchall()]), many=False)
-    return sum(sum_words(beginning, Rows.of_arrow(batch.column(0)), many=True) for batch in read_batches(rows, MANY))
+    return sum(
+        sum_words(beginning, Rows.of_arrow(batch.column(0)), many=True) for batch in read_batches(rows.to_arrow_reader(MANY))
+    )
 
 
 class Exposed:

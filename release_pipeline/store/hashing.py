@@ -70,9 +70,9 @@ class PersonKeys:
     def hash(self, persons: Rows, *, many: bool) -> Bytes:
         """HMAC-SHA256 of each person under both keys: 16 bytes of one, and behind them 16 of the other. `many`: there are so many
         in all that compiled code pays."""
-        return self._hash_many(persons) if many else self._hash_few(persons)
+        return self._compute(persons) if many else self._ask_hashlib(persons)
 
-    def _hash_many(self, persons: Rows) -> Bytes:
+    def _compute(self, persons: Rows) -> Bytes:
         from release_pipeline.store import hash_kernel  # compiled code: only where it is used
 
         states = [_begin(pad) for pads in self.pads for pad in pads]
@@ -87,7 +87,7 @@ class PersonKeys:
         _work(hash_from, len(persons))
         return found
 
-    def _hash_few(self, persons: Rows) -> Bytes:
+    def _ask_hashlib(self, persons: Rows) -> Bytes:
         places = np.arange(len(persons) + 1, dtype=np.int64) * _DIGEST
         halves: list[Bytes] = []
         for inner, outer in self.pads:

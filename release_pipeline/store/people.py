@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -30,7 +31,7 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[By
     """Every row of these once, in order, part by part. `most`: how many there may be; beyond some of them they go through a file
     of the folder. All are taken before the first part comes."""
     together = max(_TOGETHER, _OF_ROOT * math.isqrt(most))
-    bits = (-(-most // together) - 1).bit_length() if most else 0
+    bits = (max(most - 1, 0) // together).bit_length()
     runs = map(sort_rows, _gather(hashed, together))
     if not bits:
         yield from list(runs)
@@ -45,7 +46,7 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[By
             cuts.append(written + np.concatenate([[0], inner, [len(run)]]))
             written += len(run)
         file.flush()
-        for first, beyond in zip(*((np.array(cuts).T[start:stop] for start, stop in ((0, -1), (1, None)))), strict=True):
+        for first, beyond in pairwise(np.array(cuts).T):
             yield sort_rows(_read_part(file.fileno(), first, beyond, 2 * PERSON))
 
 

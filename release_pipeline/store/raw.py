@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from typing import Any, Literal
@@ -149,9 +149,17 @@ class RawTable:
         return self._counts("facts/count_other_texts", names, {"pattern": pattern})
 
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
-        """missing, persons, too_often (persons with more records than allowed)."""
-        with self._persons(column) as parts:
-            found = [self._counts("facts/count_persons", {}, {"allowed": allowed, **part}) for part in parts]
+        """missing, persons, too_often (persons with more records than allowed). Of what is counted in parts each is read once."""
+        self._prepare_persons(column)
+        names, parts = {"person": self._person_of(column)}, self._parts()
+        is_view = len(parts) == 1
+        with source_errors(self._name):
+            self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
+            try:
+                found = [self._counts("facts/count_persons", {}, {"allowed": allowed, **part}) for part in parts]
+            finally:
+                with suppress(duckdb.Error):  # an error ends the transaction, and with it the table
+                    self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
         return {name: sum(part[name] for part in found) for name in found[0]}
 
     def count_out_of_order(
@@ -226,27 +234,12 @@ class RawTable:
         """One categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
-    @contextmanager
-    def persons(self, column: str) -> Generator[Iterator[pa.Array]]:
+    def persons(self, column: str) -> Iterator[pa.Array]:
         """Whose record each is, in bytes, many at a time: to be hashed, and for nothing else."""
         self._prepare_persons(column)
         with source_errors(self._name):
             found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)))
-            yield (batch.column(0) for batch in read_batches(found, _TOGETHER))
-
-    @contextmanager
-    def _persons(self, column: str) -> Generator[list[dict[str, int]]]:
-        """The persons of the records as `persons`, and the parts in which they are counted: read once for all of these."""
-        self._prepare_persons(column)
-        names, parts = {"person": self._person_of(column)}, self._parts()
-        is_view = len(parts) == 1
-        with source_errors(self._name):
-            self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
-            try:
-                yield parts
-            finally:
-                with suppress(duckdb.Error):  # an error ends the transaction, and with it the table
-                    self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
+            yield from (batch.column(0) for batch in read_batches(found.to_arrow_reader(_TOGETHER)))
 
     def _parts(self) -> list[dict[str, int]]:
         """The parts of what is grouped by all different entries: one, unless DuckDB has too little memory for all."""

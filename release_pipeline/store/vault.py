@@ -199,9 +199,9 @@ class ReleaseWorkspace(_BesideRooms):
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
         keys, rows = PersonKeys.of(key, everywhere), self._connection.table("raw").shape[0]
-        with self.raw(source_name).persons(column) as batches:
-            hashed = (keys.hash(Rows.of_arrow(batch), many=rows >= MANY) for batch in batches)
-            insert_people(self._connection, sort_people(hashed, rows, self._folder))
+        batches = self.raw(source_name).persons(column)
+        hashed = (keys.hash(Rows.of_arrow(batch), many=rows >= MANY) for batch in batches)
+        insert_people(self._connection, sort_people(hashed, rows, self._folder))
         self._stored = None
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -244,7 +244,8 @@ class ReleaseWorkspace(_BesideRooms):
             for table, column in self._connection.execute(statement("stages/list_columns")).fetchall():
                 name = table.partition(_PART)[0]
                 stored = self._stored.setdefault(name, {})
-                if column in stored or any((table == name) != (other == name) for other in stored.values()):
+                is_whole = next(iter(stored.values()), table) == name  # as those before, all of which are alike
+                if column in stored or is_whole != (table == name):
                     what = f"the table '{name}' is in this release's room twice."
                     raise StoreError(what, remedy="Find out who wrote to the vault, and restore it.")
                 stored[column] = table
@@ -320,8 +321,8 @@ class ReleaseWorkspace(_BesideRooms):
         [rows, _] = relation.shape
         if (disk := self._disk_of(rows)) is None:
             return relation.to_arrow_table().column(0)
-        kind = relation.limit(0).to_arrow_table().schema.field(0).type
-        return disk.keep_column((batch.column(0) for batch in read_batches(relation, _BATCH)), kind, rows)
+        reader = relation.to_arrow_reader(_BATCH)
+        return disk.keep_column((batch.column(0) for batch in read_batches(reader)), reader.schema.field(0).type, rows)
 
     def _keep(self, name: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
         """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the

@@ -121,12 +121,13 @@ class _FirstRows:
     bits, for every number of them."""
 
     def __init__(self, columns: list[npt.NDArray[Any]]) -> None:
-        self._ordered = [np.sort(column) for column in columns]
+        self._ordered: list[npt.NDArray[Any]] = []
         self._firsts: list[npt.NDArray[np.uint64]] = []
         count = len(columns[0])
         for column in columns:
-            firsts = np.zeros((count + 1, -(-count // 64)), dtype=np.uint64)
             order = np.argsort(column, kind="stable")
+            self._ordered.append(column[order])
+            firsts = np.zeros((count + 1, -(-count // 64)), dtype=np.uint64)
             firsts[np.arange(1, count + 1), order // 64] = np.uint64(1) << (order % 64).astype(np.uint64)
             self._firsts.append(np.bitwise_or.accumulate(firsts, axis=0))
 

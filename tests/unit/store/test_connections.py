@@ -6,8 +6,6 @@ import errno
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -138,7 +136,7 @@ LATE = "SELECT CASE WHEN range = 290000 THEN CAST('Mr Smith' AS INT) ELSE range 
 def test_what_fails_on_the_way_is_duckdbs(tmp_path: Path) -> None:
     """As batches come: in our words, without the cell, which no exception behind them has either."""
     with pytest.raises(StoreError) as caught, open_database(tmp_path / "a.duckdb") as connection:
-        list(read_batches(connection.sql(LATE), 1000))
+        list(read_batches(connection.sql(LATE).to_arrow_reader(1000)))
     error: BaseException | None = caught.value
     while error is not None:
         assert "Smith" not in f"{error}{error.args}{vars(error)}"
@@ -154,12 +152,10 @@ def test_what_fails_on_the_way_is_duckdbs(tmp_path: Path) -> None:
     ],
 )
 def test_what_ends_batches_is_told_as_elsewhere(what: str, becomes: type[BaseException]) -> None:
-    relation = SimpleNamespace(to_arrow_reader=lambda rows: fail(OSError(what)))  # as Arrow tells it: without a number
     with pytest.raises(becomes), private_errors("here"):
-        list(read_batches(cast(Any, relation), 1))
-    relation = SimpleNamespace(to_arrow_reader=lambda rows: fail(OSError(errno.EIO, "a disk")))  # the system's own
+        list(read_batches(fail(OSError(what))))  # as Arrow tells it: without a number
     with pytest.raises(OSError, match="a disk"), private_errors("here"):
-        list(read_batches(cast(Any, relation), 1))
+        list(read_batches(fail(OSError(errno.EIO, "a disk"))))  # the system's own
 
 
 def fail(error: Exception) -> Iterator[None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +15,8 @@ import pytest
 from release_pipeline.errors import StoreError
 from release_pipeline.flow.content import content_of
 from release_pipeline.stages.column_table import ColumnTable
-from release_pipeline.store import vault
+from release_pipeline.store import exposed, people, vault
+from release_pipeline.store.exposed import Sums
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 ROWS = 500
@@ -180,3 +183,60 @@ def test_a_result_that_is_not_read_to_its_end_bars_nothing(room: ReleaseWorkspac
     assert room.read("records").num_rows == ROWS
     assert room.checkpoint("nothing") is None
     assert room.read("records", ["age"]).num_rows == ROWS
+
+
+KEYS = b"k" * 32, b"e" * 32
+
+
+def hash_person(person: str) -> tuple[bytes, bytes]:
+    """By Python's own HMAC."""
+    first, second = (hmac.digest(key, person.encode(), "sha256")[:16] for key in KEYS)
+    return first, second
+
+
+def write_people(room: ReleaseWorkspace, persons: str) -> list[tuple[bytes, bytes]]:
+    """The people of a raw table with these; as they are stored."""
+    room._connection.execute(f"CREATE OR REPLACE TABLE raw AS {persons}")
+    room.write_people("people.csv", "person", KEYS[0], everywhere=KEYS[1])
+    return room._connection.execute("FROM people").fetchall()
+
+
+@pytest.mark.parametrize("together", [100, 1 << 19])
+@pytest.mark.parametrize("many", [0, 1 << 60])
+def test_each_person_once_in_the_order_of_hashes(
+    tmp_path: Path, many: int, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several records each and some without a person, by compiled code and hashlib, in parts and at once."""
+    monkeypatch.setattr(vault, "MANY", many)
+    monkeypatch.setattr(people, "_TOGETHER", together)
+    monkeypatch.setattr(people, "_OF_ROOT", 0)
+    with opened(tmp_path) as room:
+        found = write_people(room, "SELECT CASE WHEN range % 9 THEN 'Ä ' || range % 500 END AS person FROM range(2000)")
+    assert found == sorted(hash_person(f"ä{number}") for number in range(500))
+    assert sorted(path.name for path in (tmp_path / "vault").iterdir() if "tmp" in path.name) == []
+
+
+@pytest.mark.parametrize("many", [1, 1 << 60])
+def test_sums_over_people_are_those_of_their_hashes(tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a first release, of one with some people who are known already, and of the same exposed again: from the sums before as
+    from all that is there."""
+    for module in (vault, exposed):
+        monkeypatch.setattr(module, "MANY", many)
+
+    def add(beginnings: Iterable[bytes]) -> int:
+        return sum(int.from_bytes(hashlib.sha256(b"s" * 32 + one).digest()[:8], "big") for one in beginnings)
+
+    releases, sums = {"people/1/r1": range(60), "people/2/r1": range(40, 90)}, None
+    for done, (release, numbers) in enumerate(releases.items(), start=1):
+        there = {name: list(map(hash_person, map(str, some))) for name, some in list(releases.items())[:done]}
+        wanted = Sums(
+            exposed=add(name.encode() + person for name, some in there.items() for person, _ in some),
+            identities=add({person + everywhere for some in there.values() for person, everywhere in some}),
+            charged=add(f"{name} true".encode() for name in there),
+        )
+        with opened(tmp_path) as room:
+            write_people(room, f"SELECT range::VARCHAR AS person FROM range({numbers.start}, {numbers.stop})")  # noqa: S608
+            for kept in (sums, wanted, None):
+                sums = room.expose(release, people=True, key=b"s" * 32, kept=kept)
+                assert sums == wanted
+            assert Sums.of(room._connection, b"s" * 32) == wanted
