@@ -41,7 +41,8 @@ PARTS = 32  # and for each column where random parts of the records are masked b
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
-CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there;
+# where every record is masked by itself, arrays of clusters are those of records
 
 
 _ENGINE_IS = "where arrays as long as the table lie: in memory, on disk as DuckDB's, or where a cluster works on them"
@@ -74,9 +75,9 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, engine: str =
 
 
 def goes_to_disk(policy: Policy) -> bool:
-    """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that rank each
-    column, and nothing else that holds all records at once."""
-    if policy.method.family not in CLUSTER or (policy.method.family == "columns" and policy.protect.k is None):
+    """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that mask each
+    column by itself, and nothing else that holds all records at once."""
+    if policy.method.family not in CLUSTER:
         return False
     gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)
     is_looked_at_whole = (
@@ -114,10 +115,17 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
 
 def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, beside: int) -> MemoryView:
     """`beside`: the bytes of the program, where they come on top of what site.yaml says."""
-    arrays = records * FLAGS + records // (policy.protect.k or 1) * CLUSTER[policy.method.family]
+    arrays = records * FLAGS + _count_clusters(policy, records) * CLUSTER[policy.method.family]
     arrays += _count_combinations(policy, records) * COMBINATION
     work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
+
+
+def _count_clusters(policy: Policy, records: int) -> int:
+    """How many clusters have arrays in memory."""
+    if policy.protect.k is not None:
+        return records // policy.protect.k
+    return 0 if policy.method.family == "columns" else records
 
 
 def find_place(engine: str, records: int) -> Engine:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, find_ends, pieces
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
 from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBudget, usual_centre
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
@@ -69,7 +71,7 @@ class Statistics:
     order) and those of several columns together (`vectors`). Without `claim` there is none that noise makes.
 
     `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
-    compute it (`dp-um`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
+    compute it (`dp-um`, `laplace`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
     deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not.
     """
 
@@ -263,7 +265,7 @@ def compute_statistics(
         raise InvalidArgument("there are no records to mask.", where="values")
     q = grid.quantise(numbers, records.arrays)
     if spec.sums is None or k is None:
-        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
+        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms, records.arrays)
 
     clusters = records.rank(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
@@ -299,15 +301,27 @@ def add_noise(
     on_grid: bool = True,
     secret: bytes,
     context: Sequence[Context],
+    arrays: Arrays = IN_MEMORY,
 ) -> FloatArray:
-    """The second half: the released value of each cluster.
+    """The second half: the released value of each cluster; as many `arrays` as clusters lie where these do.
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
     leave them; with `on_grid=False` they are moved into the domain alone.
     """
-    noise = _draw(exact, 1, noise_stream(secret, *context, "noise"))
-    return _release(exact, noise, clamp=clamp, on_grid=on_grid)
+    return _draw_release(exact, noise_stream(secret, *context, "noise"), clamp=clamp, on_grid=on_grid, arrays=arrays)
+
+
+def _draw_release(exact: Statistics, stream: NoiseStream, *, clamp: bool, on_grid: bool, arrays: Arrays) -> FloatArray:
+    """With noise that is drawn for it: piece by piece where no value depends on another one, as draws are consecutive. It is
+    drawn here, wherever the arrays lie."""
+    if exact.consistency == "isotonic":
+        return _release(exact, _draw(exact, 1, stream), clamp=clamp, on_grid=on_grid)
+    released = arrays.empty(len(exact.scale), np.float64)
+    for part in pieces(len(released)):
+        own = replace(exact, size=exact.size[part], statistic=exact.statistic[part], scale=exact.scale[part])
+        released[part] = _release(own, _draw(own, 1, stream), clamp=clamp, on_grid=on_grid)
+    return released
 
 
 def _draw(exact: Statistics, rounds: int, stream: NoiseStream) -> IntArray:
@@ -318,12 +332,21 @@ def _draw(exact: Statistics, rounds: int, stream: NoiseStream) -> IntArray:
 
 
 def simulate_noise(
-    exact: Statistics, rounds: int, *, clamp: bool = True, secret: bytes, context: Sequence[Context]
+    exact: Statistics,
+    rounds: int,
+    *,
+    clamp: bool = True,
+    secret: bytes,
+    context: Sequence[Context],
+    arrays: Arrays = IN_MEMORY,
 ) -> Iterator[FloatArray]:
     """What `add_noise` would give with other, independent noise of the same law, so many times: for what is expected without a
     look at the noise that is released. Many rounds are drawn at once, since a draw of few costs as much as one of thousands."""
     stream = noise_stream(secret, *context, "simulated noise")
-    at_once = max(1, _AT_ONCE // max(1, len(exact.scale)))
+    at_once = _AT_ONCE // max(1, len(exact.scale))
+    if at_once < 2:  # many of them
+        yield from (_draw_release(exact, stream, clamp=clamp, on_grid=True, arrays=arrays) for _ in range(rounds))
+        return
     for begun in range(0, rounds, at_once):
         drawn = _draw(exact, min(at_once, rounds - begun), stream)
         for noise in drawn.reshape(-1, len(exact.scale)):
@@ -437,27 +460,36 @@ def check_sizes(
 
 
 def _statistics_per_record(
-    q: IntArray, grid: Grid, claim: Claim, rule: ScaleRule, consistency: str, atoms: tuple[int, ...]
+    q: IntArray, grid: Grid, claim: Claim, rule: ScaleRule, consistency: str, atoms: tuple[int, ...], arrays: Arrays
 ) -> Statistics:
     """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
     public = rule.public_scale(grid.width, claim.epsilon)
     if public is None:
         raise InvalidArgument("a method that masks every record on its own has a public scale.", where="method")
-    scale = np.array([public])
-    reach = max(grid.width - int(q.min()), int(q.max()))
-    worst = Moves(np.array([reach]), np.array([0]))
-    _check_loss("the method", column_loss(worst, scale), claim)
+    least, most = find_ends(q, arrays)
+    worst, scale = Moves(np.array([max(grid.width - int(least), int(most))]), np.array([0])), np.array([public])
+    lost = column_loss(worst, scale)
+    _check_loss("the method", lost, claim)
     return Statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
-        cluster=np.arange(len(q), dtype=np.intp),
-        size=np.ones(len(q), dtype=np.int64),
+        cluster=arrays.fill(_count_up, len(q), np.intp),
+        size=arrays.fill(partial(_repeat, 1), len(q), np.int64),
         statistic=q,
-        scale=np.full(len(q), scale[0]),
-        loss=_losses(column_loss(worst, scale), column_loss(worst, scale)),
+        scale=arrays.fill(partial(_repeat, public), len(q), np.int64),
+        loss=_losses(lost, lost),
         atoms=atoms,
+        public_scale=public,
     )
+
+
+def _count_up(part: slice) -> npt.NDArray[np.intp]:
+    return np.arange(part.start, part.stop, dtype=np.intp)
+
+
+def _repeat(number: int, part: slice) -> IntArray:
+    return np.full(part.stop - part.start, number, dtype=np.int64)
 
 
 def _check_loss(method: str, lost: Fraction | float, claim: Claim) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, count_where, find_ends, varies
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, count_where, find_ends, varies
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
@@ -288,8 +288,11 @@ def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, a
     0.5
     """
     if not _ascends(values, arrays):
-        order = np.argsort(values, kind="stable")
-        values, sizes = values[order], sizes[order]
+        if varies(sizes, arrays):
+            order = np.argsort(values, kind="stable")
+            values, sizes = values[order], sizes[order]
+        else:
+            values = ascend(arrays, values)
     counts = list(arrays.over(partial(_sum_of, sizes), len(values), _CHUNK))
     below = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     gaps = arrays.over(partial(_find_gap_of_clusters, ascending, values, sizes, below), len(values), _CHUNK)

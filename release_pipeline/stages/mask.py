@@ -16,4 +16,5 @@ def mask(
     exact: Statistics, *, secret: bytes, context: Sequence[Context], clamp: bool = True, records: Records = ARRAYS
 ) -> npt.NDArray[np.float64]:
     """The released value of each record, in record order: inside the domain, or with `clamp=False` where the noise put it."""
-    return records.spread(add_noise(exact, clamp=clamp, secret=secret, context=context), exact.cluster)
+    released = add_noise(exact, clamp=clamp, secret=secret, context=context, arrays=records.arrays)
+    return records.spread(released, exact.cluster)

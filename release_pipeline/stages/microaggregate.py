@@ -126,7 +126,7 @@ def expect_error(
     Student's t for the logarithm. Without noise there is no range.
     """
     rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
-    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
+    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context, arrays=arrays)
     return summarise_errors(simulated, exact.grid.snap(numbers, arrays), exact.cluster, exact.size, arrays)
 
 

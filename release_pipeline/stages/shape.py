@@ -52,7 +52,7 @@ def expect_shape(
     """
     ascending = arrays.sort(exact.grid.snap(numbers, arrays))
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
-    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
+    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context, arrays=arrays)
     return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms), arrays)
 
 

@@ -28,6 +28,7 @@ KEY = bytes(range(32))
 PLACES = {"memory": "in memory", "duckdb": "on disk", "spark": "on a cluster"}
 FEW = 8  # rows from which a table is large here, and entries of a piece
 PROTECTS = {
+    "laplace": "{method: laplace, epsilon: 4}",
     "dp-um": "{method: dp-um, epsilon: 4, k: 5}",
     "dp-um by rho": "{method: dp-um, epsilon: 4, k: 5, definition: zcdp, delta: 1e-6}",
     "idp-ls": "{method: idp-ls, epsilon: 2, k: 5}",
@@ -159,6 +160,8 @@ def test_what_looks_at_whole_records_stays_in_memory(tiny: TinySite) -> None:
     few = tiny.site.policy("people")
     assert forecast.goes_to_disk(few)
     more = [f"\n  q{number}: {{role: quasi, do: keep, values: {list(range(20))}, why: needed}}" for number in range(6)]
+    tiny.write_policy(protect="{method: laplace, epsilon: 2}")
+    assert forecast.goes_to_disk(tiny.site.policy("people")), "each record by itself"
     tiny.write_policy(columns=PARTS["columns"] + "".join(more))
     many = tiny.site.policy("people")
     needed = [forecast.forecast_memory(policy, 10**6, allowed=1 << 34, engine="duckdb").needed for policy in (few, many)]
@@ -166,7 +169,6 @@ def test_what_looks_at_whole_records_stays_in_memory(tiny: TinySite) -> None:
     for part, said in (
         ("tables", "{by-town: {by: [town], epsilon: 1}}"),
         ("publish", "{formats: [csv, dta]}"),
-        ("protect", "{method: laplace, epsilon: 2}"),
         ("audit", "{groups: [town]}"),
     ):
         tiny.write_policy(**{part: said})

@@ -11,7 +11,7 @@ from release_pipeline.privacy.catalogue import Family
 from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
-from release_pipeline.stages.strategies.columns import ColumnStrategy
+from release_pipeline.stages.strategies.columns import ColumnStrategy, RecordStrategy
 from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy, Series
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD, Figures, Grouped, Strategy, Suppressed
 from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrategy
@@ -39,8 +39,12 @@ def _refuse_parts(policy: Policy, _strategy: Any, _series: Series | None) -> Str
     raise InvalidArgument(f"{policy.protect.method} works on all records together.", where="partitions")
 
 
+def _by_column(policy: Policy) -> ColumnStrategy:
+    return (RecordStrategy if policy.protect.k is None else ColumnStrategy)(policy)
+
+
 _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, Series | None], Strategy]]] = {
-    "columns": (ColumnStrategy, PartitionedStrategy),
+    "columns": (_by_column, PartitionedStrategy),
     "by-value": (ByValueStrategy, PartitionedStrategy),
     "whole-table": (WholeTableStrategy, _refuse_parts),
     "vectors": (VectorStrategy, PartitionedStrategy),

@@ -116,8 +116,7 @@ class CentroidStrategy:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """A value for each cluster, spread over its records."""
         columns = self.policy.released_columns
-        first = self.cluster_column(next(iter(self.policy.noise_columns)))
-        order = self.records.shuffle(read("membership", [first]).num_rows, noise_stream(secret, *context, "shuffle"))
+        order = self.records.shuffle(self.count_records(read), noise_stream(secret, *context, "shuffle"))
 
         def make(name: str) -> Any:
             if name == RECORD:
@@ -129,6 +128,10 @@ class CentroidStrategy:
             return take_cells(read("records", [name]).column(0), order, self.records.arrays)
 
         return ColumnTable((RECORD, *columns), len(order), make)
+
+    def count_records(self, read: Read) -> int:
+        """How many records were grouped."""
+        return read("membership", [self.cluster_column(next(iter(self.policy.noise_columns)))]).num_rows
 
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """The released value of each record: noise on the stored statistics of its cluster."""
@@ -214,7 +217,8 @@ def collect_evidence(exact: Statistics) -> dict[str, Any]:
     of the cluster sums."""
     figures: dict[str, Any] = {"records": int(exact.size.sum()), "clusters": len(exact.size)}
     if exact.claim is not None:
+        scale = exact.scale if exact.public_scale is None else exact.scale[:1]  # all are the same
         figures["epsilon"] = str(exact.claim.epsilon)
-        figures["clusters_without_noise"] = int(np.count_nonzero(exact.scale == 0))
-        figures |= describe_scales(exact.scale, float(exact.grid.step))
+        figures["clusters_without_noise"] = int(np.count_nonzero(scale == 0))
+        figures |= describe_scales(scale, float(exact.grid.step))
     return figures | {f"loss_{scope}": loss for scope, loss in exact.loss.items()}

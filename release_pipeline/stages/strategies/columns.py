@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from release_pipeline.privacy.methods import simulate_noise
+from release_pipeline.privacy.methods import Statistics, add_noise, simulate_noise
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
 from release_pipeline.stages.served import ROUNDS, Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
+from release_pipeline.stages.strategies.merging import Numbers
 from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStrategy(CentroidStrategy):
-    """laplace, dp-um, idp-ls, idp-cbls."""
+    """dp-um, idp-ls, idp-cbls."""
 
     def cluster_column(self, name: str) -> str:
         """Each noise column has clusters of its own."""
@@ -63,3 +64,32 @@ class ColumnStrategy(CentroidStrategy):
         del numbers
         store_cluster(name, exact.cluster, len(exact.size), membership, keep, self.records.arrays)
         return statistics_table(name, exact), collect_evidence(exact)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStrategy(ColumnStrategy):
+    """laplace: every record is a cluster of its own, whose sum is its value on the grid, and all scales are the same function of
+    declared facts. So nothing is stored between the stages: `mask` finds in the records what `group` found, on every machine."""
+
+    makes: ClassVar[tuple[str, ...]] = ()
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+        """No tables: that the scales are enough, by the accountant."""
+        evidence: Figures = {}
+        for name in self.policy.noise_columns:
+            progress(f"finding the scale of {name}")
+            evidence[name] = collect_evidence(self._find(name, read, secret, context))
+        return Grouped({}, evidence)
+
+    def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
+        """The released value of each record: noise on its own."""
+        exact = self._find(name, read, secret, context)
+        return add_noise(exact, clamp=self.policy.clamps, secret=secret, context=context, arrays=self.records.arrays)
+
+    def count_records(self, read: Read) -> int:
+        """By the records: there is nothing else."""
+        return read("records", [next(iter(self.policy.noise_columns))]).num_rows
+
+    def _find(self, name: str, read: Read, secret: bytes, context: Contexts) -> Statistics:
+        numbers = read("records", [name]).column(name).to_numpy()
+        return microaggregate(self.policy, name, numbers, secret=secret, context=context, records=self.records)

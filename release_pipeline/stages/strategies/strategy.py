@@ -43,8 +43,8 @@ class Grouped:
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def hand_over(self, table: str, keep: Keep | None) -> Grouped:
-        """The same without a table, whose columns went to `keep`, if that is given."""
-        if keep is None:
+        """The same without a table, whose columns went to `keep`, if that is given, and the table is there."""
+        if keep is None or table not in self.tables:
             return self
         for name in self.tables[table].column_names:
             keep(table, name, self.tables[table].column(name))
