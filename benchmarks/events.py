@@ -31,7 +31,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss
 from release_pipeline.store.ledger import Charge, add_charge, list_next_losses
 from release_pipeline.store.registry import Registry, ReleaseId
-from release_pipeline.store.vault import locked_vault
+from release_pipeline.store.rooms import locked_vault
 
 HISTORY = "history"
 PER_RELEASE = 10

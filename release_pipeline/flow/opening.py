@@ -19,7 +19,7 @@ from release_pipeline.flow.texts import check_line
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import locked_vault
+from release_pipeline.store.rooms import locked_vault
 
 LONGEST_REASON = 200
 _RELEASE = r"([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{0,5}))?"  # its name, and perhaps its revision

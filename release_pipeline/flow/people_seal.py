@@ -15,7 +15,8 @@ from release_pipeline.store.exposed import Sums
 from release_pipeline.store.holdings import RESTORE, VaultDamaged
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
-from release_pipeline.store.vault import ReleaseWorkspace, Rooms
+from release_pipeline.store.rooms import Rooms
+from release_pipeline.store.vault import ReleaseWorkspace
 
 SEALED_SINCE = 3  # the format of the registry from which on a release that is charged leaves a seal, when its clusters are made
 

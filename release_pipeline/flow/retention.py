@@ -15,7 +15,7 @@ from release_pipeline.flow.trust.members import TRUSTED
 from release_pipeline.policy import Policy
 from release_pipeline.store.memory import format_size
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import prune_workspaces
+from release_pipeline.store.rooms import prune_workspaces
 
 
 @dataclass(frozen=True, slots=True)

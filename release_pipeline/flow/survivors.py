@@ -21,7 +21,7 @@ from release_pipeline.flow.trust.revocation import revoked_text
 from release_pipeline.flow.vaults import list_files
 from release_pipeline.flow.witness import Head
 from release_pipeline.store.registry import Event, ReleaseId
-from release_pipeline.store.vault import open_rooms
+from release_pipeline.store.rooms import open_rooms
 from release_pipeline.verify import RELEASE, examine
 from release_pipeline.verify import WrongUsage as NotVerifiable
 

@@ -20,7 +20,8 @@ from release_pipeline.policy.populations import list_ancestors
 from release_pipeline.store.connections import WAIT_SECONDS, is_unfinished
 from release_pipeline.store.holdings import RESTORE, VaultDamaged
 from release_pipeline.store.registry import Event, ReleaseId
-from release_pipeline.store.vault import ReleaseWorkspace, Rooms, open_rooms
+from release_pipeline.store.rooms import Rooms, open_rooms
+from release_pipeline.store.vault import ReleaseWorkspace
 
 
 def find_uncharged(population: str, kept: Collection[str], statuses: Mapping[ReleaseId, ReleaseStatus]) -> list[str]:

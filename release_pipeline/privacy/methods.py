@@ -489,7 +489,7 @@ def _count_up(part: slice) -> npt.NDArray[np.intp]:
 
 
 def _repeat(number: int, part: slice) -> IntArray:
-    return np.full(part.stop - part.start, number, dtype=np.int64)
+    return np.full((part.stop - part.start,), number, dtype=np.int64)
 
 
 def _check_loss(method: str, lost: Fraction | float, claim: Claim) -> None:

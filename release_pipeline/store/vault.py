@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import secrets
-import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
@@ -21,9 +16,10 @@ import pyarrow as pa
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.store.connections import open_database, read_batches, replace_database, transaction
+from release_pipeline.store.beside import BesideRooms, read_note, write_note
+from release_pipeline.store.connections import open_database, read_batches, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
-from release_pipeline.store.folders import make_private_folder, make_vault, sync
+from release_pipeline.store.folders import make_vault
 from release_pipeline.store.hashing import MANY, PersonKeys, Rows
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.people import insert_people, sort_people
@@ -31,6 +27,7 @@ from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.shared import Cluster, OnCluster, is_shared
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
+from release_pipeline.store.spilled import make_spill, remove_spilled
 from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 18  # rows of a column that are read together where it goes on to disk
@@ -69,34 +66,7 @@ class InParts(Protocol):
         ...
 
 
-class _BesideRooms:
-    """What a vault keeps of the people outside the rooms, so that it outlives them."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-
-    def has(self, table: str) -> bool:
-        """Whether the vault has this table beside its rooms; one that an earlier version left, and that is read only, may not."""
-        return True
-
-    def charged(self) -> dict[str, bool]:
-        """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
-        return dict(self._connection.execute(statement("stages/list_charged")).fetchall()) if self.has("charged") else {}
-
-    def people_note(self) -> dict[str, Any] | None:
-        """What was written of the people, if it was."""
-        if not self.has("people_notes"):
-            return None
-        return _read_note(self._connection.execute(statement("stages/select_people_note")))
-
-    def sum_charged(self, key: bytes) -> int:
-        """The sum over the releases that are kept as charged, as it is now."""
-        if not self.has("charged"):
-            return 0
-        return sum_charged(self._connection, key)
-
-
-class ReleaseWorkspace(_BesideRooms):
+class ReleaseWorkspace(BesideRooms):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
     The transaction has the file for itself, so that a column is read, and hashed, once: what is kept of it here is what was
@@ -258,12 +228,12 @@ class ReleaseWorkspace(_BesideRooms):
 
     def checkpoint(self, stage: str) -> dict[str, Any] | None:
         """What a stage said of itself, or None if it has not run or was forgotten."""
-        return _read_note(self._connection.execute(statement("stages/select_note"), {"stage": stage}))
+        return read_note(self._connection.execute(statement("stages/select_note"), {"stage": stage}))
 
     def write_checkpoint(self, stage: str, checkpoint: Mapping[str, Any]) -> None:
         """Replace the note of a stage."""
         self.forget([stage])
-        self._connection.execute(statement("stages/insert_note"), {"stage": stage, "note": _write_note(checkpoint)})
+        self._connection.execute(statement("stages/insert_note"), {"stage": stage, "note": write_note(checkpoint)})
 
     def forget(self, stages: Sequence[str]) -> None:
         """Remove the notes of some stages: what they made counts no more."""
@@ -289,7 +259,7 @@ class ReleaseWorkspace(_BesideRooms):
     def write_people_note(self, note: Mapping[str, Any]) -> None:
         """Replace it."""
         self._connection.execute(statement("stages/delete_people_notes"))
-        self._connection.execute(statement("stages/insert_people_note"), {"note": _write_note(note)})
+        self._connection.execute(statement("stages/insert_people_note"), {"note": write_note(note)})
 
     def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
@@ -362,16 +332,7 @@ class ReleaseWorkspace(_BesideRooms):
             del self._kept[key]
 
 
-def _read_note(found: duckdb.DuckDBPyConnection) -> dict[str, Any] | None:
-    rows = found.fetchall()  # a result that is not read to its end bars the connection
-    return json.loads(rows[0][0]) if rows else None
-
-
-def _write_note(note: Mapping[str, Any]) -> str:
-    return json.dumps(note, sort_keys=True, separators=(",", ":"))
-
-
-_ROOMS = RLock()
+ROOMS = RLock()
 
 
 @contextmanager
@@ -395,12 +356,12 @@ def open_workspace(
     make_vault(vault)
     limit = None if memory is None else int(memory * share)
     file = vault / f"{population}.duckdb"
-    spilled = None if spill is None else _make_spill(file, spill)
+    spilled = None if spill is None else make_spill(file, spill)
     folder = spilled or vault
     disk = None if disk_from is None or memory is None else OnDisk(folder, max(memory // _PIECES, _LEAST_PIECE))
-    with _ROOMS, ExitStack() as opened:
+    with ROOMS, ExitStack() as opened:
         connection = opened.enter_context(open_database(file, memory=limit, spill=spilled))
-        _remove_spilled(file, spill)
+        remove_spilled(file, spill)
         begin_sharing = None
         if cluster is not None:  # what somebody left who was killed goes whatever the engine is now
             cluster.remove(file)
@@ -418,138 +379,3 @@ def open_workspace(
     if spilled is not None:
         with suppress(OSError):  # somebody else is in it already
             spilled.rmdir()
-
-
-class Rooms(_BesideRooms):
-    """The rooms of a population, for reading alone."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, vault: Path) -> None:
-        super().__init__(connection)
-        self._vault = vault
-        self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
-
-    def has(self, table: str) -> bool:
-        """Whether the vault has this table beside its rooms."""
-        return ("main", table) in self.tables
-
-    def sum_people(self, key: bytes) -> Sums | None:
-        """Over all that is kept of people beside the rooms; none where one of the tables is missing."""
-        return Sums.of(self._connection, key) if all(map(self.has, ("exposed", "identities", "charged"))) else None
-
-    def enter(self, room: str) -> ReleaseWorkspace | None:
-        """The workspace of a release, if it is there with its notes."""
-        if (room, "notes") not in self.tables:
-            return None
-        self._connection.execute(statement("schema/use_release_schema", workspace=room))
-        return ReleaseWorkspace(self._connection, self._vault)
-
-
-@contextmanager
-def open_rooms(vault: Path, population: str, *, wait: float) -> Generator[Rooms]:
-    """The rooms of a population, whose file is there; nobody writes to them meanwhile."""
-    with _ROOMS, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
-        yield Rooms(connection, vault)
-
-
-@contextmanager
-def locked_vault(vault: Path, population: str) -> Generator[None]:
-    """Nobody is in a room of this population meanwhile."""
-    make_vault(vault)
-    with _ROOMS, open_database(vault / f"{population}.duckdb"):
-        yield
-
-
-def prune_workspaces(
-    file: Path,
-    choose: Callable[[Sequence[str]], Sequence[str]],
-    *,
-    spill: Path | None = None,
-    cluster: Cluster | None = None,
-) -> list[str]:
-    """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
-    what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
-
-    The work is done in copies, and the file replaced while its lock is held: stopped anywhere, the old or the new one is there,
-    whole, and the next call begins anew.
-    """
-    first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
-    with _ROOMS, open_database(file) as locked:
-        for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
-            left.unlink()
-        _remove_spilled(file, spill)
-        if cluster is not None:
-            cluster.remove(file)
-        rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
-        chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
-        if not chosen:
-            return []
-        _copy_database(locked, first)
-        with open_database(first) as copied:
-            for workspace in chosen:
-                copied.execute(statement("schema/drop_release_schema", workspace=workspace))
-            left_over = _count_everything(copied)
-            _copy_database(copied, second)  # once more: what was dropped is still in the pages of the first
-        with open_database(second, read_only=True) as copied:
-            if _count_everything(copied) != left_over:
-                raise StoreError("the copy without the removed tables is not complete; nothing was replaced.", where=str(file))
-        locked.execute(statement("schema/checkpoint"))
-        sync(second)
-        replace_database(file, second)
-        first.unlink()
-        sync(file.parent)
-    return chosen
-
-
-def _copy_database(connection: duckdb.DuckDBPyConnection, into: Path) -> None:
-    [(old,)] = connection.execute(statement("schema/select_database")).fetchall()
-    new = f"new_{secrets.token_hex(8)}"  # no database is called like this
-    connection.execute(statement("schema/attach_copy", copy=new), {"file": str(into)})
-    connection.execute(statement("schema/copy_vault", vault=old, copy=new))
-    connection.execute(statement("schema/detach_copy", copy=new))
-
-
-def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], int]:
-    """Every table of the file, and how many rows it has."""
-    tables = connection.execute(statement("schema/list_tables")).fetchall()
-    return {
-        (workspace, name): connection.execute(statement("schema/count_rows", workspace=workspace, table=name)).fetchall()[0][0]
-        for workspace, name in tables
-    }
-
-
-def _spilled(file: Path, spill: Path) -> Path:
-    """Where DuckDB spills what a file of a vault has no memory for: other vaults have other folders there."""
-    return spill / f"{file.stem}-{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:16]}.duckdb.tmp"
-
-
-def _make_spill(file: Path, spill: Path) -> Path:
-    """The folder for it, for the owner alone."""
-    folder = _spilled(file, spill)
-    try:
-        make_private_folder(spill)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        others = spill.stat().st_mode & 0o022 or folder.stat().st_mode & 0o077 or folder.is_symlink()
-        is_ours = folder.stat().st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
-    except OSError:
-        others, is_ours = False, False
-    if others or not is_ours:
-        raise StoreError(
-            "others than this account may write to this folder." if others else "this account cannot write to this folder.",
-            where=str(spill),
-            remedy="Confidential records go there when memory is full: name a folder of its own as 'spill' in site.yaml.",
-        )
-    return folder
-
-
-def _remove_spilled(file: Path, spill: Path | None = None) -> None:
-    """Remove what DuckDB spilled and a killed process left, beside the file and in its folder; whoever calls has the file's
-    lock."""
-    shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
-    if spill is None:
-        return
-    folder = _spilled(file, spill)
-    if folder.is_symlink() or not folder.is_dir() or folder.stat().st_uid != os.geteuid():  # somebody else's
-        return
-    for left in folder.iterdir():
-        with suppress(OSError):
-            left.unlink()

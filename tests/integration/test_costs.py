@@ -17,7 +17,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.model import Policy as PolicyModel
 from release_pipeline.stages.measures import groups
 from release_pipeline.stages.strategies import columns
-from release_pipeline.store import registry, vault
+from release_pipeline.store import registry, rooms, vault
 from release_pipeline.store.vault import ReleaseWorkspace
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, run_job
 
@@ -57,7 +57,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(ReleaseWorkspace, "_load", lambda _workspace, table, _missing: f"read {table}")
     count(content, "fingerprint", lambda _values: "hash of a column")
-    count(vault, "open_database", lambda *_: "opening of the vault")
+    for module in (vault, rooms):
+        count(module, "open_database", lambda *_: "opening of the vault")
     count(registry, "open_database", lambda *_: "opening of the registry")
     count(registry, "_read_event", lambda *_: "event read")
     count(PolicyModel, "canonical_json", lambda _policy: "canonical form")

@@ -14,7 +14,7 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.people_seal import find_people_faults
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.vault import open_rooms, prune_workspaces
+from release_pipeline.store.rooms import open_rooms, prune_workspaces
 from tests.integration.people import copy_site
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite

@@ -28,12 +28,13 @@ from release_pipeline.flow.secret_files import PLAIN
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.policy.loss import Account, release_loss
-from release_pipeline.store import vault
+from release_pipeline.store import rooms
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import RegistryChanged, ReleaseId
-from release_pipeline.store.vault import open_workspace, prune_workspaces
+from release_pipeline.store.rooms import prune_workspaces
+from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import COMMAND, LONGEST, PROCESSES, TOGETHER, Program, child, hear, start_program
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
@@ -412,7 +413,7 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
             assert opening.wait(TOGETHER)
 
     another = threading.Thread(target=open_slowly)
-    monkeypatch.setattr(vault, "sync", sync_and_wait)
+    monkeypatch.setattr(rooms, "sync", sync_and_wait)
     assert prune_workspaces(file, lambda rooms: rooms[:1]) != []
     another.join(LONGEST)
     assert found == [old] != [file.stat().st_ino]

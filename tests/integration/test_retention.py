@@ -356,10 +356,10 @@ import os, pathlib, signal, sys
 from datetime import datetime
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.site import Site
-from release_pipeline.store import vault
+from release_pipeline.store import rooms
 
 home, now, boundary = sys.argv[1:]
-statement, replace = vault.statement, pathlib.Path.replace
+statement, replace = rooms.statement, pathlib.Path.replace
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -380,7 +380,7 @@ def replaced(self, target):
     return result
 
 seen = []
-vault.statement, pathlib.Path.replace = counted, replaced
+rooms.statement, pathlib.Path.replace = counted, replaced
 prune(Site(pathlib.Path(home), {}), now=datetime.fromisoformat(now))
 """
 

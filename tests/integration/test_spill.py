@@ -12,7 +12,7 @@ import pytest
 
 from release_pipeline.errors import ReleasePipelineError, StoreError
 from release_pipeline.flow.retention import prune
-from release_pipeline.store import vault
+from release_pipeline.store.spilled import find_spilled
 from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import child, hear
 from tests.integration.sites import TinySite, make_site
@@ -88,7 +88,7 @@ def test_a_link_in_its_place_is_not_followed(tiny: TinySite, spill: Path, tmp_pa
     file = tiny.site.vault / "folk.duckdb"
     spill.mkdir(parents=True, exist_ok=True)
     spill.chmod(0o700)
-    vault._spilled(file, spill).symlink_to(victim)
+    find_spilled(file, spill).symlink_to(victim)
     prune(tiny.site)
     with pytest.raises(StoreError, match="others than this account"):
         tiny.flow().validate()

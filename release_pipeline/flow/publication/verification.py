@@ -26,8 +26,8 @@ from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.swap import find_left, is_stopped
-from release_pipeline.store.vault import Rooms, open_rooms
 from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
 from release_pipeline.verify import examine as examine_path

@@ -1,0 +1,117 @@
+"""The rooms of a population's vault, all of them: to read, to keep others out of, and to remove."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from release_pipeline.errors import StoreError
+from release_pipeline.store.beside import BesideRooms
+from release_pipeline.store.connections import open_database, replace_database
+from release_pipeline.store.exposed import Sums
+from release_pipeline.store.folders import make_vault, sync
+from release_pipeline.store.shared import Cluster
+from release_pipeline.store.spilled import remove_spilled
+from release_pipeline.store.sql import statement
+from release_pipeline.store.vault import ROOMS, ReleaseWorkspace
+
+
+class Rooms(BesideRooms):
+    """The rooms of a population, for reading alone."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, vault: Path) -> None:
+        super().__init__(connection)
+        self._vault = vault
+        self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
+
+    def has(self, table: str) -> bool:
+        """Whether the vault has this table beside its rooms."""
+        return ("main", table) in self.tables
+
+    def sum_people(self, key: bytes) -> Sums | None:
+        """Over all that is kept of people beside the rooms; none where one of the tables is missing."""
+        return Sums.of(self._connection, key) if all(map(self.has, ("exposed", "identities", "charged"))) else None
+
+    def enter(self, room: str) -> ReleaseWorkspace | None:
+        """The workspace of a release, if it is there with its notes."""
+        if (room, "notes") not in self.tables:
+            return None
+        self._connection.execute(statement("schema/use_release_schema", workspace=room))
+        return ReleaseWorkspace(self._connection, self._vault)
+
+
+@contextmanager
+def open_rooms(vault: Path, population: str, *, wait: float) -> Generator[Rooms]:
+    """The rooms of a population, whose file is there; nobody writes to them meanwhile."""
+    with ROOMS, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
+        yield Rooms(connection, vault)
+
+
+@contextmanager
+def locked_vault(vault: Path, population: str) -> Generator[None]:
+    """Nobody is in a room of this population meanwhile."""
+    make_vault(vault)
+    with ROOMS, open_database(vault / f"{population}.duckdb"):
+        yield
+
+
+def prune_workspaces(
+    file: Path,
+    choose: Callable[[Sequence[str]], Sequence[str]],
+    *,
+    spill: Path | None = None,
+    cluster: Cluster | None = None,
+) -> list[str]:
+    """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
+    what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
+
+    The work is done in copies, and the file replaced while its lock is held: stopped anywhere, the old or the new one is there,
+    whole, and the next call begins anew.
+    """
+    first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
+    with ROOMS, open_database(file) as locked:
+        for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
+            left.unlink()
+        remove_spilled(file, spill)
+        if cluster is not None:
+            cluster.remove(file)
+        rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
+        chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
+        if not chosen:
+            return []
+        _copy_database(locked, first)
+        with open_database(first) as copied:
+            for workspace in chosen:
+                copied.execute(statement("schema/drop_release_schema", workspace=workspace))
+            left_over = _count_everything(copied)
+            _copy_database(copied, second)  # once more: what was dropped is still in the pages of the first
+        with open_database(second, read_only=True) as copied:
+            if _count_everything(copied) != left_over:
+                raise StoreError("the copy without the removed tables is not complete; nothing was replaced.", where=str(file))
+        locked.execute(statement("schema/checkpoint"))
+        sync(second)
+        replace_database(file, second)
+        first.unlink()
+        sync(file.parent)
+    return chosen
+
+
+def _copy_database(connection: duckdb.DuckDBPyConnection, into: Path) -> None:
+    [(old,)] = connection.execute(statement("schema/select_database")).fetchall()
+    new = f"new_{secrets.token_hex(8)}"  # no database is called like this
+    connection.execute(statement("schema/attach_copy", copy=new), {"file": str(into)})
+    connection.execute(statement("schema/copy_vault", vault=old, copy=new))
+    connection.execute(statement("schema/detach_copy", copy=new))
+
+
+def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], int]:
+    """Every table of the file, and how many rows it has."""
+    tables = connection.execute(statement("schema/list_tables")).fetchall()
+    return {
+        (workspace, name): connection.execute(statement("schema/count_rows", workspace=workspace, table=name)).fetchall()[0][0]
+        for workspace, name in tables
+    }
