@@ -37,12 +37,14 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (160, 64),
 }
+RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
+VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, where the audit looks at it by groups, wherever
+# arrays lie; and of a record meanwhile
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
-CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there;
-# where every record is masked by itself, arrays of clusters are those of records
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there
 
 
 _ENGINE_IS = "where arrays as long as the table lie: in memory, on disk as DuckDB's, or where a cluster works on them"
@@ -106,26 +108,40 @@ def find_disk_from(site: Site, policy: Policy) -> int | None:
 
 def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryView:
     fixed, each = HELD[policy.method.family]
+    fixed = RECORDS if _are_records(policy) else fixed
     each += PARTS if policy.parts > 1 else 0
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
+    arrays = max(arrays, records * BESIDE_VALUES + _count_values(policy, records) * VALUE)
     arrays += _count_combinations(policy, records) * COMBINATION
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
 def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, beside: int) -> MemoryView:
     """`beside`: the bytes of the program, where they come on top of what site.yaml says."""
-    arrays = records * FLAGS + _count_clusters(policy, records) * CLUSTER[policy.method.family]
+    arrays = records * FLAGS
+    if not _are_records(policy):
+        arrays += _count_clusters(policy, records) * CLUSTER[policy.method.family]
+    if policy.method.family == "by-value" or _are_records(policy):  # else counted with the clusters
+        arrays += _count_values(policy, records) * VALUE
     arrays += _count_combinations(policy, records) * COMBINATION
     work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
 
 
+def _are_records(policy: Policy) -> bool:
+    """Whether every record is masked by itself: arrays of clusters are those of records then."""
+    return policy.method.family == "columns" and policy.protect.k is None
+
+
 def _count_clusters(policy: Policy, records: int) -> int:
-    """How many clusters have arrays in memory."""
-    if policy.protect.k is not None:
-        return records // policy.protect.k
-    return 0 if policy.method.family == "columns" else records
+    return records // (policy.protect.k or 1)
+
+
+def _count_values(policy: Policy, records: int) -> int:
+    """How many different values a released noise column may have: of a cluster one, and no more than its grid has points."""
+    points = [column.coded_grid.width + 2 if policy.clamps else records for column in policy.noise_columns.values()]
+    return min(_count_clusters(policy, records), max(points, default=0))
 
 
 def find_place(engine: str, records: int) -> Engine:

@@ -262,7 +262,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         return [] if person is None else [person.column]
 
     def microaggregate(self) -> StageResult:
-        """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
+        """Reserve the loss, then what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Validated, check=True)

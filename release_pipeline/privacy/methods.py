@@ -72,7 +72,8 @@ class Statistics:
 
     `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
     compute it (`dp-um`, `laplace`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
-    deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not.
+    deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not. `are_records`: every record
+    is a cluster of its own, in record order.
     """
 
     grid: Grid
@@ -87,6 +88,7 @@ class Statistics:
     public_scale: int | None = None
     variance: Fraction | None = None
     is_noisy: bool = True
+    are_records: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -303,7 +305,7 @@ def add_noise(
     context: Sequence[Context],
     arrays: Arrays = IN_MEMORY,
 ) -> FloatArray:
-    """The second half: the released value of each cluster; as many `arrays` as clusters lie where these do.
+    """The second half: the released value of each cluster, in one of `arrays`.
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
@@ -481,6 +483,7 @@ def _statistics_per_record(
         loss=_losses(lost, lost),
         atoms=atoms,
         public_scale=public,
+        are_records=True,
     )
 
 

@@ -17,4 +17,4 @@ def mask(
 ) -> npt.NDArray[np.float64]:
     """The released value of each record, in record order: inside the domain, or with `clamp=False` where the noise put it."""
     released = add_noise(exact, clamp=clamp, secret=secret, context=context, arrays=records.arrays)
-    return records.spread(released, exact.cluster)
+    return released if exact.are_records else records.spread(released, exact.cluster)

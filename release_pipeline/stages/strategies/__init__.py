@@ -26,6 +26,7 @@ __all__ = [
     "RECORD",
     "Figures",
     "Grouped",
+    "RecordStrategy",
     "Series",
     "Strategy",
     "Suppressed",

@@ -134,9 +134,13 @@ class CentroidStrategy:
         return read("membership", [self.cluster_column(next(iter(self.policy.noise_columns)))]).num_rows
 
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
-        """The released value of each record: noise on the stored statistics of its cluster."""
-        exact = self._stored(name, read("statistics", None), self._read_clusters(name, read))
+        """The released value of each record: noise on the statistics of its cluster."""
+        exact = self.find_exact(name, read, secret=secret, context=context)
         return mask(exact, secret=secret, context=context, clamp=self.policy.clamps, records=self.records)
+
+    def find_exact(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Statistics:
+        """The exact statistics of a noise column, as they were stored."""
+        return self._stored(name, read("statistics", None), self._read_clusters(name, read))
 
     def _read_clusters(self, name: str, read: Read) -> npt.NDArray[np.intp]:
         """The cluster of each record in a noise column."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from release_pipeline.privacy.methods import Statistics, add_noise, simulate_noise
+from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
 from release_pipeline.stages.served import ROUNDS, Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
-from release_pipeline.stages.strategies.merging import Numbers
 from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
 
 
@@ -69,7 +69,7 @@ class ColumnStrategy(CentroidStrategy):
 @dataclass(frozen=True, slots=True)
 class RecordStrategy(ColumnStrategy):
     """laplace: every record is a cluster of its own, whose sum is its value on the grid, and all scales are the same function of
-    declared facts. So nothing is stored between the stages: `mask` finds in the records what `group` found, on every machine."""
+    declared facts. So no table of clusters is stored: `mask` finds in the records what `group` found, on every machine."""
 
     makes: ClassVar[tuple[str, ...]] = ()
 
@@ -78,18 +78,18 @@ class RecordStrategy(ColumnStrategy):
         evidence: Figures = {}
         for name in self.policy.noise_columns:
             progress(f"finding the scale of {name}")
-            evidence[name] = collect_evidence(self._find(name, read, secret, context))
+            evidence[name] = collect_evidence(self.find_exact(name, read, secret=secret, context=context))
         return Grouped({}, evidence)
 
-    def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
-        """The released value of each record: noise on its own."""
-        exact = self._find(name, read, secret, context)
-        return add_noise(exact, clamp=self.policy.clamps, secret=secret, context=context, arrays=self.records.arrays)
+    def spell_out(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """The tables of the clusters all the same, as other methods store them: for who looks at the method from outside."""
+        return ColumnStrategy.group(self, read, secret=secret, context=context, progress=progress).tables
 
     def count_records(self, read: Read) -> int:
         """By the records: there is nothing else."""
         return read("records", [next(iter(self.policy.noise_columns))]).num_rows
 
-    def _find(self, name: str, read: Read, secret: bytes, context: Contexts) -> Statistics:
+    def find_exact(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Statistics:
+        """The exact statistics of a noise column, as the records have them."""
         numbers = read("records", [name]).column(name).to_numpy()
         return microaggregate(self.policy, name, numbers, secret=secret, context=context, records=self.records)
