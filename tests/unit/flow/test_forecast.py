@@ -9,12 +9,12 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError
 from release_pipeline.flow import forecast
-from release_pipeline.flow.forecast import HELD, PROGRAM, find_enough, forecast_memory
+from release_pipeline.flow.forecast import FLAGS, HELD, PROGRAM, STORED, VALUE, find_enough, forecast_memory
 from release_pipeline.policy import load_policy
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.store import connections
 from release_pipeline.store.memory import DATABASE, format_size, machine_memory, read_size
-from tests.integration.sites import TinySite, make_site
+from tests.integration.sites import PARTS, TinySite, make_site
 
 ROOT = Path(__file__).resolve().parents[3]
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
@@ -34,6 +34,31 @@ def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
         enough = find_enough(policy, records)
         assert forecast_memory(policy, records, allowed=enough).is_enough
         assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
+
+
+@pytest.mark.parametrize("method", ["laplace", "dp-cdf"])
+def test_different_values_are_counted(tiny: TinySite, method: str) -> None:
+    """Of a fine grid each record may be released with one of its own: wherever arrays lie, and not of more than there are."""
+    needed: dict[tuple[str, str, int], int] = {}
+    for grid in ("1", "0.0000001"):
+        tiny.write_policy(
+            protect=f"{{method: {method}, epsilon: 2}}",
+            columns=PARTS["columns"].replace("domain: [0, 1000], grid: 1,", f"domain: [0, 1000], grid: {grid},"),
+        )
+        policy = tiny.site.policy("people")
+        for engine in ("memory", "duckdb"):
+            for records in (10**6, 2 * 10**6):
+                view = forecast_memory(policy, records, allowed=1 << 50, engine=engine)
+                assert view.engine == engine
+                needed[grid, engine, records] = view.needed
+    million = 10**6
+    for engine in ("memory", "duckdb"):
+        fine, coarse = (
+            needed[grid, engine, 2 * million] - needed[grid, engine, million] - STORED * million for grid in ("0.0000001", "1")
+        )
+        assert fine - coarse > 50 * million, engine
+        assert fine >= (VALUE + FLAGS) * million
+    assert needed["1", "duckdb", 2 * million] < needed["1", "memory", 2 * million]
 
 
 @pytest.mark.parametrize(

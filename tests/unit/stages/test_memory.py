@@ -17,9 +17,11 @@ import pytest
 from release_pipeline.flow import forecast
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy import arrays, utility
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
 from release_pipeline.privacy.noise import orders
 from release_pipeline.privacy.records import ArrayRecords
+from release_pipeline.privacy.risk import closeness
 from release_pipeline.stages import column_table
 from release_pipeline.stages.column_table import ColumnTable
 from release_pipeline.stages.compared import Compared
@@ -172,6 +174,22 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
     print(method, k, {stage: round(peak, 1) for stage, peak in peaks.items()})
     peaks["groups"] -= forecast.VALUE * 20_001 / ROWS if method == "laplace" else 0  # by the different values, not the records
     assert max(peaks.values()) <= ON_DISK, {stage: round(peak, 1) for stage, peak in peaks.items()}
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_different_values_by_group_are_what_the_forecast_counts(
+    is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record with a value of its own, and most of them in one group."""
+    for module, name in PIECES:
+        monkeypatch.setattr(module, name, 4_096)
+    where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
+    rng = np.random.default_rng(5)
+    group, values = where.empty(ROWS, np.int64), where.empty(ROWS, np.float64)
+    group[:], values[:] = rng.random(ROWS) < 0.02, rng.random(ROWS)
+    beside = forecast.FLAGS if is_on_disk else forecast.BESIDE_VALUES
+    peak = measure_peak(lambda: closeness(group, values, ordered=True, arrays=where))
+    assert forecast.VALUE / 2 < peak <= forecast.VALUE + beside, peak
 
 
 @pytest.mark.slow
