@@ -63,21 +63,24 @@ def load_great_expectations() -> Any:
     """It takes 3 s and 200 MB, so that it is loaded only where it is used; and without the Spark client, of which it would load
     all that is installed, with what is for tests alone."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would report its use to its makers
+    if "great_expectations" in sys.modules:
+        return import_module("great_expectations")
     with _hidden("pyspark"):
         return import_module("great_expectations")
 
 
 @contextmanager
 def _hidden(name: str) -> Generator[None]:
-    """A package that is not loaded yet cannot be meanwhile."""
-    is_loaded = name in sys.modules
-    if not is_loaded:
-        sys.modules[name] = cast(Any, None)
+    """A package cannot be loaded meanwhile; what is loaded of it is not seen."""
+    loaded = {known: module for known, module in sys.modules.items() if known.partition(".")[0] == name}
+    for known in loaded:
+        del sys.modules[known]
+    sys.modules[name] = cast(Any, None)
     try:
         yield
     finally:
-        if not is_loaded:
-            del sys.modules[name]
+        del sys.modules[name]
+        sys.modules.update(loaded)
 
 
 def _validate(checks: Sequence[Check]) -> dict[str, bool]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from release_pipeline.stages import validate
 from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Check
-from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
+from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations, load_great_expectations
 from tests.integration.sites import GX_WARNINGS
 
 pytestmark = [GX_WARNINGS, pytest.mark.slow]  # Great Expectations takes seconds to import
@@ -99,6 +102,7 @@ def test_both_judges_agree_on_random_checks() -> None:
 
 def test_an_expectation_that_raises_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Great Expectations could not evaluate has not passed, though every count is 0."""
+    load_great_expectations()
     from great_expectations.execution_engine import PandasExecutionEngine
 
     def fail(*_: Any, **__: Any) -> Any:
@@ -128,7 +132,7 @@ def test_expectations_are_never_more_lenient_than_counts(monkeypatch: pytest.Mon
 
 def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only family, column, fact, count and what is allowed reach it."""
-    import great_expectations  # noqa: F401  before pandas is watched
+    load_great_expectations()  # before pandas is watched
     import pandas as pd
 
     frames: list[Any] = []
@@ -148,8 +152,31 @@ def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeyp
 
 def test_nothing_deprecated_of_great_expectations_is_used() -> None:
     """A later version of it will not take away what the judge rests on."""
-    import great_expectations  # noqa: F401  what it warns of while it is imported is its own affair
+    load_great_expectations()  # what it warns of while it is imported is its own affair
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         judge_expectations(one_each())
+
+
+@pytest.mark.parametrize("before", ["", "import pyspark.sql.types, pyspark.sql.connect.session"])
+def test_the_spark_client_is_not_loaded_for_it_and_stays_as_it_was(before: str, tmp_path: Path) -> None:
+    """Loaded for a cluster before, or not: what it would load of it warns, and ends the program where it finds no Spark."""
+    loaded = "{name for name in sys.modules if name.partition('.')[0] == 'pyspark'}"
+    program = f"""\
+import sys, warnings
+warnings.simplefilter("ignore")
+{before}
+warnings.simplefilter("error", FutureWarning)
+there = {loaded}
+modules = [sys.modules[name] for name in there]
+from release_pipeline.stages.validate import load_great_expectations
+assert load_great_expectations() is load_great_expectations()
+assert {loaded} == there and [sys.modules[name] for name in there] == modules
+from great_expectations.compatibility import pyspark
+assert not pyspark.pyspark, "it sees the client"
+"""
+    file = tmp_path / "program.py"  # one without a file the client takes for a test of its own
+    file.write_text(program, encoding="utf-8")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
