@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, find_ends, pieces
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, find_ends, make, pieces
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
 from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBudget, usual_centre
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.catalogue.spec import BY_RHO
+from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
@@ -472,27 +473,20 @@ def _statistics_per_record(
     worst, scale = Moves(np.array([max(grid.width - int(least), int(most))]), np.array([0])), np.array([public])
     lost = column_loss(worst, scale)
     _check_loss("the method", lost, claim)
+    cluster, size = cut_ranks(len(q), 1, arrays)
     return Statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
-        cluster=arrays.fill(_count_up, len(q), np.intp),
-        size=arrays.fill(partial(_repeat, 1), len(q), np.int64),
+        cluster=cluster,
+        size=size,
         statistic=q,
-        scale=arrays.fill(partial(_repeat, public), len(q), np.int64),
+        scale=make(arrays, partial(np.multiply, public), size, dtype=np.int64),
         loss=_losses(lost, lost),
         atoms=atoms,
         public_scale=public,
         are_records=True,
     )
-
-
-def _count_up(part: slice) -> npt.NDArray[np.intp]:
-    return np.arange(part.start, part.stop, dtype=np.intp)
-
-
-def _repeat(number: int, part: slice) -> IntArray:
-    return np.full((part.stop - part.start,), number, dtype=np.int64)
 
 
 def _check_loss(method: str, lost: Fraction | float, claim: Claim) -> None:
