@@ -109,8 +109,10 @@ class Engine:
 def write_site(home: Path, source: Path, columns: int, protect: str, engine: Engine) -> Path:
     """A site with one policy for the source."""
     (home / "policies").mkdir(parents=True)
+    is_synthetic = "dp-table" in protect
+    listed, number, why = ("synthesise", "synthesise", "") if is_synthetic else ("keep", "noise", "why: x, ")
     noise = [
-        f"  {name}: {{role: confidential, do: noise, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x, "
+        f"  {name}: {{role: confidential, do: {number}, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x, "
         f"label: {name}}}"
         for name in name_columns(columns)
         for high, grid in [_DOMAINS[name.partition("_")[0]]]
@@ -125,11 +127,11 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
         f"protect: {protect}",
         "columns:",
         "  person: {role: identifier, do: drop}",
-        "  sex: {role: quasi, do: keep, values: [1, 2], why: x, label: Sex}",
-        f"  region: {{role: quasi, do: keep, values: {list(range(1, REGIONS + 1))}, why: x, label: Region}}",
+        f"  sex: {{role: quasi, do: {listed}, values: [1, 2], {why}label: Sex}}",
+        f"  region: {{role: quasi, do: {listed}, values: {list(range(1, REGIONS + 1))}, {why}label: Region}}",
         *noise,
-        "suppress: {quasi_groups_below: 5, at_most: 5%}",
-        "gates: {min_rows: 1000}",
+        *([] if is_synthetic else ["suppress: {quasi_groups_below: 5, at_most: 5%}"]),
+        f"gates: {{min_rows: {10_000 if is_synthetic else 1_000}}}",
         "publish: {formats: [parquet]}",
         "about: {title: Synthetic records, description: Made up to measure by, licence: CC0-1.0, publisher: {name: nobody}, "
         "contact: {email: nobody@example.org}}",
