@@ -47,7 +47,8 @@ from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.links import Link, link_columns
 from release_pipeline.privacy.whole_table.measure import hold_records
 from release_pipeline.privacy.whole_table.pool import Linked
-from release_pipeline.privacy.whole_table.rows import place_entries, score_rows
+from release_pipeline.privacy.whole_table.placing import Placing
+from release_pipeline.privacy.whole_table.rows import score_rows
 
 INTERPRETER = "RELEASE_PIPELINE_PEERS"
 PACKAGES = ("mbi==2.0.0", "jax")
@@ -189,7 +190,9 @@ def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> li
         held = hold_records(measured.design, measured.cells[place], measured.margins[place])
         if alone:
             held = np.bincount(chosen[place], minlength=len(held)).astype(np.float64)
-        entries.append(place_entries(measured.cells[place], held, seen.groups[place], chosen[place], order.get(place), random))
+        rows = np.bincount(chosen[place], minlength=int(seen.groups[place].max()) + 1)
+        placing = Placing.of(measured.cells[place], held, seen.groups[place], rows)
+        entries.append(placing.place(chosen[place], order.get(place), random))
     return entries
 
 

@@ -59,6 +59,11 @@ class Cells:
         beyond = entries - self.column.width - 1
         return np.where(beyond >= 0, len(self.edges) - 1 + beyond, found).astype(np.int64)
 
+    def count_ordered(self, ordered: IntArray) -> IntArray:
+        """How many records each has, by their entries in ascending order."""
+        firsts = np.append(self.edges, self.column.width + 2 + np.arange(self.column.labels))
+        return np.diff(np.searchsorted(ordered, firsts)).astype(np.int64)
+
     def hold(self, noisy: IntArray | FloatArray, deviation: float, records: int) -> FloatArray:
         """How many records each cell seems to hold: none below 0, all together as many as there are."""
         kept = np.ones(self.count, dtype=np.bool_)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
+from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, pieces
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.design import Design
+from release_pipeline.privacy.whole_table.entering import Entering
 from release_pipeline.privacy.whole_table.measure import Stream, hold_records, measure_column
 from release_pipeline.privacy.whole_table.pool import spread_over
-from release_pipeline.privacy.whole_table.rows import enter_cells
 
 
-def expect_column(entries: IntArray, design: Design, place: int, stream: Stream, random: Random) -> IntArray:
-    """As many entries as there are records, ascending, of a simulated release."""
-    cells, margin = measure_column(entries, design, place, stream)
+def expect_column(
+    ordered: IntArray, design: Design, place: int, stream: Stream, random: Random, arrays: Arrays = IN_MEMORY
+) -> IntArray:
+    """As many entries as there are records, ascending, of a simulated release. `ordered`: those of the records, ascending."""
+    cells, margin = measure_column(ordered, design, place, stream)
     held = hold_records(design, cells, margin)
     each = spread_over(held, design.records, random)
-    found = np.repeat(np.arange(len(each)), each)
-    starts = np.repeat(np.cumsum(each) - each, each)
-    within = (np.arange(len(found)) - starts + random.random(len(found))) / np.repeat(np.maximum(each, 1), each)
-    return np.sort(enter_cells(cells, held, found, within))
+    entering, found = Entering.of(cells, held), arrays.empty(design.records, np.int64)
+    for part in pieces(design.records, SUMMED):  # one after the other, as random numbers come
+        found[part] = _expect_part(cells, entering, each, part, random)
+    return found
+
+
+def _expect_part(cells: Cells, entering: Entering, each: IntArray, part: slice, random: Random) -> IntArray:
+    """Some of them: within a cell they ascend, and so they do in all."""
+    ends, rows = np.cumsum(each), np.arange(part.start, part.stop)
+    found = np.searchsorted(ends, rows, side="right")
+    within = (rows - (ends - each)[found] + random.random(len(rows))) / np.maximum(each, 1)[found]
+    return np.sort(entering.enter(cells, found, within))

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, ascend, make
 from release_pipeline.privacy.by_value.noise_laws import Noise
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import NoiseStream
@@ -82,22 +83,26 @@ class Measured:
         return find_homes(list(self.tables), list_sizes(self.groups))
 
 
-def measure_table(entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None) -> Measured:
-    """The noisy counts of a table. `entries` is all that sees the data."""
+def measure_table(
+    entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None, arrays: Arrays = IN_MEMORY
+) -> Measured:
+    """The noisy counts of a table. `entries` is all that sees the data; of a record the group in each column is kept meanwhile,
+    two bytes."""
     cells: list[Cells] = []
     margins: list[IntArray] = []
     found: list[npt.NDArray[Any]] = []
     for place in range(len(design.columns)):
         own = entries(place)
-        cut, margin = measure_column(own, design, place, stream)
+        cut, margin = measure_column(ascend(arrays, own), design, place, stream)
         cells.append(cut)
         margins.append(margin)
-        found.append(cut.find(own).astype(np.min_scalar_type(cut.count)))
+        found.append(make(arrays, cut.find, own, dtype=np.min_scalar_type(cut.count)))
+        del own
     blocks, groups = _plan_blocks(design, cells, margins)
-    grouped = [own.astype(np.uint16)[found.pop(0)] for own in groups]  # never both of all columns
+    grouped = [make(arrays, own.astype(np.uint16).take, found.pop(0), dtype=np.uint16) for own in groups]  # never both of all
     purpose = "block" if blocks else "pair"
     laws = dict.fromkeys(blocks, design.noise_of_each(len(blocks))) if blocks else design.pairs
-    tables = dict(_count_tables(grouped, list_sizes(groups), laws, partial(stream, purpose), progress))
+    tables = dict(_count_tables(grouped, list_sizes(groups), laws, partial(stream, purpose), progress, arrays))
     return Measured(design, tuple(cells), tuple(margins), tuple(groups), tables)
 
 
@@ -136,28 +141,39 @@ def _count_tables(
     laws: Mapping[Block, Noise],
     stream: Stream,
     progress: Progress,
+    arrays: Arrays,
 ) -> Iterator[tuple[Block, BlockCounts]]:
     every = math.ceil(len(laws) / LINES)
     for number, (columns, noise) in enumerate(laws.items(), 1):
-        exact = count_together([grouped[column] for column in columns], [sizes[column] for column in columns])
+        exact = count_together([grouped[column] for column in columns], [sizes[column] for column in columns], arrays)
         yield columns, BlockCounts(exact + noise.draw(exact.size, stream(*columns)).reshape(exact.shape), noise)
         if not number % every or number == len(laws):
             progress(f"counted {number:,} of {len(laws):,} tables of columns")
 
 
-def count_together(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int]) -> IntArray:
+def count_together(
+    grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int], arrays: Arrays = IN_MEMORY
+) -> IntArray:
     """How many records are in each combination of groups."""
-    codes = grouped[0].astype(np.int64)
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    for found in arrays.over(partial(_count_part, grouped, shape), len(grouped[0]), SUMMED):
+        counts += found
+    return counts.reshape(shape)
+
+
+def _count_part(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int], part: slice) -> IntArray:
+    """Of some records."""
+    codes = grouped[0][part].astype(np.int64)
     for own, size in zip(grouped[1:], shape[1:], strict=True):
         codes *= size
-        codes += own
-    return np.bincount(codes, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
+        codes += own[part]
+    return np.bincount(codes, minlength=math.prod(shape)).astype(np.int64)
 
 
-def measure_column(entries: IntArray, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
-    """The cells of a column, and their noisy counts."""
-    cells = _cut(entries, design.columns[place], design, place, stream)
-    counted = np.bincount(cells.find(entries), minlength=cells.count).astype(np.int64)
+def measure_column(ordered: IntArray, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
+    """The cells of a column, and their noisy counts; `ordered`: its entries, ascending."""
+    cells = _cut(ordered, design.columns[place], design, place, stream)
+    counted = cells.count_ordered(ordered)
     return cells, counted + design.margins.draw(len(counted), stream("margin", place))
 
 
@@ -166,10 +182,10 @@ def hold_records(design: Design, cells: Cells, margin: IntArray | FloatArray) ->
     return cells.hold(margin, deviation(design.margins), design.records)
 
 
-def _cut(entries: IntArray, column: Column, design: Design, place: int, stream: Stream) -> Cells:
+def _cut(ordered: IntArray, column: Column, design: Design, place: int, stream: Stream) -> Cells:
     if place not in design.cuts:
         return Cells.narrow(column)
     e, depth = design.cuts[place]
     law = CutLaw(Places(column.width, column.centre), e)
-    values = np.sort(entries[entries <= column.width])
+    values = ordered[: int(np.searchsorted(ordered, column.width, side="right"))]  # reasons to have none are behind them
     return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place), column.edges))

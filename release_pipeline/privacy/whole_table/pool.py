@@ -96,10 +96,10 @@ def weigh_pool(pool: IntArray, linked: Linked, random: Random) -> FloatArray:
 
 
 def choose_records(weights: FloatArray, records: int, random: Random) -> IntArray:
-    """A systematic sample of just so many."""
+    """A systematic sample of just so many: how often each is in it."""
     ends = np.floor(np.cumsum(weights) * (records / weights.sum()) + random.random()).astype(np.int64)
     ends[-1] = max(int(ends[-1]), records)
-    return np.repeat(np.arange(len(weights)), np.diff(np.minimum(ends, records), prepend=0))
+    return np.diff(np.minimum(ends, records), prepend=0)
 
 
 def spread_over(wanted: FloatArray, count: int, random: Random) -> IntArray:

@@ -2,46 +2,61 @@
 
 Rows of a group are put in an order by normal scores that go together as the columns do, so that correlations go on inside of
 groups; the records of a group's cells are handed out in that order, and within a cell entries rise with it.
+
+Of more than `BLOCK` rows it is known how often each record of the pool is a row, and they are made block by block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.unclaimed import Random
-from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.design import deviation
-from release_pipeline.privacy.whole_table.exchange import exchange_rows
+from release_pipeline.privacy.whole_table.exchange import Counted, Listed, exchange_rows
 from release_pipeline.privacy.whole_table.impossible import Groups, draw_possible, find_barred, find_groups
 from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
 from release_pipeline.privacy.whole_table.margins import combine_margins
 from release_pipeline.privacy.whole_table.measure import Measured, hold_records
 from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs, choose_tables
-from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, spread_over, weigh_pool
+from release_pipeline.privacy.whole_table.placing import Placing
+from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, weigh_pool
 from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
 
+BLOCK = 1 << 18  # rows that are made together
 SWEEPS = 4
 _SURE = 1e-9
-_STEEPEST = 8.0  # e-foldings of density within a cell, between two neighbours
-_FLATTEST, _SHARPEST = 1e-3, 0.0004
 
 
-def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> list[IntArray]:
-    """The entries of every column, row by row: as many rows as there are records, or slots."""
-    design = measured.design
-    if design.columns[0].in_slots:
-        empty = count_empty(measured)
-        filled = leave_empty(measured, empty)
-        rows = (
-            synthesise(filled, random, progress) if filled.design.records else [np.zeros(0, dtype=np.int64)] * len(design.columns)
-        )
-        return add_empty(measured, rows, empty, random)
-    held, never = hold_all(measured), find_never(measured)
+Rows = list[IntArray]  # the entries of every column, row by row
+
+
+def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Rows:
+    """As many rows as there are records, or slots, together."""
+    return [np.concatenate(columns) for columns in zip(*make_rows(measured, random, progress), strict=True)]
+
+
+def make_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Iterator[Rows]:
+    """The same block by block."""
+    if not measured.design.columns[0].in_slots:
+        yield from _make_filled(measured, random, progress)
+        return
+    empty = count_empty(measured)
+    filled = leave_empty(measured, empty)
+    blocks = (
+        _make_filled(filled, random, progress)
+        if filled.design.records
+        else iter([[np.zeros(0, dtype=np.int64)] * len(filled.design.columns)])
+    )
+    yield from add_empty(measured, blocks, empty, random, BLOCK)
+
+
+def _make_filled(measured: Measured, random: Random, progress: Callable[[str], None]) -> Iterator[Rows]:
+    design, held, never = measured.design, hold_all(measured), find_never(measured)
     linked = link_table(measured, held, never)
     progress("fitting a model of the strongest pairs")
     model = fit_model(measured, linked)
@@ -51,17 +66,21 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
     pool = draw_possible(never, lambda: make_pool(linked, design.records, random, model))
     progress("weighing the pool")
     weights = weigh_pool(pool, linked, random)
-    chosen = pool[:, choose_records(weights, design.records, random)]
+    often, blocks = choose_records(weights, design.records, random), -(-design.records // BLOCK)
+    rows = Counted(pool, often) if blocks > 1 else Listed(pool[:, np.repeat(np.arange(len(often)), often)])
     progress("exchanging rows")
-    chosen = exchange_rows(chosen, pool, weights, linked, random)
-    chosen = chosen[:, random.permutation(design.records)]
+    exchange_rows(rows, pool, weights, linked, random)
     progress("placing entries")
-    scores = score_rows(chosen, linked, random)
-    order = dict(zip(linked.ordered, scores, strict=True))
-    return [
-        place_entries(measured.cells[place], held[place], measured.groups[place], groups, order.get(place), random)
-        for place, groups in enumerate(chosen)
+    placing = [
+        Placing.of(cells, own, groups, rows.count_groups(place))
+        for place, (cells, own, groups) in enumerate(zip(measured.cells, held, measured.groups, strict=True))
     ]
+    for number, block in enumerate(rows.deal(blocks, random)):
+        if number:
+            progress(f"placing entries of block {number + 1:,} of {blocks:,}")
+        mixed = block[:, random.permutation(block.shape[1])]
+        order = dict(zip(linked.ordered, score_rows(mixed, linked, random), strict=True))
+        yield [one.place(groups, order.get(place), random) for place, (one, groups) in enumerate(zip(placing, mixed, strict=True))]
 
 
 def hold_all(measured: Measured) -> list[FloatArray]:
@@ -147,64 +166,3 @@ def score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
             drawn = np.clip(within[0] + (within[1] - within[0]) * random.random(rows), 1e-12, 1 - 1e-12)
             scores[number] = np.clip(middle + width * laws.ndtri(drawn), least[number], most[number])
     return scores
-
-
-def place_entries(
-    cells: Cells, held: FloatArray, groups: IntArray, chosen: IntArray, scores: FloatArray | None, random: Random
-) -> IntArray:
-    """An entry for each row, whose group is chosen: the cells of a group as they hold records, in the order of the scores."""
-    found = np.zeros(len(chosen), dtype=np.int64)
-    within = np.zeros(len(chosen))
-    for group in range(int(groups.max()) + 1):
-        rows, own = np.flatnonzero(chosen == group), np.flatnonzero(groups == group)
-        if not len(rows):
-            continue
-        rows = random.permutation(rows) if scores is None else rows[np.argsort(scores[rows], kind="stable")]
-        each = spread_over(held[own], len(rows), random)
-        found[rows] = np.repeat(own, each)
-        starts = np.repeat(np.cumsum(each) - each, each)
-        within[rows] = (np.arange(len(rows)) - starts + random.random(len(rows))) / np.repeat(np.maximum(each, 1), each)
-    return enter_cells(cells, held, found, within)
-
-
-def enter_cells(cells: Cells, held: FloatArray, found: IntArray, within: FloatArray) -> IntArray:
-    """An entry in the cell of each row, further up the later the row comes in its cell."""
-    own = len(cells.edges) - 1
-    beyond = found >= own
-    cell = np.minimum(found, own - 1)
-    low, width = cells.edges[cell], np.diff(cells.edges)[cell]
-    part = np.array(within)
-    for one in np.flatnonzero(np.diff(cells.edges) > 1).tolist():
-        rows = np.flatnonzero(found == one)
-        if len(rows):
-            part[rows] = _slope(_rise(cells, held, one), within[rows])
-    entries = low + np.minimum(np.floor(part * width).astype(np.int64), width - 1)
-    return np.where(beyond, cells.column.width + 1 + found - own, entries)
-
-
-def _rise(cells: Cells, held: FloatArray, cell: int) -> float:
-    """By how many e-foldings the density rises within a cell, as it seems from those beside it."""
-    width = np.diff(cells.edges)
-    density = [
-        held[place] / width[place] if 0 <= place < len(width) and width[place] > 1 else 0.0
-        for place in (cell - 1, cell, cell + 1)
-    ]
-    before, own, after = density
-    if own <= 0:
-        return 0.0
-    if before > 0 and after > 0:
-        return min(max(math.log(after / before) / 2, -_STEEPEST), _STEEPEST)
-    if before > 2 * own and after <= 0:
-        return -min(before / own, 1 / _SHARPEST)
-    if after > 2 * own and before <= 0:
-        return min(after / own, 1 / _SHARPEST)
-    return 0.0
-
-
-def _slope(rise: float, part: FloatArray) -> FloatArray:
-    """Where so much of a cell's records lies below, its density being exp(rise x)."""
-    if abs(rise) < _FLATTEST:
-        return part
-    if rise < 0:
-        return np.minimum(np.log1p(part * math.expm1(rise)) / rise, 1.0)
-    return np.maximum(1 + np.log1p((1 - part) * math.expm1(-rise)) / rise, 0.0)

@@ -3,6 +3,7 @@ that rows are made as it says. All here is made of noisy counts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -31,11 +32,24 @@ def leave_empty(measured: Measured, empty: int) -> Measured:
     )
 
 
-def add_empty(measured: Measured, filled: list[IntArray], empty: int, random: Random) -> list[IntArray]:
-    """The rows and as many that are empty in every column, in random order."""
-    order = random.permutation(measured.design.records)
-    found: list[IntArray] = []
-    for column, own in zip(measured.design.columns, filled, strict=True):
-        nobody = np.full(empty, column.width + column.labels, dtype=np.int64)
-        found.append(np.concatenate([own, nobody])[order])
-    return found
+def add_empty(
+    measured: Measured, blocks: Iterator[list[IntArray]], empty: int, random: Random, size: int
+) -> Iterator[list[IntArray]]:
+    """The rows, and as many that are empty in every column, in random order in each block: as many in each, by its rows, and
+    blocks of `size` where there are only empty ones."""
+    columns, left = measured.design.columns, empty
+    rows_left = measured.design.records - empty
+    for block in blocks:
+        rows = len(block[0])
+        own = left if rows == rows_left else round(left * rows / rows_left)
+        rows_left, left = rows_left - rows, left - own
+        while True:
+            some = own if rows else min(own, size)
+            order = random.permutation(rows + some)
+            yield [
+                np.concatenate([one, np.full(some, column.width + column.labels, dtype=np.int64)])[order]
+                for column, one in zip(columns, block, strict=True)
+            ]
+            own -= some
+            if not own:
+                break
