@@ -46,8 +46,8 @@ from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.links import Link, link_columns
 from release_pipeline.privacy.whole_table.measure import hold_records
-from release_pipeline.privacy.whole_table.pool import Linked
 from release_pipeline.privacy.whole_table.placing import Placing
+from release_pipeline.privacy.whole_table.pool import Linked
 from release_pipeline.privacy.whole_table.rows import score_rows
 
 INTERPRETER = "RELEASE_PIPELINE_PEERS"

@@ -112,8 +112,8 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
     is_synthetic = "dp-table" in protect
     listed, number, why = ("synthesise", "synthesise", "") if is_synthetic else ("keep", "noise", "why: x, ")
     noise = [
-        f"  {name}: {{role: confidential, do: {number}, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x, "
-        f"label: {name}}}"
+        f"  {name}: {{role: confidential, do: {number}, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, "
+        f"why: x, label: {name}}}"
         for name in name_columns(columns)
         for high, grid in [_DOMAINS[name.partition("_")[0]]]
     ]

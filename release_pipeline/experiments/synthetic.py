@@ -169,7 +169,7 @@ def compare(whole: Whole, rows: Sequence[IntArray]) -> dict[str, float]:
     """What is measured of synthetic rows of the table."""
     both = dict(zip(whole.names, zip(whole.entries, rows, strict=True), strict=True))
     nominal = [name for name in whole.names if name not in whole.grids]
-    structure = measure_structure(both, nominal, noise_stream(KEY, "whole", whole.name))
+    structure = measure_structure(whole.names, both.__getitem__, nominal, noise_stream(KEY, "whole", whole.name))
     numbers = {name: [whole.grids[name].restore(own.astype(np.float64)) for own in both[name]] for name in whole.ordered}
     errors = [column_error(np.sort(before), np.sort(after)) for before, after in numbers.values()]
     return {

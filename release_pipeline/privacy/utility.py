@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, count_where, find_ends, varies
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, count_where, find_ends, make, varies
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
@@ -436,20 +436,26 @@ def correlation_matrix(covariances: FloatArray) -> FloatArray:
         return np.clip(covariances / np.outer(deviations, deviations), -1, 1)
 
 
-def rank_values(values: FloatArray) -> FloatArray:
+def rank_values(values: FloatArray, arrays: Arrays = IN_MEMORY) -> FloatArray:
     """The rank of each value, from 0; equal ones have the mean of theirs.
 
     >>> rank_values(np.array([5.0, 1.0, 5.0])).tolist()
     [1.5, 0.0, 1.5]
     """
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return (last - (count + 1) / 2)[place]
+    order = arrays.argsort(make(arrays, np.positive, values, dtype=values.dtype))
+    return arrays.put(partial(_mean_ranks, ascend(arrays, values)), order, np.float64)
 
 
-def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
+def _mean_ranks(ascending: FloatArray, part: slice) -> FloatArray:
+    """Those of some of these."""
+    found, place = np.unique(ascending[part], return_inverse=True)
+    first, beyond = (np.searchsorted(ascending, found, side=side) for side in ("left", "right"))
+    return ((first + beyond - 1) / 2)[place]
+
+
+def rank_correlation_matrix(columns: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> FloatArray:
     """Spearman's correlations: those of ranks; NaN where a column is constant."""
-    return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
+    return correlation_matrix(covariance_matrix([rank_values(column, arrays) for column in columns], arrays))
 
 
 def pmse(propensity: FloatArray, share: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.sections import Target
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.typed import Plain
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_first
 from release_pipeline.privacy.risk import record_linkage
@@ -185,9 +187,13 @@ def _match_in_groups(before: Numbers, was: Labels, after: Numbers, said: Labels)
     return matched
 
 
-def without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
+def without_reasons(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
     """NaN where an entry stands for a reason to have no value."""
-    return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
+    return make(arrays, partial(_blank_reasons, column), numbers) if column.reasons else numbers
+
+
+def _blank_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    return np.where(column.find_reasons(numbers) < 0, numbers, np.nan)
 
 
 def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str], list[Labels]]:

@@ -12,13 +12,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.privacy.arrays import Arrays
 from release_pipeline.privacy.attacks import (
     INFERRED,
     Attack,
@@ -30,34 +30,45 @@ from release_pipeline.privacy.attacks import (
     infer,
     single_out_beside,
 )
-from release_pipeline.privacy.noise import shuffled_positions
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import drawn_positions, shuffled_first
 from release_pipeline.stages.audit import (
+    ATTACKED_SAMPLE,
     LEAST_ATTACKED,
     SEEN,
     Streams,
-    label_entries,
     measure_by_group,
     measure_rules,
     round_figures,
     train_models,
     without_reasons,
 )
-from release_pipeline.stages.compared import Compared, Read
+from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.stages.compared import Compared, Numbers, Places, Read
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.features import encode_entries
-from release_pipeline.stages.measures.group_means import measure_group_means
-from release_pipeline.stages.measures.structure import draw_anew, measure_structure
+from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
+from release_pipeline.stages.measures.structure import measure_structure
 
-Remake = Callable[[Read], pa.Table]
+Remake = Callable[[Places, int], pa.Table]
 
 
 def audit_synthetic(
-    policy: Policy, read: Read, released: pa.Table, *, remake: Remake, streams: Streams, progress: Callable[[str], None]
+    policy: Policy,
+    read: Read,
+    released: AnyTable,
+    *,
+    remake: Remake,
+    streams: Streams,
+    progress: Callable[[str], None],
+    arrays: Arrays,
 ) -> dict[str, Any]:
-    """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
+    """Every figure of a synthetic table, as evidence keeps it. `remake`: rows of a table like it that is made without some of the
+    records, no more than so many."""
     count = read("records", [next(iter(policy.released_columns))]).num_rows
-    compared = Compared(policy, read, released, np.arange(count, dtype=np.intp), released, is_nobodys=True)
+    own = arrays.fill(_count_up, count, np.intp)
+    compared = Compared(policy, read, released, own, released, is_nobodys=True, arrays=arrays)
     progress("measuring utility")
     figures: dict[str, Any] = {"errors_against": SEEN, **measure_columns(compared)}
     figures["structure"] = _measure_structure(compared, streams)
@@ -71,55 +82,61 @@ def audit_synthetic(
     return round_figures({**figures, **train_models(compared, streams)})
 
 
+def _count_up(part: slice) -> Places:
+    return np.arange(part.start, part.stop, dtype=np.intp)
+
+
 def _measure_structure(compared: Compared, streams: Streams) -> dict[str, Any]:
     """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
-    codes: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
-    counted = pick_synthetic(compared.policy.columns)
-    for name in declare_columns(compared.policy.columns):
-        before, after = compared.original(name), compared.released.column(name)
-        codes[name] = find_entries(counted[name], before), find_entries(counted[name], after)
-    nominal = [name for name in codes if isinstance(counted[name], ListedColumn)]
+    counted, arrays = pick_synthetic(compared.policy.columns), compared.arrays
+
+    def read(name: str) -> tuple[IntArray, IntArray]:
+        sides = compared.original(name), compared.released.column(name)
+        before, after = (find_entries(counted[name], side, arrays) for side in sides)
+        return before, after
+
+    names = list(declare_columns(compared.policy.columns))
+    nominal = [name for name in names if isinstance(counted[name], ListedColumn)]
     return {
-        **measure_structure(codes, nominal, streams("tables of columns")),
+        **measure_structure(names, read, nominal, streams("tables of columns"), arrays),
         "group_means": _measure_group_means(compared, streams),
     }
 
 
 def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any] | None:
     """Of every column of numbers by every column of categories."""
+    policy, arrays = compared.policy, compared.arrays
+    anew = drawn_positions(compared.originals, streams("means of groups"), arrays)
     labels = {
-        name: (label_entries(compared.original(name)), label_entries(compared.released.column(name)))
-        for name in compared.policy.released_columns
-        if name not in compared.policy.noise_columns
+        name: Grouping.of(compared.original(name), compared.released.column(name), anew, arrays)
+        for name in policy.released_columns
+        if name not in policy.noise_columns
     }
-    numbers = {
-        name: (
-            without_reasons(column, compared.original(name).to_numpy()),
-            without_reasons(column, compared.released.column(name).to_numpy()),
-        )
-        for name, column in compared.policy.noise_columns.items()
-    }
-    return measure_group_means(labels, numbers, draw_anew(compared.originals, streams("means of groups")))
+
+    def read(name: str, column: NoiseColumn) -> tuple[Numbers, Numbers]:
+        before, after = (side.to_numpy() for side in (compared.original(name), compared.released.column(name)))
+        return without_reasons(column, before, arrays), without_reasons(column, after, arrays)
+
+    numbers = ((name, read(name, column)) for name, column in policy.noise_columns.items())
+    return measure_group_means(labels, numbers, anew, arrays)
 
 
 def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
-    """Attacks on people that a table was made of, and on people that it was made without."""
+    """Attacks on people that a table was made of, and on people that it was made without. Of more than `ATTACKED_SAMPLE` records
+    as many are looked at, and as many rows, as if there were no others."""
     count = compared.originals
-    order = shuffled_positions(count, streams("control group"))
+    places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
     size = min(INFERRED, count // 3)
-    control, rest = order[:size], np.sort(order[size:])
-    targets = order[size : 2 * size]
-    kept = pa.array(rest)
     try:
-        made = remake(lambda table, columns: compared.read(table, columns).take(kept))
+        made = remake(np.sort(places[:size]), ATTACKED_SAMPLE)
     except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack
         return {"attacks": [], "inference": {}}
-    rows, people = made.num_rows, np.concatenate([targets, control])
+    rows, people = made.num_rows, np.append(np.arange(size, 2 * size), np.arange(size))  # in `places`
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
-        before, after = compared.original(name), made.column(name)
+        before, after = compared.original(name).take(pa.array(places)), made.column(name)
         if isinstance(column, NoiseColumn):  # on its grid, or nobody would ever be alike
-            original, released = compared.seen(name), after.to_numpy()
+            original, released = column.coded_grid.snap(before.to_numpy()), after.to_numpy()
         else:
             original, released = encode_entries([before, after])
         padded = np.append(released, original[people])

@@ -15,7 +15,7 @@ from release_pipeline.privacy.noise.exponentials import exp_digits
 from release_pipeline.privacy.noise.gaussian import MAX_VARIANCE, MIN_VARIANCE, discrete_gaussian
 from release_pipeline.privacy.noise.laplace import MAX_SCALE, discrete_laplace
 from release_pipeline.privacy.noise.moments import gaussian_magnitude
-from release_pipeline.privacy.noise.orders import PositionMixer, shuffled_first, shuffled_positions
+from release_pipeline.privacy.noise.orders import PositionMixer, drawn_positions, shuffled_first, shuffled_positions
 from release_pipeline.privacy.noise.streams import (
     SECRET_BYTES,
     Context,
@@ -39,6 +39,7 @@ __all__ = [
     "derive_key",
     "discrete_gaussian",
     "discrete_laplace",
+    "drawn_positions",
     "exp_digits",
     "gaussian_magnitude",
     "noise_stream",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.privacy.noise.streams import WORDS, NoiseStream, WordArray
+from release_pipeline.privacy.noise.streams import WORDS, LentWords, NoiseStream, WordArray
 
 _CHUNK = 1 << 14  # positions worked on at once: they stay in the cache
 _SLICE = 1 << 20  # words looked at together
@@ -19,6 +20,16 @@ _u64 = np.uint64
 def shuffled_positions(count: int, stream: NoiseStream, arrays: Arrays = IN_MEMORY) -> npt.NDArray[np.intp]:
     """A keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of 10^7)."""
     return arrays.argsort(arrays.fill(stream.lend(-(-count // WORDS)).of, count, np.uint64))
+
+
+def drawn_positions(count: int, stream: NoiseStream, arrays: Arrays = IN_MEMORY) -> npt.NDArray[np.intp]:
+    """As many of 0..count-1, drawn with replacement."""
+    return arrays.fill(partial(_draw_part, stream.lend(-(-count // WORDS)), count), count, np.intp)
+
+
+def _draw_part(words: LentWords, count: int, part: slice) -> npt.NDArray[np.intp]:
+    """Some of them."""
+    return (words.of(part) % np.uint64(count)).astype(np.intp)
 
 
 def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:

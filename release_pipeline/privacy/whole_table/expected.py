@@ -29,7 +29,8 @@ def expect_column(
 
 def _expect_part(cells: Cells, entering: Entering, each: IntArray, part: slice, random: Random) -> IntArray:
     """Some of them: within a cell they ascend, and so they do in all."""
-    ends, rows = np.cumsum(each), np.arange(part.start, part.stop)
+    ends: IntArray = np.cumsum(each)
+    rows: IntArray = np.arange(part.start, part.stop, dtype=np.int64)
     found = np.searchsorted(ends, rows, side="right")
     within = (rows - (ends - each)[found] + random.random(len(rows))) / np.maximum(each, 1)[found]
     return np.sort(entering.enter(cells, found, within))

@@ -151,9 +151,7 @@ def _count_tables(
             progress(f"counted {number:,} of {len(laws):,} tables of columns")
 
 
-def count_together(
-    grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int], arrays: Arrays = IN_MEMORY
-) -> IntArray:
+def count_together(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int], arrays: Arrays = IN_MEMORY) -> IntArray:
     """How many records are in each combination of groups."""
     counts = np.zeros(math.prod(shape), dtype=np.int64)
     for found in arrays.over(partial(_count_part, grouped, shape), len(grouped[0]), SUMMED):

@@ -48,7 +48,7 @@ class Placing:
         return self.entering.enter(self.cells, found, within)
 
     def _deal(self, group: int, own: IntArray, count: int, random: Random) -> IntArray:
-        """How many of so many rows of a group each of its cells is given: of all blocks together its share, rounded up or down."""
+        """How many of so many rows of a group each of its cells is given: of all blocks together its share, rounded."""
         if self.left[own[0]] == _NOT_YET:
             self.left[own] = spread_over(self.held[own], int(self.rows[group]), random)
         left = self.left[own]

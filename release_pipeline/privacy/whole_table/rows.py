@@ -80,7 +80,9 @@ def _make_filled(measured: Measured, random: Random, progress: Callable[[str], N
             progress(f"placing entries of block {number + 1:,} of {blocks:,}")
         mixed = block[:, random.permutation(block.shape[1])]
         order = dict(zip(linked.ordered, score_rows(mixed, linked, random), strict=True))
-        yield [one.place(groups, order.get(place), random) for place, (one, groups) in enumerate(zip(placing, mixed, strict=True))]
+        yield [
+            one.place(groups, order.get(place), random) for place, (one, groups) in enumerate(zip(placing, mixed, strict=True))
+        ]
 
 
 def hold_all(measured: Measured) -> list[FloatArray]:

@@ -145,7 +145,7 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
     }
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
         sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
-        ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
+        ranked = {side: rank_correlation_matrix(numbers, arrays).tolist() for side, numbers in sides.items()}
         more: dict[str, Any] = {"rank_correlations": {"names": names, **ranked}}
     else:
         there = have_values(masked, have_values(seen, everybody))
@@ -203,8 +203,13 @@ def _values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -
     """Those that are values; all where none is."""
     if not column.reasons:
         return numbers
-    found = pick(arrays, numbers, _have_values(column, numbers, arrays))
+    found = pick_values(column, numbers, arrays)
     return found if len(found) else numbers
+
+
+def pick_values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
+    """Those that are values."""
+    return pick(arrays, numbers, _have_values(column, numbers, arrays)) if column.reasons else numbers
 
 
 def compare_values(
@@ -214,8 +219,8 @@ def compare_values(
     are nobody's."""
     if not is_nobodys:
         return with_values(column, before, after, arrays)
-    released = _values(column, after)
-    return match_ranks(_values(column, before), released), released
+    released = _values(column, after, arrays)
+    return match_ranks(_values(column, before, arrays), released, arrays), released
 
 
 def with_values(column: NoiseColumn, before: Numbers, after: Numbers, arrays: Arrays = IN_MEMORY) -> tuple[Numbers, Numbers]:
@@ -227,9 +232,13 @@ def with_values(column: NoiseColumn, before: Numbers, after: Numbers, arrays: Ar
     return (pick(arrays, before, there), pick(arrays, after, there)) if there.any() else (before, after)
 
 
-def match_ranks(before: Numbers, after: Numbers) -> Numbers:
+def match_ranks(before: Numbers, after: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
     """For each released value the original one of its rank, where nobody knows more of whose it is."""
-    matched = np.empty(len(after))
-    ranks = ((np.arange(len(after)) + 0.5) * (len(before) / max(len(after), 1))).astype(np.int64)
-    matched[np.argsort(after, kind="stable")] = np.sort(before)[ranks]
-    return matched
+    order = arrays.argsort(make(arrays, np.positive, after, dtype=after.dtype))
+    return arrays.put(partial(_take_ranks, ascend(arrays, before), len(after)), order, np.float64)
+
+
+def _take_ranks(ascending: Numbers, among: int, part: slice) -> Numbers:
+    """Of so many ranks some, in the middle of their places among these."""
+    places: Numbers = np.arange(part.start, part.stop, dtype=np.float64)
+    return ascending[((places + 0.5) * (len(ascending) / max(among, 1))).astype(np.int64)]

@@ -3,46 +3,81 @@ deviation of the numbers, beside those of as many original records drawn anew wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, make, pick
+from release_pipeline.privacy.utility import variance_of
+from release_pipeline.stages.column_table import MISSING, number_cells
 
 LEAST = 10  # records of a group, before and after: of fewer a mean would tell of single persons
 WORST = 5  # groups that are named
 
 Numbers = npt.NDArray[np.float64]  # NaN: no value
-Labels = npt.NDArray[Any]
+Codes = npt.NDArray[np.int32]  # the number of each record's group, `MISSING` of one that is in none
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The groups of a column, and that of each record before, after, and drawn anew."""
+
+    names: Sequence[str]
+    was: Codes
+    now: Codes
+    anew: Codes
+
+    @classmethod
+    def of(
+        cls, before: pa.ChunkedArray, after: pa.ChunkedArray, anew: npt.NDArray[np.intp], arrays: Arrays = IN_MEMORY
+    ) -> Grouping:
+        """By the texts of originals, ascending; blank cells are in no group."""
+        known, was = number_cells(before, arrays)
+        others, now = number_cells(after, arrays)
+        texts = [str(text) for text in known.to_pylist()]
+        names = sorted({text for text in texts if text})
+        place = {text: number for number, text in enumerate(names)}
+        was, now = (
+            make(arrays, np.array([*(place.get(text, MISSING) for text in told), MISSING]).take, numbers, dtype=np.int32)
+            for told, numbers in ((texts, was), ([str(text) for text in others.to_pylist()], now))
+        )
+        return cls(names, was, now, arrays.take(was, anew))
 
 
 def measure_group_means(
-    labels: Mapping[str, tuple[Labels, Labels]], numbers: Mapping[str, tuple[Numbers, Numbers]], anew: npt.NDArray[np.intp]
+    labels: Mapping[str, Grouping],
+    numbers: Iterable[tuple[str, tuple[Numbers, Numbers]]],
+    anew: npt.NDArray[np.intp],
+    arrays: Arrays = IN_MEMORY,
 ) -> dict[str, Any] | None:
     """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn anew;
-    and the worst of all. `labels`, `numbers`: before and after. None where nothing can be compared."""
+    and the worst of all. `numbers`: columns before and after, one after the other. None where nothing can be compared."""
     offs, chances, weights = list[float](), list[float](), list[int]()
     named: list[dict[str, Any]] = []
-    for column, (before, after) in numbers.items():
-        spread = float(np.nanstd(before)) if np.isfinite(before).any() else 0.0
+    for column, (before, after) in numbers:
+        known = pick(arrays, before, make(arrays, np.isfinite, before, dtype=np.bool_))
+        spread = float(np.sqrt(variance_of(known, arrays))) if len(known) else 0.0
+        del known
         if not spread > 0:
             continue
-        for by, (was, now) in labels.items():
-            groups, place = np.unique(was, return_inverse=True)
-            matched = np.searchsorted(groups, now).clip(max=len(groups) - 1)
-            there = groups[matched] == now
-            sides = ((place, before), (matched[there], after[there]), (place[anew], before[anew]))
-            found = [_find_means(*side, len(groups)) for side in sides]
-            for at in range(len(groups)):
-                label, fewest = str(groups[at]), min(int(counts[at]) for _, counts in found)
-                if not label or fewest < LEAST:
+        drawn = arrays.take(before, anew)
+        for by, group in labels.items():
+            sides = ((group.was, before), (group.now, after), (group.anew, drawn))
+            found = [_find_means(*side, len(group.names), arrays) for side in sides]
+            for at, label in enumerate(group.names):
+                if min(int(counts[at]) for _, counts in found) < LEAST:
                     continue
-                original, released, drawn = (float(means[at]) for means, _ in found)
+                original, released, again = (float(means[at]) for means, _ in found)
                 offs.append(abs(released - original) / spread)
-                chances.append(abs(drawn - original) / spread)
+                chances.append(abs(again - original) / spread)
                 weights.append(int(found[0][1][at]))
-                group = {"by": by, "label": label, "column": column, "original": original, "released": released}
-                named.append({**group, "off": offs[-1], "records": weights[-1]})
+                one = {"by": by, "label": label, "column": column, "original": original, "released": released}
+                named.append({**one, "off": offs[-1], "records": weights[-1]})
     if not named:
         return None
     mean, by_chance = (float(np.average(each, weights=weights)) for each in (offs, chances))
@@ -50,9 +85,19 @@ def measure_group_means(
     return {"mean": mean, "by_chance": by_chance, "compared": len(named), "worst": worst}
 
 
-def _find_means(place: npt.NDArray[np.intp], values: Numbers, groups: int) -> tuple[Numbers, npt.NDArray[np.intp]]:
+def _find_means(codes: Codes, values: Numbers, groups: int, arrays: Arrays) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The mean of each group, and how many of its records have a value; 0 where none has."""
-    known = np.isfinite(values)
-    counts = np.bincount(place[known], minlength=groups)
-    sums: Any = np.bincount(place[known], weights=values[known], minlength=groups)
+    counts, sums = np.zeros(groups, dtype=np.int64), np.zeros(groups)
+    for some, of_some in arrays.over(partial(_add_part, codes, values, groups), len(codes), SUMMED):
+        counts += some
+        sums += of_some
     return sums / np.maximum(counts, 1), counts
+
+
+def _add_part(codes: Codes, values: Numbers, groups: int, part: slice) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """How many of some records are in each group with a value, and the sum of these."""
+    own, numbers = codes[part], values[part]
+    known = np.isfinite(numbers) & (own != MISSING)
+    counts = np.bincount(own[known], minlength=groups).astype(np.int64)
+    sums: Any = np.bincount(own[known], weights=numbers[known], minlength=groups)
+    return counts, sums

@@ -3,78 +3,113 @@ as many original records drawn anew with replacement, which is what chance alone
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, ascend, distinct, make
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
+from release_pipeline.privacy.noise import NoiseStream, drawn_positions, shuffled_positions
 
 GROUPS = 12  # of a column of numbers, of about as many original records each; so many values of others, the rare ones together
 MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
-Codes = Mapping[str, tuple[IntArray, IntArray]]
+Read: TypeAlias = Callable[[str], tuple[IntArray, IntArray]]
+Numbers: TypeAlias = npt.NDArray[np.int8]
+Places: TypeAlias = npt.NDArray[np.intp]
 
 
-def measure_structure(entries: Codes, nominal: Sequence[str], stream: NoiseStream) -> dict[str, Any]:
+def measure_structure(
+    names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream, arrays: Arrays = IN_MEMORY
+) -> dict[str, Any]:
     """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs also the
-    worst. `entries`: of every column before and after."""
-    groups = {name: _group(*both, is_nominal=name in nominal) for name, both in entries.items()}
-    count = len(next(iter(groups.values()))[0])
-    anew = draw_anew(count, stream)
-    names = list(groups)
+    worst. `read`: the entries of a column before and after. Of each record a byte for each column is kept, and as much of what is
+    drawn."""
+    tables = _Tables.of(names, read, nominal, stream, arrays)
     triples = list(combinations(names, 3))
     drawn: list[int] = np.sort(shuffled_positions(len(triples), stream)[:MOST_TRIPLES]).tolist() if triples else []
-    chosen = [triples[place] for place in drawn]
-    pairs = {pair: _distance(groups, pair, None) for pair in combinations(names, 2)}
-    worst = sorted(pairs, key=lambda pair: -pairs[pair])[:WORST]
+    columns = {(name,): tables.compare((name,)) for name in names}
+    pairs = {pair: tables.compare(pair) for pair in combinations(names, 2)}
+    chosen = [tables.compare(triples[place]) for place in drawn]
+    worst = sorted(pairs, key=lambda pair: -pairs[pair][0])[:WORST]
     return {
-        "columns": {name: _distance(groups, (name,), None) for name in names},
-        "columns_by_chance": _mean([_distance(groups, (name,), anew) for name in names]),
-        "pairs": _mean(list(pairs.values())),
-        "pairs_by_chance": _mean([_distance(groups, pair, anew) for pair in pairs]),
-        "worst_pairs": [{"one": one, "other": other, "distance": pairs[one, other]} for one, other in worst],
-        "triples": _mean([_distance(groups, triple, None) for triple in chosen]),
-        "triples_by_chance": _mean([_distance(groups, triple, anew) for triple in chosen]),
+        "columns": {name: distance for (name,), (distance, _) in columns.items()},
+        "columns_by_chance": _mean([by_chance for _, by_chance in columns.values()]),
+        "pairs": _mean([distance for distance, _ in pairs.values()]),
+        "pairs_by_chance": _mean([by_chance for _, by_chance in pairs.values()]),
+        "worst_pairs": [{"one": one, "other": other, "distance": pairs[one, other][0]} for one, other in worst],
+        "triples": _mean([distance for distance, _ in chosen]),
+        "triples_by_chance": _mean([by_chance for _, by_chance in chosen]),
         "triples_tried": len(chosen),
     }
-
-
-def draw_anew(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
-    """As many records as there are, with replacement."""
-    words = stream.further_words(stream.take_lanes(1), 0, 0)
-    return np.fromiter((next(words) % count for _ in range(count)), dtype=np.intp, count=count)
 
 
 def _mean(distances: Sequence[float]) -> float | None:
     return float(np.mean(distances)) if distances else None
 
 
-def _group(before: IntArray, after: IntArray, *, is_nominal: bool) -> tuple[IntArray, IntArray]:
-    """The group of each entry: by the ranks of originals, or the commonest entries alone and the others together."""
-    if not is_nominal and len(np.unique(before)) > GROUPS:
-        cuts = np.unique(np.sort(before)[len(before) * np.arange(1, GROUPS) // GROUPS])
-        return np.searchsorted(cuts, before, side="right"), np.searchsorted(cuts, after, side="right")
-    counts = np.bincount(np.append(before, after))
-    common = np.argsort(-np.bincount(before, minlength=len(counts)), kind="stable")[: GROUPS - 1]
-    place = np.full(len(counts), len(common), dtype=np.int64)
-    place[common] = np.arange(len(common))
-    return place[before], place[after]
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """The group of each record in every column: before, after, and drawn anew."""
+
+    groups: dict[str, tuple[Numbers, Numbers, Numbers]]
+    arrays: Arrays
+
+    @classmethod
+    def of(cls, names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream, arrays: Arrays) -> _Tables:
+        """Of columns that are read one after the other."""
+        groups: dict[str, tuple[Numbers, Numbers, Numbers]] = {}
+        anew: Places | None = None
+        for name in names:
+            before, after = read(name)
+            anew = drawn_positions(len(before), stream, arrays) if anew is None else anew
+            group = _find_groups(before, is_nominal=name in nominal, arrays=arrays)
+            was, now = (make(arrays, group, side, dtype=np.int8) for side in (before, after))
+            groups[name] = was, now, arrays.take(was, anew)
+        return cls(groups, arrays)
+
+    def compare(self, names: Sequence[str]) -> tuple[float, float]:
+        """Half the sum of the differences of the shares of all cells, of synthetic records and of those drawn anew."""
+        was, now, anew = (self._share(names, side) for side in range(3))
+        return float(np.abs(was - now).sum() / 2), float(np.abs(was - anew).sum() / 2)
+
+    def _share(self, names: Sequence[str], side: int) -> npt.NDArray[np.float64]:
+        columns = [self.groups[name][side] for name in names]
+        counts = np.zeros(GROUPS ** len(names), dtype=np.int64)
+        for found in self.arrays.over(partial(_count_part, columns), len(columns[0]), SUMMED):
+            counts += found
+        return counts / len(columns[0])
 
 
-def _distance(groups: Codes, names: Sequence[str], anew: npt.NDArray[np.intp] | None) -> float:
-    """Half the sum of the differences of the shares of all cells; with `anew`, of originals drawn anew instead of what is
-    synthetic."""
-    before, after = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for name in names:
-        was, now = groups[name]
-        size = int(max(was.max(), now.max())) + 1
-        before = before * size + was
-        after = after * size + (now if anew is None else was[anew])
-    size = int(max(before.max(), after.max())) + 1
-    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (before, after)]
-    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+def _count_part(columns: Sequence[Numbers], part: slice) -> IntArray:
+    """How many of some records are in each cell."""
+    codes = columns[0][part].astype(np.int64)
+    for own in columns[1:]:
+        codes *= GROUPS
+        codes += own[part]
+    return np.bincount(codes, minlength=GROUPS ** len(columns)).astype(np.int64)
+
+
+def _find_groups(before: IntArray, *, is_nominal: bool, arrays: Arrays) -> Callable[[IntArray], Numbers]:
+    """What says the group of entries: by the ranks of originals, or the commonest entries alone and the others together."""
+    ordered = ascend(arrays, before)
+    entries, counts = distinct(arrays, ordered)
+    if not is_nominal and len(entries) > GROUPS:
+        return partial(_find_interval, np.unique(ordered[len(ordered) * np.arange(1, GROUPS) // GROUPS]))
+    return partial(_find_common, np.sort(entries[np.argsort(-counts, kind="stable")[: GROUPS - 1]]))
+
+
+def _find_interval(cuts: IntArray, entries: IntArray) -> Numbers:
+    return np.searchsorted(cuts, entries, side="right").astype(np.int8)
+
+
+def _find_common(common: IntArray, entries: IntArray) -> Numbers:
+    """The place among the common entries, or behind them."""
+    place = np.searchsorted(common, entries).clip(max=len(common) - 1)
+    return np.where(common[place] == entries, place, len(common)).astype(np.int8)

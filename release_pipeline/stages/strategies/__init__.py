@@ -59,6 +59,6 @@ def find_strategy(policy: Policy, *, series: Series | None = None, records: Reco
     releases. `records`: where those lie of methods that mask column by column; others have them in memory."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
-    if isinstance(strategy, ColumnStrategy | ByValueStrategy):
+    if isinstance(strategy, ColumnStrategy | ByValueStrategy | WholeTableStrategy):
         strategy = replace(strategy, records=records)
     return strategy if policy.parts == 1 else of_parts(policy, strategy, series)

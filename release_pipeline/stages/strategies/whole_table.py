@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
-from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
+from release_pipeline.privacy.arrays import Arrays, Places, make, pick, pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import column_error, variance_of
-from release_pipeline.privacy.whole_table import Cells, Design, Measured, expect_column, measure_table, synthesise
+from release_pipeline.privacy.whole_table import Cells, Column, Design, Measured, expect_column, make_rows, measure_table
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import AnyTable, load_table
+from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.measures.columns import compare_values
+from release_pipeline.stages.measures.columns import compare_values, pick_values
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import count_rounds, summarise_found
-from release_pipeline.stages.served import Served, expect_served
+from release_pipeline.stages.served import Served, expect_served, is_limited
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
 
@@ -49,6 +53,7 @@ class WholeTableStrategy:
     that is released is nobody's: its `RECORD` is its own number."""
 
     policy: Policy
+    records: Records = ARRAYS
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
 
@@ -62,21 +67,29 @@ class WholeTableStrategy:
             if not isinstance(column, NoiseColumn):
                 continue
             progress(f"expecting the error of {name}")
-            entries = self._entries(name, read)
-            streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(entries)))]
-            random = make_random(secret, name, "simulated rows")
-            grid, size = column.coded_grid, np.ones(len(entries), dtype=np.int64)
-            simulated = [
-                grid.restore(expect_column(entries, design, place, stream, random).astype(np.float64)) for stream in streams
-            ]
-            ascending = grid.restore(np.sort(entries).astype(np.float64))
-            expected[name] = summarise_found([_compare(column, ascending, one) for one in simulated]).to_json()
-            expected[name] |= summarise_shapes(simulated, ascending, size, list_points(column)).to_json()
-            high = float(column.exact_grid.hi)
-            valued = (np.where(one > high, np.nan, one) for one in simulated)
-            numbers = np.where(ascending > high, np.nan, ascending)
-            expected[name] |= expect_served(name, self.policy, valued, numbers, np.arange(len(size)), Served())
+            expected[name] = self._expect_column(name, column, self._entries(name, read), design, place, secret)
         return expected
+
+    def _expect_column(
+        self, name: str, column: NoiseColumn, entries: IntArray, design: Design, place: int, secret: bytes
+    ) -> dict[str, Any]:
+        arrays, grid = self.records.arrays, column.coded_grid
+        ordered = arrays.sort(entries)
+        random = make_random(secret, name, "simulated rows")
+        streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(ordered)))]
+        simulated = [
+            make(arrays, grid.values_of, expect_column(ordered, design, place, stream, random, arrays)) for stream in streams
+        ]
+        ascending = make(arrays, grid.values_of, ordered)
+        size = arrays.fill(_ones, len(ascending), np.int64)
+        found: dict[str, Any] = summarise_found([_compare(column, ascending, one, arrays) for one in simulated]).to_json()
+        found |= summarise_shapes(simulated, ascending, size, list_points(column), arrays).to_json()
+        if not is_limited(name, self.policy):
+            return found
+        high = float(column.exact_grid.hi)
+        valued = (np.where(one > high, np.nan, one) for one in simulated)
+        numbers = np.where(ascending > high, np.nan, ascending)
+        return found | expect_served(name, self.policy, valued, numbers, np.arange(len(size)), Served())
 
     def judge(self, expected: Figures) -> list[Gate]:
         """Nothing else has a limit."""
@@ -90,24 +103,41 @@ class WholeTableStrategy:
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
-        measured = measure_table(
-            lambda place: self._entries(names[place], read), self._design(read), _streams(secret, context), progress
-        )
+        stream, arrays = _streams(secret, context), self.records.arrays
+        measured = measure_table(lambda place: self._entries(names[place], read), self._design(read), stream, progress, arrays)
         pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
         blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
         return found | ({BLOCKS: _counts_table(names, blocks, ORDINALS)} if blocks else {})
 
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
-        """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at."""
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
+        """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at. A random order is theirs
+        already."""
         names, design = self._names, self._design(read)
         pairs = read(PAIRS, None)
         measured = read_measured(names, design, read(CELLS, None), read(BLOCKS, None) if are_sums(pairs) else pairs)
-        entries = synthesise(measured, make_random(secret, *context, "rows"), progress)
-        columns: dict[str, Any] = {RECORD: pa.array(np.arange(design.records, dtype=np.int64))}
-        for name, column in pick_synthetic(self.policy.columns).items():
-            columns[name] = spell_entries(column, entries[names.index(name)])
-        return pa.table(columns)
+        blocks = make_rows(measured, make_random(secret, *context, "rows"), progress)
+        entries = self._hold(blocks, design.columns, design.records)
+        columns = pick_synthetic(self.policy.columns)
+
+        def make_column(name: str) -> Parts:
+            if name == RECORD:
+                return Parts(pa.int64(), partial(_cut, design.records, _number_rows))
+            column, own = columns[name], entries[names.index(name)]
+            spell = partial(_spell_part, column, own)
+            return Parts(spell(slice(0, 0)).type, partial(_cut, design.records, spell))
+
+        return ColumnTable((RECORD, *columns), design.records, make_column)
+
+    def _hold(self, blocks: Iterator[list[IntArray]], columns: Sequence[Column], rows: int) -> list[npt.NDArray[Any]]:
+        """The entries of every column, where arrays lie, in as few bytes as they need."""
+        held = [self.records.arrays.empty(rows, np.min_scalar_type(column.width + column.labels)) for column in columns]
+        start = 0
+        for block in blocks:
+            for out, own in zip(held, block, strict=True):
+                out[start : start + len(own)] = own
+            start += len(block[0])
+        return held
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Nothing: no group of rows is one of people."""
@@ -118,17 +148,24 @@ class WholeTableStrategy:
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
 
-        def remake(read: Read) -> pa.Table:
-            """A table like the released one, of these records, with noise that is never released."""
+        names, arrays, design = self._names, self.records.arrays, self._design(read)
+
+        def remake(without: Places, most: int) -> pa.Table:
+            """Rows of a table like the released one, made without some of these records, with noise that is never released: of
+            its first block, which is as the whole."""
             secret = _take_secret(streams("a release without the control group"))
-            made = self.measure(read, secret=secret, context=(), progress=lambda _: None)
+            kept = arrays.fill(partial(_are_kept, without), design.records, np.bool_)
+            measured = measure_table(
+                lambda place: pick(arrays, self._entries(names[place], read), kept),
+                _FAMILY.declare(self.policy, design.records - len(without)),
+                _streams(secret, ()),
+                arrays=arrays,
+            )
+            block = next(make_rows(measured, make_random(secret, "rows")))
+            spelt = pick_synthetic(self.policy.columns).items()
+            return pa.table({name: spell_entries(column, block[names.index(name)][:most]) for name, column in spelt})
 
-            def read_made(table: str, columns: Any) -> pa.Table:
-                return made[table] if table in made else read(table, columns)
-
-            return self.mask(read_made, secret=secret, context=(), progress=lambda _: None)
-
-        return audit_synthetic(self.policy, read, load_table(released), remake=remake, streams=streams, progress=progress)
+        return audit_synthetic(self.policy, read, released, remake=remake, streams=streams, progress=progress, arrays=arrays)
 
     @property
     def _names(self) -> list[str]:
@@ -141,14 +178,41 @@ class WholeTableStrategy:
         return read("records", [self._names[0]]).num_rows
 
     def _entries(self, name: str, read: Read) -> IntArray:
-        return find_entries(pick_synthetic(self.policy.columns)[name], read("records", [name]).column(name))
+        column, cells = pick_synthetic(self.policy.columns)[name], read("records", [name]).column(name)
+        return find_entries(column, cells, self.records.arrays)
 
 
-def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray) -> float:
+def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray, arrays: Arrays) -> float:
     """The error of a simulated release, as that of the rows is measured."""
-    values, released = compare_values(column, before, after, is_nobodys=True)
-    known = before[column.find_reasons(before) < 0]
-    return column_error(values, released, variance=variance_of(known) if len(known) else 0.0)
+    values, released = compare_values(column, before, after, is_nobodys=True, arrays=arrays)
+    known = pick_values(column, before, arrays)
+    return column_error(values, released, variance=variance_of(known, arrays) if len(known) else 0.0, arrays=arrays)
+
+
+def _ones(part: slice) -> IntArray:
+    ones: IntArray = np.ones(part.stop - part.start, dtype=np.int64)
+    return ones
+
+
+def _are_kept(without: Places, part: slice) -> npt.NDArray[np.bool_]:
+    """Which of some records are not among these, which ascend."""
+    kept = np.ones(part.stop - part.start, dtype=np.bool_)
+    first, beyond = np.searchsorted(without, [part.start, part.stop])
+    kept[without[first:beyond] - part.start] = False
+    return kept
+
+
+def _cut(rows: int, make: Callable[[slice], Any]) -> Iterator[Any]:
+    """A column of so many rows, part by part."""
+    return map(make, pieces(rows, PART))
+
+
+def _number_rows(part: slice) -> Any:
+    return pa.array(np.arange(part.start, part.stop, dtype=np.int64))
+
+
+def _spell_part(column: NoiseColumn | ListedColumn, entries: npt.NDArray[Any], part: slice) -> Any:
+    return spell_entries(column, entries[part].astype(np.int64))
 
 
 def _streams(secret: bytes, context: Contexts) -> Any:

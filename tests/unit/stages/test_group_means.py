@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from release_pipeline.stages.measures.group_means import LEAST, measure_group_means
+from release_pipeline.stages.measures.group_means import LEAST, Grouping, measure_group_means
 
 COUNT = 40
 TOWNS = np.array(["north", "south"] * (COUNT // 2))
@@ -14,9 +18,15 @@ SPREAD = float(INCOMES.std())
 SAME = np.arange(COUNT, dtype=np.intp)
 
 
+def compare(towns: tuple[np.ndarray, np.ndarray], numbers: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, Any] | None:
+    """Drawn anew is the same again."""
+    before, after = (pa.chunked_array([pa.array(side)]) for side in towns)
+    return measure_group_means({"town": Grouping.of(before, after, SAME)}, numbers.items(), SAME)
+
+
 def measure(towns: np.ndarray, incomes: np.ndarray) -> dict[str, object]:
-    """Of one column by one other; drawn anew is the same again."""
-    found = measure_group_means({"town": (TOWNS, towns)}, {"income": (INCOMES, incomes)}, SAME)
+    """Of one column by one other."""
+    found = compare((TOWNS, towns), {"income": (INCOMES, incomes)})
     assert found is not None
     return found
 
@@ -49,5 +59,5 @@ def test_what_has_no_value_or_too_few_records_is_in_no_mean() -> None:
     assert measure(TOWNS, incomes)["compared"] == 1
     few = np.array(["north"] * (COUNT - LEAST + 1) + ["south"] * (LEAST - 1))
     assert measure(few, INCOMES)["compared"] == 1
-    assert measure_group_means({"town": (TOWNS, np.array(["west"] * COUNT))}, {"income": (INCOMES, INCOMES)}, SAME) is None
-    assert measure_group_means({"town": (TOWNS, TOWNS)}, {"income": (np.ones(COUNT), INCOMES)}, SAME) is None
+    assert compare((TOWNS, np.array(["west"] * COUNT)), {"income": (INCOMES, INCOMES)}) is None
+    assert compare((TOWNS, TOWNS), {"income": (np.ones(COUNT), INCOMES)}) is None

@@ -16,6 +16,7 @@ from release_pipeline.claims.suite import list_suite
 from release_pipeline.claims.trials import read_records, say_nothing
 from release_pipeline.claims.whole_table import make_whole_pairs
 from release_pipeline.policy import Policy
+from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.strategies import find_strategy
 from release_pipeline.stages.strategies.strategy import Contexts, Progress, Read
 from release_pipeline.stages.strategies.whole_table import WholeTableStrategy
@@ -30,7 +31,7 @@ class InOrder(WholeTableStrategy):
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Rows in the order of the records."""
-        rows = super().mask(read, secret=secret, context=context, progress=progress)
+        rows = load_table(super().mask(read, secret=secret, context=context, progress=progress))
         ascending, records = (np.argsort(table.column("a").to_numpy(), kind="stable") for table in (rows, read("records", ["a"])))
         place = np.empty_like(ascending)
         place[records] = ascending
@@ -64,7 +65,7 @@ def is_made_of_counts(strategy: WholeTableStrategy) -> bool:
         def read(name: str, columns: Any) -> pa.Table:
             return read_records(table)(name, columns) if name == "records" else counts[name]
 
-        return spell_bytes(strategy.mask(read, secret=SECRET, context=(), progress=say_nothing))
+        return spell_bytes(load_table(strategy.mask(read, secret=SECRET, context=(), progress=say_nothing)))
 
     made = make_rows(first)
     return all(make_rows(table) == made for table in records)
