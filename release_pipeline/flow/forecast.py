@@ -44,7 +44,8 @@ PARTS = 32  # and for each column where random parts of the records are masked b
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
-CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0}  # and of a cluster, by the families whose arrays
+# may lie there; of whole tables there are counts, and no clusters
 
 
 _ENGINE_IS = "where arrays as long as the table lie: in memory, on disk as DuckDB's, or where a cluster works on them"
@@ -77,8 +78,8 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, engine: str =
 
 
 def goes_to_disk(policy: Policy) -> bool:
-    """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that mask each
-    column by itself, and nothing else that holds all records at once."""
+    """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that look at one
+    column after the other, and nothing else that holds all records at once."""
     if policy.method.family not in CLUSTER:
         return False
     gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)

@@ -29,7 +29,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -57,14 +57,14 @@ class Block:
     bound: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CutLaw:
     """What is public about the cuts of a column: where they are likely, and e."""
 
     places: Places
     e: Fraction
 
-    @property
+    @cached_property
     def step(self) -> int:
         """How much |2 L - N| may differ within a block."""
         return max(math.floor(_PER_BLOCK * 2 / self.e), 1)

@@ -9,18 +9,19 @@ centre on its side, its mass is `even` + 2^BITS / 2^floor(log2 d), so that the 2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 _BITS = 56  # more than a domain has, so that every share is a whole number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Places:
     """The cuts of a column of the numbers 0..`width`, `centre` being the one that shells are counted from."""
 
     width: int
     centre: int
 
-    @property
+    @cached_property
     def even(self) -> int:
         """The mass that every place has alike: so much that these have half of all."""
         return max((_shells(self.centre) + _shells(self.width - self.centre)) // max(self.width, 1), 1)
