@@ -126,7 +126,7 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     as many are looked at, and as many rows, as if there were no others."""
     count = compared.originals
     places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
-    size = min(INFERRED, count // 3)
+    size = min(INFERRED, len(places) // 3)
     try:
         made = remake(np.sort(places[:size]), ATTACKED_SAMPLE)
     except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack

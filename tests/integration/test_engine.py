@@ -16,12 +16,16 @@ from release_pipeline.errors import OutOfSpace, ReleasePipelineError
 from release_pipeline.flow import cluster, forecast, secret_files
 from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import IN_MEMORY
-from release_pipeline.stages import column_table
+from release_pipeline.privacy.whole_table import pool
+from release_pipeline.privacy.whole_table import rows as making
+from release_pipeline.stages import audit_synthetic, column_table
 from release_pipeline.store import scratch, shared, vault
 from release_pipeline.store.scratch import OnDisk
 from tests.integration.processes import child, hear
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES, FINISHED, SECRET, attempt, look_at, run
+from tests.integration.test_whole_table import PARTS as WHOLE
+from tests.integration.test_whole_table import make_people
 from tests.workers import Inline
 
 KEY = bytes(range(32))
@@ -118,6 +122,19 @@ def test_the_same_candidate_and_the_same_tables(tmp_path: Path, method: str, col
             row["rent"] = "0"
     files = compare(tmp_path, rows=rows, protect=PROTECTS[method], columns=COLUMNS[columns])
     assert "evidence.json" in files
+    assert len(on_disk) > 20
+
+
+@pytest.mark.slow
+def test_a_table_that_is_made_anew(tmp_path: Path, on_disk: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that come in several blocks, and a sample of both tables that is attacked; some values are missing."""
+    monkeypatch.setitem(globals(), "FEW", 96)
+    monkeypatch.setattr(making, "BLOCK", 100)
+    monkeypatch.setattr(pool, "LEAST_POOL", 900)
+    monkeypatch.setattr(audit_synthetic, "ATTACKED_SAMPLE", 300)
+    parts = {**WHOLE, "audit": "{predict: {sex: {equals: 1}}}"}
+    files = compare(tmp_path, rows=make_people(), **parts)
+    assert {"evidence.json", "data.counts.csv", "data.pairs.csv"} <= files.keys()
     assert len(on_disk) > 20
 
 
