@@ -20,6 +20,7 @@ from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.published import SURVEY_FORMATS
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.privacy.catalogue import Family
+from release_pipeline.privacy.whole_table.pool import count_pool
 from release_pipeline.store.memory import DATABASE, DATABASE_ALONE, LARGE, format_size
 from release_pipeline.store.shared import is_shared
 
@@ -35,7 +36,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "vectors": (130, 48),
     "mdav": (130, 48),
     "classes": (160, 64),
-    "whole-table": (160, 64),
+    "whole-table": (130, 24),
 }
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
 VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, where the audit looks at it by groups, wherever
@@ -43,6 +44,8 @@ VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, 
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
+POOL, POOL_COLUMN = 280, 45  # bytes of a record of the pool that rows are made of, wherever arrays lie; and for each column
+IN_PROGRAM = 128 << 20  # and so many of all of them are the program's
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
 CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0}  # and of a cluster, by the families whose arrays
 # may lie there; of whole tables there are counts, and no clusters
@@ -114,7 +117,7 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
     arrays = max(arrays, records * BESIDE_VALUES + _count_values(policy, records) * VALUE)
-    arrays += _count_combinations(policy, records) * COMBINATION
+    arrays += _count_combinations(policy, records) * COMBINATION + _count_pool(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -125,7 +128,7 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
         arrays += _count_clusters(policy, records) * CLUSTER[policy.method.family]
     if policy.method.family == "by-value" or _are_records(policy):  # else counted with the clusters
         arrays += _count_values(policy, records) * VALUE
-    arrays += _count_combinations(policy, records) * COMBINATION
+    arrays += _count_combinations(policy, records) * COMBINATION + _count_pool(policy, records)
     work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
 
@@ -133,6 +136,13 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
 def _are_records(policy: Policy) -> bool:
     """Whether every record is masked by itself: arrays of clusters are those of records then."""
     return policy.method.family == "columns" and policy.protect.k is None
+
+
+def _count_pool(policy: Policy, records: int) -> int:
+    """The bytes of the pool that synthetic rows are made of: it is no larger for very many records."""
+    if policy.method.family != "whole-table":
+        return 0
+    return max(count_pool(records) * (POOL + POOL_COLUMN * len(policy.released_columns)) - IN_PROGRAM, 0)
 
 
 def _count_clusters(policy: Policy, records: int) -> int:

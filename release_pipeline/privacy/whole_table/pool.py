@@ -60,10 +60,15 @@ class Sampled(Protocol):
         ...
 
 
+def count_pool(records: int) -> int:
+    """How many records the pool for so many has, before those that cannot occur are left out."""
+    return min(max(PER_RECORD * records, LEAST_POOL), MOST_POOL)
+
+
 def make_pool(linked: Linked, records: int, random: Random, model: Sampled | None = None) -> IntArray:
     """Records of groups, columns by records: more of them than will be kept. Half of them are by a `model` where there is one,
     and along the tree of the strongest links else."""
-    count = min(max(PER_RECORD * records, LEAST_POOL), MOST_POOL)
+    count = count_pool(records)
     half = count // 2
     rest = count - half
     linked_rows = _along_tree(linked, _strongest_tree(linked), rest, random) if model is None else model.sample(rest, random)

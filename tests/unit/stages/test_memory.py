@@ -19,13 +19,17 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy import arrays, utility
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
-from release_pipeline.privacy.noise import orders
+from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
 from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.privacy.risk import closeness
-from release_pipeline.stages import column_table
+from release_pipeline.privacy.whole_table import expected, pool
+from release_pipeline.privacy.whole_table import measure as measuring
+from release_pipeline.privacy.whole_table import rows as making
+from release_pipeline.stages import audit_synthetic, column_table
 from release_pipeline.stages.column_table import ColumnTable
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.measures import columns as measures
+from release_pipeline.stages.measures import group_means, structure
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.package import check_released
@@ -42,8 +46,13 @@ PIECES = (
     (utility, "_CHUNK"),
     (orders, "_SLICE"),
     (quantiles, "_AT_ONCE"),
+    (measuring, "SUMMED"),
+    (expected, "SUMMED"),
+    (structure, "SUMMED"),
+    (group_means, "SUMMED"),
 )
 ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
+ON_DISK_EACH = 4  # and of one record more, where what is of fixed size is left out
 SECRET = bytes(range(32))
 TEXT = """\
 policy: many
@@ -66,12 +75,15 @@ def make_policy(method: str, columns: int, *, k: int = 20) -> Policy:
         f"  c{number}: {{role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}}"
         for number in range(columns)
     ]
-    return parse_policy(
+    text = (
         TEXT.replace("METHOD", method)
-        .replace(", k: 20", f", k: {k}" if method != "laplace" else "")
-        .replace("COLUMNS", "\n".join(noise)),
-        name="many.yaml",
+        .replace(", k: 20", f", k: {k}" if method not in ("laplace", "dp-table") else "")
+        .replace("COLUMNS", "\n".join(noise))
     )
+    if method == "dp-table":
+        text = text.replace("do: noise", "do: synthesise").replace("do: keep", "do: synthesise").replace(", why: needed", "")
+        text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("suppress"))
+    return parse_policy(text, name="many.yaml")
 
 
 def read_made(stored: dict[str, Callable[[str], Any]]) -> Callable[[str, Sequence[str] | None], pa.Table]:
@@ -122,11 +134,11 @@ def read_from_disk(disk: OnDisk, stored: dict[str, Callable[[str], Any]]) -> Cal
     return read
 
 
-def keep_on_disk(disk: OnDisk, column: Any) -> Any:
+def keep_on_disk(disk: OnDisk, column: Any, rows: int = ROWS) -> Any:
     """A column that a stage made, as the vault reads it again."""
     parts = column if isinstance(column, Iterator) else iter(column.chunks)
     first = next(parts)
-    return disk.keep_column(chain([first], parts), first.type, ROWS)
+    return disk.keep_column(chain([first], parts), first.type, rows)
 
 
 @pytest.mark.slow
@@ -190,6 +202,66 @@ def test_different_values_by_group_are_what_the_forecast_counts(
     beside = forecast.FLAGS if is_on_disk else forecast.BESIDE_VALUES
     peak = measure_peak(lambda: closeness(group, values, ordered=True, arrays=where))
     assert forecast.VALUE / 2 < peak <= forecast.VALUE + beside, peak
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stages hold of one record more: the table of half as many records is a part of it. What is of fixed size (the pool, a
+    block of rows, the records that are attacked) is smaller here."""
+    for module, name in PIECES:
+        monkeypatch.setattr(module, name, 4_096)
+    for module, name, value in (
+        (making, "BLOCK", 16_384),
+        (pool, "MOST_POOL", 60_000),
+        (audit_synthetic, "ATTACKED_SAMPLE", 3_000),
+    ):
+        monkeypatch.setattr(module, name, value)
+    columns = 3
+    policy = make_policy("dp-table", columns, k=0)
+    peaks: list[dict[str, float]] = []
+    for rows in (ROWS // 50, ROWS // 4, ROWS // 2):  # what is loaded for the first is not counted
+        where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
+        peaks.append(measure_whole_table(policy, where, rows))
+    grown = {stage: 4 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
+    fixed, each = forecast.HELD["whole-table"]
+    most = ON_DISK_EACH if is_on_disk else fixed + each * (columns + 1)
+    print({stage: round(one, 1) for stage, one in grown.items()}, most)
+    assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
+
+
+def measure_whole_table(policy: Policy, where: Arrays, rows: int) -> dict[str, float]:
+    """The most that each stage held, in bytes of one of `ROWS` records."""
+    made = read_made({})
+    kept = {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in policy.released_columns}
+    if isinstance(where, OnDisk):
+        kept = {name: where.keep_column(iter([column]), column.type, rows) for name, column in kept.items()}
+    stored: dict[str, pa.Table] = {}
+
+    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        return pa.table({name: kept[name] for name in columns or ()}) if table == "records" else stored[table]
+
+    def quiet(_: str) -> None:
+        """No progress."""
+
+    strategy, columns = find_strategy(policy, records=ArrayRecords(where)), dict[str, Any]()
+
+    def mask() -> None:
+        masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
+        assert isinstance(masked, ColumnTable)
+        for name in masked.column_names:
+            parts = masked.parts(name)
+            columns[name] = keep_on_disk(where, parts, rows) if isinstance(where, OnDisk) else pa.chunked_array(list(parts))
+
+    def streams(*purpose: Any) -> NoiseStream:
+        return noise_stream(SECRET, *purpose)
+
+    peaks = {"expect": measure_peak(lambda: strategy.expect(read, secret=SECRET, progress=quiet))}
+    peaks["measure"] = measure_peak(lambda: stored.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet)))
+    peaks["mask"] = measure_peak(mask)
+    released = ColumnTable(tuple(columns), rows, lambda name: columns[name])
+    peaks["audit"] = measure_peak(lambda: strategy.audit(read, released, groups=None, streams=streams, progress=quiet))
+    return peaks
 
 
 @pytest.mark.slow
