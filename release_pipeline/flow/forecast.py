@@ -44,11 +44,16 @@ VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, 
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
-POOL, POOL_COLUMN = 280, 45  # bytes of a record of the pool that rows are made of, wherever arrays lie; and for each column
-IN_PROGRAM = 128 << 20  # and so many of all of them are the program's
+POOL, POOL_COLUMN, POOL_PAIR = (
+    280,
+    35,
+    1,
+)  # bytes of a record of the pool that rows are made of, wherever arrays lie; and for each
+# column and each pair of them
+IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
-CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0}  # and of a cluster, by the families whose arrays
-# may lie there; of whole tables there are counts, and no clusters
+# and of a cluster, by the families whose arrays may lie there; of whole tables there are counts, and no clusters
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0}
 
 
 _ENGINE_IS = "where arrays as long as the table lie: in memory, on disk as DuckDB's, or where a cluster works on them"
@@ -142,7 +147,9 @@ def _count_pool(policy: Policy, records: int) -> int:
     """The bytes of the pool that synthetic rows are made of: it is no larger for very many records."""
     if policy.method.family != "whole-table":
         return 0
-    return max(count_pool(records) * (POOL + POOL_COLUMN * len(policy.released_columns)) - IN_PROGRAM, 0)
+    columns = len(policy.released_columns)
+    each = POOL + POOL_COLUMN * columns + POOL_PAIR * columns * (columns - 1) // 2
+    return max(count_pool(records) * each - IN_PROGRAM, 0)
 
 
 def _count_clusters(policy: Policy, records: int) -> int:

@@ -205,12 +205,6 @@ def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str],
     return names, [np.array([place[entry] for entry in entries], dtype=np.int32)[at] for entries, at in told]
 
 
-def label_entries(column: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """The entries as texts; a blanked cell is none."""
-    entries, at = list_entries(column)
-    return np.array(entries, dtype=np.str_)[at]
-
-
 def list_entries(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int32]]:
     """The different entries as texts, a blank one last, and the place of each record's."""
     coded = column.combine_chunks().dictionary_encode()

@@ -43,7 +43,7 @@ from release_pipeline.stages.audit import (
     train_models,
     without_reasons,
 )
-from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.stages.column_table import AnyTable, take_few
 from release_pipeline.stages.compared import Compared, Numbers, Places, Read
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.measures.columns import measure_columns
@@ -51,7 +51,7 @@ from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
 from release_pipeline.stages.measures.structure import measure_structure
 
-Remake = Callable[[Places, int], pa.Table]
+Remake = Callable[[Read], pa.Table]
 
 
 def audit_synthetic(
@@ -64,8 +64,7 @@ def audit_synthetic(
     progress: Callable[[str], None],
     arrays: Arrays,
 ) -> dict[str, Any]:
-    """Every figure of a synthetic table, as evidence keeps it. `remake`: rows of a table like it that is made without some of the
-    records, no more than so many."""
+    """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
     count = read("records", [next(iter(policy.released_columns))]).num_rows
     own = arrays.fill(_count_up, count, np.intp)
     compared = Compared(policy, read, released, own, released, is_nobodys=True, arrays=arrays)
@@ -123,18 +122,19 @@ def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any]
 
 def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
     """Attacks on people that a table was made of, and on people that it was made without. Of more than `ATTACKED_SAMPLE` records
-    as many are looked at, and as many rows, as if there were no others."""
+    a table that is made of so many of them is attacked, as if there were no others: who is left out of it is in no row."""
     count = compared.originals
     places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
     size = min(INFERRED, len(places) // 3)
+    kept = np.sort(places[size:])
     try:
-        made = remake(np.sort(places[:size]), ATTACKED_SAMPLE)
+        made = remake(lambda table, columns: _take_rows(compared.read(table, columns), kept))
     except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack
         return {"attacks": [], "inference": {}}
     rows, people = made.num_rows, np.append(np.arange(size, 2 * size), np.arange(size))  # in `places`
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
-        before, after = compared.original(name).take(pa.array(places)), made.column(name)
+        before, after = take_few(compared.original(name), places), made.column(name)
         if isinstance(column, NoiseColumn):  # on its grid, or nobody would ever be alike
             original, released = column.coded_grid.snap(before.to_numpy()), after.to_numpy()
         else:
@@ -152,7 +152,13 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
         by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
     closest = asdict(find_closest(table, drawn))
     near = asdict(find_near_rows(table, drawn, **_pick_known(compared.policy)))
-    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
+    sampled = {"attacked_sample": {"tried": len(places), "among": count}} if len(places) < count else {}
+    found = {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
+    return found | sampled
+
+
+def _take_rows(table: pa.Table, rows: Places) -> pa.Table:
+    return pa.table({name: take_few(table.column(name), rows) for name in table.column_names})
 
 
 def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:

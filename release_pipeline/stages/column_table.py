@@ -83,6 +83,19 @@ def cut_column(column: pa.ChunkedArray) -> Iterator[tuple[slice, Any]]:
         start += len(chunk)
 
 
+def take_few(column: pa.ChunkedArray, places: npt.NDArray[np.intp]) -> pa.ChunkedArray:
+    """The cells at these places, part by part: of texts Arrow would put the whole column together first."""
+    order = np.argsort(places, kind="stable")
+    ascending, taken = places[order], list[Any]()
+    for rows, part in cut_column(column):
+        first, beyond = np.searchsorted(ascending, [rows.start, rows.stop])
+        if first < beyond:
+            taken.append(part.take(pa.array(ascending[first:beyond] - rows.start)))
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return pa.chunked_array(taken, type=column.type).take(pa.array(back))
+
+
 def number_cells(column: pa.ChunkedArray, arrays: Arrays = IN_MEMORY) -> tuple[Any, npt.NDArray[np.int32]]:
     """The different entries of a column, as they came first, and the place of each cell's among them: `MISSING` of a blank."""
     if pa.types.is_dictionary(column.type):

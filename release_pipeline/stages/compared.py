@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.stages.column_table import AnyTable, take_few
 from release_pipeline.stages.measures.sample import read_weights
 
 Numbers = npt.NDArray[np.float64]
@@ -67,15 +67,15 @@ class Compared:
 
     def among(self, rows: Places) -> Compared:
         """The same of some released rows and their own originals, as if there were no others. Each column is read once."""
-        originals, kept = pa.array(self.own[rows]), dict[str, pa.ChunkedArray]()
+        originals, kept = self.own[rows], dict[str, pa.ChunkedArray]()
 
         def read(table: str, columns: Sequence[str] | None) -> pa.Table:
             names = self.policy.released_columns if columns is None else columns
             for name in names:
                 if name not in kept:
-                    kept[name] = self.read(table, [name]).column(name).take(originals)
+                    kept[name] = take_few(self.read(table, [name]).column(name), originals)
             return pa.table({name: kept[name] for name in names})
 
-        few = {name: self.released.column(name).take(pa.array(rows)) for name in self.policy.released_columns}
+        few = {name: take_few(self.released.column(name), rows) for name in self.policy.released_columns}
         own = np.arange(len(rows), dtype=np.intp)
         return replace(self, read=read, released=pa.table(few), own=own, arrays=IN_MEMORY)

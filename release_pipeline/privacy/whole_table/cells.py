@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.tables.consistency import level_off
 from release_pipeline.privacy.whole_table.design import MOST_GROUPS, NARROW_GROUPS, Column
@@ -62,6 +63,8 @@ class Cells:
     def count_ordered(self, ordered: IntArray) -> IntArray:
         """How many records each has, by their entries in ascending order."""
         firsts = np.append(self.edges, self.column.width + 2 + np.arange(self.column.labels))
+        if len(ordered) and ordered[-1] >= firsts[-1]:
+            raise InvalidArgument("an entry is none of the column's.")
         return np.diff(np.searchsorted(ordered, firsts)).astype(np.int64)
 
     def hold(self, noisy: IntArray | FloatArray, deviation: float, records: int) -> FloatArray:

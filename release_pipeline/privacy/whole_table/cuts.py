@@ -34,6 +34,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from release_pipeline.privacy.arrays import PIECE
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream
 from release_pipeline.privacy.noise.exponentials import below_exp, exp_digits
@@ -90,8 +91,7 @@ class CutLaw:
         """All cuts of the node, in ascending order."""
         (a, b), count, best, step = node, len(values), find_best(values, node), self.step
         reach = best + math.ceil(2 * (BITS + 1) * math.log(2) / self.e)  # further out every bound is 1
-        ranks = np.arange(max((count - reach) // 2, 0), min((count + reach + 1) // 2, count), max(step // 2, 1))
-        ends: IntArray = np.unique(np.append(values[ranks], values[ranks + 1 - (ranks + 1 == count)]))
+        ends = _list_ends(values, range(max((count - reach) // 2, 0), min((count + reach + 1) // 2, count), max(step // 2, 1)))
         ends = np.append(ends[(ends > a) & (ends < b - 1)], b - 1)
         first = 2 * np.searchsorted(values, np.append(a, ends[:-1]), side="right") - count
         last = 2 * np.searchsorted(values, ends) - count
@@ -109,6 +109,16 @@ class CutLaw:
     def bound(self, further: int) -> int:
         """A whole number that is no less than 2^BITS exp(-(e/2) further)."""
         return _bound(self.e, further // self.step * self.step)
+
+
+def _list_ends(values: IntArray, ranks: range) -> IntArray:
+    """The different values at these ranks and right behind them: where many are alike there are few, however many ranks."""
+    found: list[IntArray] = [np.empty(0, dtype=np.int64)]
+    for start in range(0, len(ranks), PIECE):
+        some = ranks[start : start + PIECE]
+        own: IntArray = np.arange(some.start, some.stop, some.step, dtype=np.int64)
+        found.append(np.unique(np.append(values[own], values[np.minimum(own + 1, len(values) - 1)])))
+    return np.unique(np.concatenate(found))
 
 
 @lru_cache(maxsize=4096)

@@ -86,8 +86,8 @@ class Measured:
 def measure_table(
     entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None, arrays: Arrays = IN_MEMORY
 ) -> Measured:
-    """The noisy counts of a table. `entries` is all that sees the data; of a record the group in each column is kept meanwhile,
-    two bytes."""
+    """The noisy counts of a table. `entries` is all that sees the data; of a record the cell, and then the group, in each column
+    is kept meanwhile, a byte or two."""
     cells: list[Cells] = []
     margins: list[IntArray] = []
     found: list[npt.NDArray[Any]] = []

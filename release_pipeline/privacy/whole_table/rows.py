@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,35 +29,32 @@ from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, weigh_pool
 from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
 
+Block: TypeAlias = list[IntArray]  # the entries of every column, row by row
 BLOCK = 1 << 18  # rows that are made together
 SWEEPS = 4
 _SURE = 1e-9
 
 
-Rows = list[IntArray]  # the entries of every column, row by row
-
-
-def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Rows:
+def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Block:
     """As many rows as there are records, or slots, together."""
     return [np.concatenate(columns) for columns in zip(*make_rows(measured, random, progress), strict=True)]
 
 
-def make_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Iterator[Rows]:
+def make_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Iterator[Block]:
     """The same block by block."""
+    blocks = -(-measured.design.records // BLOCK)
     if not measured.design.columns[0].in_slots:
-        yield from _make_filled(measured, random, progress)
+        yield from _make_filled(measured, blocks, random, progress)
         return
     empty = count_empty(measured)
     filled = leave_empty(measured, empty)
-    blocks = (
-        _make_filled(filled, random, progress)
-        if filled.design.records
-        else iter([[np.zeros(0, dtype=np.int64)] * len(filled.design.columns)])
-    )
-    yield from add_empty(measured, blocks, empty, random, BLOCK)
+    nobody = [np.zeros(0, dtype=np.int64)] * len(filled.design.columns)
+    made = _make_filled(filled, blocks, random, progress) if filled.design.records else repeat(nobody, blocks)
+    yield from add_empty(measured, made, empty, random, blocks)
 
 
-def _make_filled(measured: Measured, random: Random, progress: Callable[[str], None]) -> Iterator[Rows]:
+def _make_filled(measured: Measured, blocks: int, random: Random, progress: Callable[[str], None]) -> Iterator[Block]:
+    """Rows in so many blocks, none of which is an empty slot."""
     design, held, never = measured.design, hold_all(measured), find_never(measured)
     linked = link_table(measured, held, never)
     progress("fitting a model of the strongest pairs")
@@ -66,7 +65,7 @@ def _make_filled(measured: Measured, random: Random, progress: Callable[[str], N
     pool = draw_possible(never, lambda: make_pool(linked, design.records, random, model))
     progress("weighing the pool")
     weights = weigh_pool(pool, linked, random)
-    often, blocks = choose_records(weights, design.records, random), -(-design.records // BLOCK)
+    often = choose_records(weights, design.records, random)
     rows = Counted(pool, often) if blocks > 1 else Listed(pool[:, np.repeat(np.arange(len(often)), often)])
     progress("exchanging rows")
     exchange_rows(rows, pool, weights, linked, random)
@@ -75,10 +74,10 @@ def _make_filled(measured: Measured, random: Random, progress: Callable[[str], N
         Placing.of(cells, own, groups, rows.count_groups(place))
         for place, (cells, own, groups) in enumerate(zip(measured.cells, held, measured.groups, strict=True))
     ]
-    for number, block in enumerate(rows.deal(blocks, random)):
+    for number, dealt in enumerate(rows.deal(blocks, random)):
         if number:
             progress(f"placing entries of block {number + 1:,} of {blocks:,}")
-        mixed = block[:, random.permutation(block.shape[1])]
+        mixed = dealt[:, random.permutation(dealt.shape[1])]
         order = dict(zip(linked.ordered, score_rows(mixed, linked, random), strict=True))
         yield [
             one.place(groups, order.get(place), random) for place, (one, groups) in enumerate(zip(placing, mixed, strict=True))

@@ -33,23 +33,13 @@ def leave_empty(measured: Measured, empty: int) -> Measured:
 
 
 def add_empty(
-    measured: Measured, blocks: Iterator[list[IntArray]], empty: int, random: Random, size: int
+    measured: Measured, filled: Iterator[list[IntArray]], empty: int, random: Random, blocks: int
 ) -> Iterator[list[IntArray]]:
-    """The rows, and as many that are empty in every column, in random order in each block: as many in each, by its rows, and
-    blocks of `size` where there are only empty ones."""
-    columns, left = measured.design.columns, empty
-    rows_left = measured.design.records - empty
-    for block in blocks:
-        rows = len(block[0])
-        own = left if rows == rows_left else round(left * rows / rows_left)
-        rows_left, left = rows_left - rows, left - own
-        while True:
-            some = own if rows else min(own, size)
-            order = random.permutation(rows + some)
-            yield [
-                np.concatenate([one, np.full(some, column.width + column.labels, dtype=np.int64)])[order]
-                for column, one in zip(columns, block, strict=True)
-            ]
-            own -= some
-            if not own:
-                break
+    """The rows of so many blocks, and those that are empty in every column, as many in each, in random order."""
+    for number, block in enumerate(filled):
+        own = empty * (number + 1) // blocks - empty * number // blocks
+        order = random.permutation(len(block[0]) + own)
+        yield [
+            np.concatenate([one, np.full(own, column.width + column.labels, dtype=np.int64)])[order]
+            for column, one in zip(measured.design.columns, block, strict=True)
+        ]

@@ -30,7 +30,8 @@ def describe_attacks(view: InternalView) -> Section:
     said: list[Sentence] = []
     if view.attacked is not None:
         tried, among = view.attacked
-        said.append(REVIEWERS("attacks.sampled", tried=format_count(tried), among=count_things(among, "released_record")))
+        facts = {"tried": format_count(tried), "among": count_things(among, "released_record")}
+        said.append(REVIEWERS("attacks.sampled_synthetic" if view.is_synthetic else "attacks.sampled", **facts))
     said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
     said += [
         REVIEWERS(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.privacy.arrays import Arrays, Places, make, pick, pieces
+from release_pipeline.privacy.arrays import Arrays, make, pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
@@ -29,7 +29,7 @@ from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts
+from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.columns import compare_values, pick_values
@@ -148,22 +148,17 @@ class WholeTableStrategy:
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
 
-        names, arrays, design = self._names, self.records.arrays, self._design(read)
+        arrays, in_memory = self.records.arrays, replace(self, records=ARRAYS)
 
-        def remake(without: Places, most: int) -> pa.Table:
-            """Rows of a table like the released one, made without some of these records, with noise that is never released: of
-            its first block, which is as the whole."""
+        def remake(read: Read) -> pa.Table:
+            """A table like the released one, of these records, with noise that is never released."""
             secret = _take_secret(streams("a release without the control group"))
-            kept = arrays.fill(partial(_are_kept, without), design.records, np.bool_)
-            measured = measure_table(
-                lambda place: pick(arrays, self._entries(names[place], read), kept),
-                _FAMILY.declare(self.policy, design.records - len(without)),
-                _streams(secret, ()),
-                arrays=arrays,
-            )
-            block = next(make_rows(measured, make_random(secret, "rows")))
-            spelt = pick_synthetic(self.policy.columns).items()
-            return pa.table({name: spell_entries(column, block[names.index(name)][:most]) for name, column in spelt})
+            made = in_memory.measure(read, secret=secret, context=(), progress=lambda _: None)
+
+            def read_made(table: str, columns: Any) -> pa.Table:
+                return made[table] if table in made else read(table, columns)
+
+            return load_table(in_memory.mask(read_made, secret=secret, context=(), progress=lambda _: None))
 
         return audit_synthetic(self.policy, read, released, remake=remake, streams=streams, progress=progress, arrays=arrays)
 
@@ -190,16 +185,8 @@ def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray, arrays:
 
 
 def _ones(part: slice) -> IntArray:
-    ones: IntArray = np.ones(part.stop - part.start, dtype=np.int64)
+    ones: IntArray = np.ones(int(part.stop - part.start), dtype=np.int64)
     return ones
-
-
-def _are_kept(without: Places, part: slice) -> npt.NDArray[np.bool_]:
-    """Which of some records are not among these, which ascend."""
-    kept = np.ones(part.stop - part.start, dtype=np.bool_)
-    first, beyond = np.searchsorted(without, [part.start, part.stop])
-    kept[without[first:beyond] - part.start] = False
-    return kept
 
 
 def _cut(rows: int, make: Callable[[slice], Any]) -> Iterator[Any]:

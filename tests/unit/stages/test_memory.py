@@ -212,7 +212,7 @@ def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_pat
     for module, name in PIECES:
         monkeypatch.setattr(module, name, 4_096)
     for module, name, value in (
-        (making, "BLOCK", 16_384),
+        (making, "BLOCK", 10_000),
         (pool, "MOST_POOL", 60_000),
         (audit_synthetic, "ATTACKED_SAMPLE", 3_000),
     ):
