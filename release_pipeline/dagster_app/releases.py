@@ -47,7 +47,7 @@ ZONES = {
     "microaggregated": (
         "restricted",
         {"numpy"},
-        "Groups of records (rank clusters of a column, or classes), exact statistics and noise scales.",
+        "Groups of records (rank clusters of a column, or classes), or each by itself, exact statistics and noise scales.",
     ),
     "masked": ("protection", {"numpy"}, "Exact discrete Laplace noise, rows shuffled. Drawn once per release."),
     "suppressed": (
