@@ -1,0 +1,86 @@
+"""The audit of a synthetic table of very many records: who is in a sample is found in a table that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.privacy.arrays import IN_MEMORY
+from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.stages import audit_synthetic
+from release_pipeline.stages.column_table import take_few
+from release_pipeline.stages.compared import Read
+
+RECORDS = 3_000
+TEXT = """\
+policy: many
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-table, epsilon: 8}
+columns:
+  town: {role: quasi, do: synthesise, values: [north, south, east]}
+  pay:  {role: confidential, do: synthesise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+  rent: {role: confidential, do: synthesise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+gates: {min_rows: 2000}
+publish: {formats: [csv]}
+about: {title: Many, description: Made up, licence: CC0-1.0, publisher: {name: nobody}, contact: {email: nobody@example.org}}
+"""
+
+
+def read_people(table: str, columns: Sequence[str] | None) -> pa.Table:
+    """Records that are all different."""
+    draw = np.random.default_rng(1)
+    towns = np.array(["north", "south", "east"], dtype=object)[draw.integers(0, 3, RECORDS)]
+    people = {"town": pa.array(towns)} | {name: pa.array(draw.permutation(20_000)[:RECORDS] * 1.0) for name in ("pay", "rent")}
+    return pa.table({name: pa.chunked_array([people[name]]) for name in columns or people})
+
+
+def stream(*purpose: Context) -> NoiseStream:
+    """Random choices of the audit."""
+    return noise_stream(bytes(32), *purpose)
+
+
+@pytest.mark.parametrize("most", [600, RECORDS])
+def test_a_table_that_copies_people_is_found_out_in_a_sample(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is in it has a row just like theirs, and nobody who was left out; and how many were tried is told."""
+    monkeypatch.setattr(audit_synthetic, "ATTACKED_SAMPLE", most)
+    policy: Policy = parse_policy(TEXT, name="many.yaml")
+    made: list[int] = []
+
+    def copy(read: Read) -> pa.Table:
+        table = read("records", list(policy.released_columns))
+        made.append(table.num_rows)
+        return table
+
+    found = audit_synthetic.audit_synthetic(
+        policy,
+        read_people,
+        read_people("records", None),
+        remake=copy,
+        streams=stream,
+        progress=lambda _: None,
+        arrays=IN_MEMORY,
+    )
+    tried = min(500, most // 3)
+    assert made == [most - tried]
+    assert (found["closest"]["equal"]["value"], found["closest"]["equal"]["tried"]) == (1, tried)
+    assert found["closest"]["control_equal"]["value"] == 0
+    assert found.get("attacked_sample") == (None if most == RECORDS else {"tried": most, "among": RECORDS})
+
+
+@given(st.lists(st.lists(st.text("ab", max_size=2) | st.none(), max_size=5), min_size=1, max_size=5), st.data())
+def test_few_cells_are_those_at_their_places(parts: list[list[str | None]], data: st.DataObject) -> None:
+    """In the order that is asked for, and again if they are named again."""
+    whole = [cell for part in parts for cell in part]
+    places = data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=9)) if whole else []
+    column = pa.chunked_array([pa.array(part, pa.string()) for part in parts])
+    assert take_few(column, np.array(places, dtype=np.intp)).to_pylist() == [whole[place] for place in places]
