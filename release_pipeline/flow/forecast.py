@@ -44,12 +44,8 @@ VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, 
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
-POOL, POOL_COLUMN, POOL_PAIR = (
-    280,
-    35,
-    1,
-)  # bytes of a record of the pool that rows are made of, wherever arrays lie; and for each
-# column and each pair of them
+# of a record of the pool that rows are made of, wherever arrays lie; and for each column and each pair of them
+POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
 IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
 # and of a cluster, by the families whose arrays may lie there; of whole tables there are counts, and no clusters

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, count_where, find_ends, make, varies
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, count_where, find_ends, order, varies
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
@@ -442,8 +442,7 @@ def rank_values(values: FloatArray, arrays: Arrays = IN_MEMORY) -> FloatArray:
     >>> rank_values(np.array([5.0, 1.0, 5.0])).tolist()
     [1.5, 0.0, 1.5]
     """
-    order = arrays.argsort(make(arrays, np.positive, values, dtype=values.dtype))
-    return arrays.put(partial(_mean_ranks, ascend(arrays, values)), order, np.float64)
+    return arrays.put(partial(_mean_ranks, ascend(arrays, values)), order(arrays, values), np.float64)
 
 
 def _mean_ranks(ascending: FloatArray, part: slice) -> FloatArray:

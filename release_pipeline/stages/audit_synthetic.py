@@ -30,6 +30,7 @@ from release_pipeline.privacy.attacks import (
     infer,
     single_out_beside,
 )
+from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import drawn_positions, shuffled_first
 from release_pipeline.stages.audit import (
@@ -44,7 +45,7 @@ from release_pipeline.stages.audit import (
     without_reasons,
 )
 from release_pipeline.stages.column_table import AnyTable, take_few
-from release_pipeline.stages.compared import Compared, Numbers, Places, Read
+from release_pipeline.stages.compared import Compared, Numbers, Read
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.features import encode_entries
@@ -66,7 +67,7 @@ def audit_synthetic(
 ) -> dict[str, Any]:
     """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
     count = read("records", [next(iter(policy.released_columns))]).num_rows
-    own = arrays.fill(_count_up, count, np.intp)
+    own, _ = cut_ranks(count, 1, arrays)  # any order will do
     compared = Compared(policy, read, released, own, released, is_nobodys=True, arrays=arrays)
     progress("measuring utility")
     figures: dict[str, Any] = {"errors_against": SEEN, **measure_columns(compared)}
@@ -79,10 +80,6 @@ def audit_synthetic(
         figures |= _attack(compared, remake, streams)
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})
-
-
-def _count_up(part: slice) -> Places:
-    return np.arange(part.start, part.stop, dtype=np.intp)
 
 
 def _measure_structure(compared: Compared, streams: Streams) -> dict[str, Any]:
@@ -128,7 +125,7 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     size = min(INFERRED, len(places) // 3)
     kept = np.sort(places[size:])
     try:
-        made = remake(lambda table, columns: _take_rows(compared.read(table, columns), kept))
+        made = remake(compared.read_few(kept))
     except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack
         return {"attacks": [], "inference": {}}
     rows, people = made.num_rows, np.append(np.arange(size, 2 * size), np.arange(size))  # in `places`
@@ -155,10 +152,6 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     sampled = {"attacked_sample": {"tried": len(places), "among": count}} if len(places) < count else {}
     found = {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
     return found | sampled
-
-
-def _take_rows(table: pa.Table, rows: Places) -> pa.Table:
-    return pa.table({name: take_few(table.column(name), rows) for name in table.column_names})
 
 
 def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:

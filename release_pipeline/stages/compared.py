@@ -65,9 +65,9 @@ class Compared:
         is_masked = name in self.policy.noise_columns
         return pa.chunked_array([self.seen(name)[self.own]]) if is_masked else self.of_released(name)
 
-    def among(self, rows: Places) -> Compared:
-        """The same of some released rows and their own originals, as if there were no others. Each column is read once."""
-        originals, kept = self.own[rows], dict[str, pa.ChunkedArray]()
+    def read_few(self, originals: Places) -> Read:
+        """What reads some records as if there were no others, each column once."""
+        kept: dict[str, pa.ChunkedArray] = {}
 
         def read(table: str, columns: Sequence[str] | None) -> pa.Table:
             names = self.policy.released_columns if columns is None else columns
@@ -76,6 +76,10 @@ class Compared:
                     kept[name] = take_few(self.read(table, [name]).column(name), originals)
             return pa.table({name: kept[name] for name in names})
 
+        return read
+
+    def among(self, rows: Places) -> Compared:
+        """The same of some released rows and their own originals, as if there were no others."""
         few = {name: take_few(self.released.column(name), rows) for name in self.policy.released_columns}
         own = np.arange(len(rows), dtype=np.intp)
-        return replace(self, read=read, released=pa.table(few), own=own, arrays=IN_MEMORY)
+        return replace(self, read=self.read_few(self.own[rows]), released=pa.table(few), own=own, arrays=IN_MEMORY)

@@ -36,6 +36,7 @@ from release_pipeline.privacy.whole_table.places import Places
 Entries = Callable[[int], IntArray]  # of a column, by its place
 Stream = Callable[..., NoiseStream]  # of a purpose, by its name and the places of columns
 Progress = Callable[[str], None]
+Numbered = npt.NDArray[np.unsignedinteger[Any]]  # the group of each record, in as few bytes as it takes
 LINES = 20  # of progress while tables are counted, about
 
 
@@ -151,7 +152,7 @@ def _count_tables(
             progress(f"counted {number:,} of {len(laws):,} tables of columns")
 
 
-def count_together(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int], arrays: Arrays = IN_MEMORY) -> IntArray:
+def count_together(grouped: Sequence[Numbered], shape: Sequence[int], arrays: Arrays = IN_MEMORY) -> IntArray:
     """How many records are in each combination of groups."""
     counts = np.zeros(math.prod(shape), dtype=np.int64)
     for found in arrays.over(partial(_count_part, grouped, shape), len(grouped[0]), SUMMED):
@@ -159,7 +160,7 @@ def count_together(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[in
     return counts.reshape(shape)
 
 
-def _count_part(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int], part: slice) -> IntArray:
+def _count_part(grouped: Sequence[Numbered], shape: Sequence[int], part: slice) -> IntArray:
     """Of some records."""
     codes = grouped[0][part].astype(np.int64)
     for own, size in zip(grouped[1:], shape[1:], strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, make, pick
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, make, order, pick
 from release_pipeline.privacy.utility import (
     choose_places,
     column_error,
@@ -234,8 +234,7 @@ def with_values(column: NoiseColumn, before: Numbers, after: Numbers, arrays: Ar
 
 def match_ranks(before: Numbers, after: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
     """For each released value the original one of its rank, where nobody knows more of whose it is."""
-    order = arrays.argsort(make(arrays, np.positive, after, dtype=after.dtype))
-    return arrays.put(partial(_take_ranks, ascend(arrays, before), len(after)), order, np.float64)
+    return arrays.put(partial(_take_ranks, ascend(arrays, before), len(after)), order(arrays, after), np.float64)
 
 
 def _take_ranks(ascending: Numbers, among: int, part: slice) -> Numbers:

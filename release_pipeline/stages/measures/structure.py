@@ -12,16 +12,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, ascend, distinct, make
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, drawn_positions, shuffled_positions
+from release_pipeline.privacy.whole_table.measure import count_together
 
 GROUPS = 12  # of a column of numbers, of about as many original records each; so many values of others, the rare ones together
 MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
 Read: TypeAlias = Callable[[str], tuple[IntArray, IntArray]]
-Numbers: TypeAlias = npt.NDArray[np.int8]
+Numbers: TypeAlias = npt.NDArray[np.uint8]
 Places: TypeAlias = npt.NDArray[np.intp]
 
 
@@ -70,7 +71,7 @@ class _Tables:
             before, after = read(name)
             anew = drawn_positions(len(before), stream, arrays) if anew is None else anew
             group = _find_groups(before, is_nominal=name in nominal, arrays=arrays)
-            was, now = (make(arrays, group, side, dtype=np.int8) for side in (before, after))
+            was, now = (make(arrays, group, side, dtype=np.uint8) for side in (before, after))
             groups[name] = was, now, arrays.take(was, anew)
         return cls(groups, arrays)
 
@@ -81,19 +82,7 @@ class _Tables:
 
     def _share(self, names: Sequence[str], side: int) -> npt.NDArray[np.float64]:
         columns = [self.groups[name][side] for name in names]
-        counts = np.zeros(GROUPS ** len(names), dtype=np.int64)
-        for found in self.arrays.over(partial(_count_part, columns), len(columns[0]), SUMMED):
-            counts += found
-        return counts / len(columns[0])
-
-
-def _count_part(columns: Sequence[Numbers], part: slice) -> IntArray:
-    """How many of some records are in each cell."""
-    codes = columns[0][part].astype(np.int64)
-    for own in columns[1:]:
-        codes *= GROUPS
-        codes += own[part]
-    return np.bincount(codes, minlength=GROUPS ** len(columns)).astype(np.int64)
+        return count_together(columns, [GROUPS] * len(columns), self.arrays) / len(columns[0])
 
 
 def _find_groups(before: IntArray, *, is_nominal: bool, arrays: Arrays) -> Callable[[IntArray], Numbers]:
@@ -106,10 +95,10 @@ def _find_groups(before: IntArray, *, is_nominal: bool, arrays: Arrays) -> Calla
 
 
 def _find_interval(cuts: IntArray, entries: IntArray) -> Numbers:
-    return np.searchsorted(cuts, entries, side="right").astype(np.int8)
+    return np.searchsorted(cuts, entries, side="right").astype(np.uint8)
 
 
 def _find_common(common: IntArray, entries: IntArray) -> Numbers:
     """The place among the common entries, or behind them."""
     place = np.searchsorted(common, entries).clip(max=len(common) - 1)
-    return np.where(common[place] == entries, place, len(common)).astype(np.int8)
+    return np.where(common[place] == entries, place, len(common)).astype(np.uint8)

@@ -19,6 +19,7 @@ from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.privacy.arrays import Arrays, make, pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
+from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.records import ARRAYS, Records
@@ -81,7 +82,7 @@ class WholeTableStrategy:
             make(arrays, grid.values_of, expect_column(ordered, design, place, stream, random, arrays)) for stream in streams
         ]
         ascending = make(arrays, grid.values_of, ordered)
-        size = arrays.fill(_ones, len(ascending), np.int64)
+        size = cut_ranks(len(ascending), 1, arrays)[1]
         found: dict[str, Any] = summarise_found([_compare(column, ascending, one, arrays) for one in simulated]).to_json()
         found |= summarise_shapes(simulated, ascending, size, list_points(column), arrays).to_json()
         if not is_limited(name, self.policy):
@@ -182,11 +183,6 @@ def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray, arrays:
     values, released = compare_values(column, before, after, is_nobodys=True, arrays=arrays)
     known = pick_values(column, before, arrays)
     return column_error(values, released, variance=variance_of(known, arrays) if len(known) else 0.0, arrays=arrays)
-
-
-def _ones(part: slice) -> IntArray:
-    ones: IntArray = np.ones(int(part.stop - part.start), dtype=np.int64)
-    return ones
 
 
 def _cut(rows: int, make: Callable[[slice], Any]) -> Iterator[Any]:

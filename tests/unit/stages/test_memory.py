@@ -29,7 +29,7 @@ from release_pipeline.stages import audit_synthetic, column_table
 from release_pipeline.stages.column_table import ColumnTable
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.measures import columns as measures
-from release_pipeline.stages.measures import group_means, structure
+from release_pipeline.stages.measures import group_means
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.package import check_released
@@ -48,7 +48,6 @@ PIECES = (
     (quantiles, "_AT_ONCE"),
     (measuring, "SUMMED"),
     (expected, "SUMMED"),
-    (structure, "SUMMED"),
     (group_means, "SUMMED"),
 )
 ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
