@@ -30,8 +30,11 @@ def describe_attacks(view: InternalView) -> Section:
     said: list[Sentence] = []
     if view.attacked is not None:
         tried, among = view.attacked
-        facts = {"tried": format_count(tried), "among": count_things(among, "released_record")}
-        said.append(REVIEWERS("attacks.sampled_synthetic" if view.is_synthetic else "attacks.sampled", **facts))
+        few, all_of_them = format_count(tried), count_things(among, "released_record")
+        if view.is_synthetic:
+            said.append(REVIEWERS("attacks.sampled_synthetic", tried=few, among=all_of_them))
+        else:
+            said.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
     said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
     said += [
         REVIEWERS(
