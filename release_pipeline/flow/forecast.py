@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
@@ -16,7 +17,7 @@ from release_pipeline.errors import OutOfSpace
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL
-from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn
 from release_pipeline.policy.published import SURVEY_FORMATS
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.privacy.catalogue import Family
@@ -49,7 +50,7 @@ POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
 IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
 # and of a cluster, by the families whose arrays may lie there; of whole tables there are counts, and no clusters
-CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0}
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0, "classes": 300}
 
 
 _ENGINE_IS = "where arrays as long as the table lie: in memory, on disk as DuckDB's, or where a cluster works on them"
@@ -84,7 +85,7 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, engine: str =
 def goes_to_disk(policy: Policy) -> bool:
     """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that look at one
     column after the other, and nothing else that holds all records at once."""
-    if policy.method.family not in CLUSTER:
+    if policy.method.family not in CLUSTER or policy.protect.cuts_numbers:
         return False
     gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)
     is_looked_at_whole = (
@@ -149,7 +150,8 @@ def _count_pool(policy: Policy, records: int) -> int:
 
 
 def _count_clusters(policy: Policy, records: int) -> int:
-    return records // (policy.protect.k or 1)
+    most = records // (policy.protect.k or 1)
+    return min(most, _count_rows(policy.generalised_columns.values(), records)) if policy.generalised_columns else most
 
 
 def _count_values(policy: Policy, records: int) -> int:
@@ -169,14 +171,24 @@ def find_share(engine: str) -> Fraction:
 
 
 def _count_combinations(policy: Policy, records: int) -> int:
-    """How many different rows the released quasi-identifiers may have, which are looked at one by one."""
+    """How many different rows the released quasi-identifiers may have, which are looked at one by one; where classes are made of
+    them, with the columns that must differ within a class."""
+    columns = [policy.released_columns[name] for name in policy.released_quasi]
+    if policy.protect.different_values is not None:
+        columns += [column for name, column in policy.kept_columns.items() if name not in policy.released_quasi]
+    return _count_rows(columns, records, clamps=policy.clamps)
+
+
+def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False) -> int:
+    """How many different rows of these columns there may be."""
     most = 1
-    for name in policy.released_quasi:
-        column = policy.released_columns[name]
+    for column in columns:
         if isinstance(column, ListedColumn):
             most *= len(column.entries) + 1
+        elif isinstance(column, GeneraliseColumn):
+            most *= column.hierarchy.most_values + len(column.reasons)
         else:
-            most *= column.coded_grid.width + 2 if isinstance(column, NoiseColumn) and policy.clamps else records
+            most *= column.coded_grid.width + 2 if isinstance(column, NoiseColumn) and clamps else records
         if most >= records:
             return records
     return most

@@ -7,40 +7,41 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.privacy.compiling import compiled
-from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.grid import IntArray
 
 
 @compiled
 def count_boxes(
-    original: FloatArray,
+    original: IntArray,
+    released: IntArray,
     starts: IntArray,
-    order: IntArray,
-    released: FloatArray,
+    reach: IntArray,
     group: IntArray,
-    widths: FloatArray,
-    m: int,
+    first: int,
     k: int,
     exposed: npt.NDArray[np.bool_],
 ) -> None:
-    """Mark the records, in their `order` by class and first column, whose box has at least one original of the class in it and
-    fewer than k."""
-    for place in range(len(order)):
-        record, g = order[place], group[place]
-        low, high = released[record, 0] - widths[g, 0], released[record, 0] + widths[g, 0]
+    """Mark those of the records from `first` on, which lie by class, whose box has at least one original of the class in it and
+    fewer than k. The columns of the records lie one behind the other; originals of a class ascend in the first one."""
+    m = reach.shape[1]
+    n = len(original) // m
+    for place in range(len(exposed)):
+        g, record = group[place], first + place
+        low, high = released[record] - reach[g, 0], released[record] + reach[g, 0]
         left, right = starts[g], starts[g + 1]
         while left < right:  # the first original of the class that is not below the box
             middle = (left + right) // 2
-            if original[middle, 0] < low:
+            if original[middle] < low:
                 left = middle + 1
             else:
                 right = middle
         count = 0
-        while left < starts[g + 1] and original[left, 0] <= high and count < k:
+        while left < starts[g + 1] and original[left] <= high and count < k:
             inside = True
             for column in range(1, m):
-                if abs(original[left, column] - released[record, column]) > widths[g, column]:
+                if abs(original[column * n + left] - released[column * n + record]) > reach[g, column]:
                     inside = False
                     break
             count += inside
             left += 1
-        exposed[record] = 0 < count < k
+        exposed[place] = 0 < count < k

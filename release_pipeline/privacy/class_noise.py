@@ -25,14 +25,17 @@ agree in them, and for others nothing but the bound given that it was kept. `tes
 
 Where diam(C) = 0 all records of the class have the same number, and it is published exactly: no noise could tell them apart.
 Everything is an integer on the declared grid; moving a noisy number back into the declared domain is post-processing.
+
+What takes one entry for each record takes `arrays`, in which these lie; of classes there are few, and they are in memory.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -40,6 +43,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.arrays import IN_MEMORY, PIECE, SUMMED, Arrays, order, pieces, reduce_by
 from release_pipeline.privacy.budget import MAX_NANO, Epsilon
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.noise import Context, discrete_laplace, noise_stream
@@ -51,47 +55,94 @@ _DIGITS = 50  # of the logarithms behind a confidence width: correctly rounded, 
 _SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
 
 
-def class_ends(q: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
+def count_classes(group: IntArray, arrays: Arrays = IN_MEMORY) -> int:
+    """How many classes there are. `group`: the class of each record, 0.. without gaps, -1 for none."""
+    return int(reduce_by(np.maximum, group, arrays)) + 1 if len(group) else 0
+
+
+def class_ends(q: IntArray, group: IntArray, arrays: Arrays = IN_MEMORY) -> tuple[IntArray, IntArray]:
     """The least and the greatest number of each class; the greatest below the least where a class has no records. `group`: the
     class of each record, -1 for none."""
-    kept = group >= 0
-    numbers, groups = q[kept], group[kept]
-    count = int(groups.max(initial=-1)) + 1
-    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    count = count_classes(group, arrays)
+    low, high = _no_ends(count)
+    for lowest, highest in arrays.over(partial(_find_ends, q, group, count), len(group), max(SUMMED, count)):
+        np.minimum(low, lowest, out=low)
+        np.maximum(high, highest, out=high)
+    return low, high
+
+
+def _no_ends(count: int) -> tuple[IntArray, IntArray]:
+    """Those of so many classes without records."""
+    return np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+
+
+def _find_ends(q: IntArray, group: IntArray, count: int, part: slice) -> tuple[IntArray, IntArray]:
+    kept = group[part] >= 0
+    numbers, groups = q[part][kept], group[part][kept]
+    low, high = _no_ends(count)
     np.minimum.at(low, groups, numbers)
     np.maximum.at(high, groups, numbers)
     return low, high
 
 
-def class_diameters(q: IntArray, group: IntArray) -> IntArray:
+def class_sizes(group: IntArray, kept: BoolArray | None = None, arrays: Arrays = IN_MEMORY) -> IntArray:
+    """How many records each class has, of all or of those that are `kept`."""
+    sizes = np.zeros(count_classes(group, arrays), dtype=np.int64)
+    for found in arrays.over(partial(_count, group, kept, len(sizes)), len(group), max(SUMMED, len(sizes))):
+        sizes += found
+    return sizes
+
+
+def _count(group: IntArray, kept: BoolArray | None, count: int, part: slice) -> IntArray:
+    groups = group[part]
+    use = groups >= 0 if kept is None else (groups >= 0) & kept[part]
+    return np.bincount(groups[use], minlength=count)
+
+
+def class_diameters(q: IntArray, group: IntArray, arrays: Arrays = IN_MEMORY) -> IntArray:
     """greatest - least number of each class, in grid units. `group`: the class of each record, 0.. without gaps, -1 for none."""
-    low, high = class_ends(q, group)
+    low, high = class_ends(q, group, arrays)
     if (high < low).any():
         raise InvalidArgument("there is a class without records.", where="group")
     return high - low
 
 
-def class_scales(q: IntArray, group: IntArray, epsilon: Epsilon) -> IntArray:
+def class_scales(q: IntArray, group: IntArray, epsilon: Epsilon, arrays: Arrays = IN_MEMORY) -> IntArray:
     """The noise scale of each class: ceil(diam / epsilon), 0 where all its numbers are the same.
 
     >>> class_scales(np.array([3, 9, 4, 7, 7]), np.array([0, 0, 0, 1, 1]), Epsilon.of("0.5")).tolist()
     [12, 0]
     """
-    diameters = class_diameters(q, group)
+    diameters = class_diameters(q, group, arrays)
     return scales_for(diameters, epsilon) if len(diameters) else diameters
 
 
 def add_class_noise(
-    q: IntArray, group: IntArray, scale: IntArray, grid: Grid, *, secret: bytes, context: Sequence[Context], clamp: bool = True
+    q: IntArray,
+    group: IntArray,
+    scale: IntArray,
+    grid: Grid,
+    *,
+    secret: bytes,
+    context: Sequence[Context],
+    clamp: bool = True,
+    arrays: Arrays = IN_MEMORY,
 ) -> IntArray:
     """The released number of each record, in grid units: its own plus one draw with the scale of its class, back in the domain.
 
     One draw per record, in record order; a record without a class (-1) gets its lane too and keeps its number, which the caller
-    must not release.
+    must not release. Noise is drawn here, wherever the arrays lie.
     """
-    per_record = np.where(group >= 0, scale[group] if len(scale) else 0, 0)
-    noisy = q + discrete_laplace(per_record, noise_stream(secret, *context, "noise"))
-    return np.clip(noisy, 0, grid.width) if clamp else noisy
+    stream, noisy = noise_stream(secret, *context, "noise"), arrays.empty(len(q), np.int64)
+    for part in pieces(len(q)):
+        own = q[part] + discrete_laplace(_scale_of_each(scale, group[part]), stream)
+        noisy[part] = np.clip(own, 0, grid.width) if clamp else own
+    return noisy
+
+
+def _scale_of_each(scale: IntArray, group: IntArray) -> IntArray:
+    """That of the class of each record; 0 without one."""
+    return np.where(group >= 0, scale[group] if len(scale) else 0, 0)
 
 
 def expect_magnitude(scale: IntArray) -> FloatArray:
@@ -101,23 +152,33 @@ def expect_magnitude(scale: IntArray) -> FloatArray:
         return np.where(scale > 0, 1 / np.sinh(1 / np.where(scale > 0, t, 1.0)), 0.0)
 
 
-def expect_relative_errors(values: FloatArray, group: IntArray, scale: IntArray, step: float) -> tuple[FloatArray, IntArray]:
+def expect_relative_errors(
+    values: FloatArray, group: IntArray, scale: IntArray, step: float, arrays: Arrays = IN_MEMORY
+) -> tuple[FloatArray, IntArray]:
     """For each class the expected relative error of its numbers, and of how many numbers that is.
 
     E|Z| / |x|, averaged over the class through the harmonic mean of |x|: E|Z| times the mean of 1/|x| (KEA18).
     It is undefined at x = 0, so those records are left out, and the caller says how many they were; a class of zeros has NaN.
     """
-    inverse, count = mean_inverses(values, group, len(scale))
+    inverse, count = mean_inverses(values, group, len(scale), arrays)
     return expect_magnitude(scale) * step * inverse, count
 
 
-def mean_inverses(values: FloatArray, group: IntArray, classes: int) -> tuple[FloatArray, IntArray]:
+def mean_inverses(values: FloatArray, group: IntArray, classes: int, arrays: Arrays = IN_MEMORY) -> tuple[FloatArray, IntArray]:
     """For each class 1 over the harmonic mean of |x|, and of how many numbers: those that are not 0; NaN without any."""
-    use = (group >= 0) & (values != 0)
-    count = np.bincount(group[use], minlength=classes).astype(np.int64)
-    total = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=classes)
+    total, count = np.zeros(classes), np.zeros(classes, dtype=np.int64)
+    for found, often in arrays.over(partial(_sum_inverses, values, group, classes), len(group), max(SUMMED, classes)):
+        total += found
+        count += often
     with np.errstate(invalid="ignore"):
         return total / count, count
+
+
+def _sum_inverses(values: FloatArray, group: IntArray, classes: int, part: slice) -> tuple[FloatArray, IntArray]:
+    numbers, groups = values[part], group[part]
+    use = (groups >= 0) & (numbers != 0)
+    total: FloatArray = np.bincount(groups[use], weights=1 / np.abs(numbers[use]), minlength=classes).astype(np.float64)
+    return total, np.bincount(groups[use], minlength=classes)
 
 
 def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:
@@ -126,7 +187,7 @@ def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> 
     With q = exp(-1/t), P[|Z| >= j on one side] = q^j / (1 + q): a number x loses its noise beyond x below and W - x above, so
     E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class.
     """
-    t = np.where(group >= 0, scale[group] if len(scale) else 0, 0).astype(np.float64)
+    t = _scale_of_each(scale, group).astype(np.float64)
     noisy = t > 0
     out = np.zeros(len(q))
     ratio = np.exp(-1 / t[noisy])
@@ -195,27 +256,87 @@ def confidence_widths(scales: Sequence[IntArray], confidence: Decimal) -> IntArr
     return np.stack([np.array([confidence_width(int(t), confidence, m) for t in scale], np.int64) for scale in scales], axis=1)
 
 
-def find_exposed(original: IntArray, released: IntArray, group: IntArray, widths: IntArray, k: int) -> BoolArray:
+def find_exposed(
+    original: Sequence[IntArray],
+    released: Sequence[IntArray],
+    group: IntArray,
+    widths: IntArray,
+    k: int,
+    arrays: Arrays = IN_MEMORY,
+) -> BoolArray:
     """The records whose confidence box holds some of the originals of their class, and fewer than k: those stand out.
 
-    Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: records by noise columns in grid units,
-    `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class and column.
+    Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: the noise columns in grid units, an entry
+    per record; `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class
+    and column.
     An empty box does not count against its record, though its number may point at the original nearest to it. Each record has
     one with a probability of at most 1 - confidence: its own original lies outside too. The decision reads original data.
     """
-    m = original.shape[1]
-    if widths.ndim != 2 or widths.shape[1] != m or int(group.max(initial=-1)) >= len(widths):  # compiled code checks no bounds
+    m, n = len(original), len(group)
+    sizes = class_sizes(group, arrays=arrays)
+    if widths.ndim != 2 or widths.shape[1] != m or len(sizes) > len(widths):  # compiled code checks no bounds
         raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
-    widest = sorted(range(m), key=lambda place: -len(np.unique(original[:, place])))  # few are inside a box of its first column
-    original, released, widths = (np.ascontiguousarray(array[:, widest]) for array in (original, released, widths))
-    order = np.lexsort((original[:, 0], group)).astype(np.int64)
-    order = order[np.searchsorted(group[order], 0) :]
-    starts = np.searchsorted(group[order], np.arange(len(widths) + 1)).astype(np.int64)
-    exposed = np.zeros(len(group), dtype=np.bool_)
-    reach = np.minimum(widths, 2**60)
-    kernel = _load_kernel()
-    kernel.count_boxes(np.ascontiguousarray(original[order]), starts, order, released, group[order], reach, m, k, exposed)
-    return exposed
+    widest = sorted(range(m), key=lambda place: -_guess_different(original[place]))  # few are in a box of its first column
+    by_class = _order_by_class(group, original[widest[0]], arrays)
+    gone, starts = n - int(sizes.sum()), np.concatenate([[0], np.cumsum(sizes)])
+    members = by_class[gone:]
+    boxes = _Boxes(
+        _lay_out([original[place] for place in widest], members, arrays),
+        _lay_out([released[place] for place in widest], members, arrays),
+        starts,
+        np.ascontiguousarray(np.minimum(widths[:, widest], 2**60)),
+        k,
+    )
+    found = arrays.fill(boxes.find, len(members), np.bool_)
+    return arrays.put(partial(_behind, found, gone), by_class, np.bool_)
+
+
+def _guess_different(column: IntArray) -> int:
+    """How many different numbers a column has, by some all over it."""
+    return len(np.unique(column[:: max(len(column) // PIECE, 1)]))
+
+
+def _order_by_class(group: IntArray, column: IntArray, arrays: Arrays) -> npt.NDArray[np.intp]:
+    """The records in the order of their classes, and of a column within each; first those without a class."""
+    by_column = order(arrays, column)
+    return arrays.take(by_column, arrays.argsort(arrays.take(group, by_column)))
+
+
+def _lay_out(columns: Sequence[IntArray], places: npt.NDArray[np.intp], arrays: Arrays) -> IntArray:
+    """The numbers at these places, column after column."""
+    count = len(places)
+    out = arrays.empty(len(columns) * count, np.int64)
+    for number, column in enumerate(columns):
+        taken = arrays.take(column, places)
+        for part in pieces(count, SUMMED):
+            out[number * count + part.start : number * count + part.stop] = taken[part]
+    return out
+
+
+def _behind(flags: BoolArray, first: int, part: slice) -> BoolArray:
+    """So many entries that are not flagged, and then these."""
+    before = min(max(first - part.start, 0), part.stop - part.start)
+    return np.concatenate([np.zeros(before, dtype=np.bool_), flags[max(part.start - first, 0) : max(part.stop - first, 0)]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """The confidence boxes of records that lie class by class, each column behind the other, and the originals likewise, which
+    ascend in the first one. `starts` of the classes, and the end."""
+
+    original: IntArray
+    released: IntArray
+    starts: IntArray
+    reach: IntArray
+    k: int
+
+    def find(self, part: slice) -> BoolArray:
+        """Whose box holds some originals of the class, and fewer than k."""
+        exposed = np.zeros(part.stop - part.start, dtype=np.bool_)
+        places = np.arange(part.start, part.stop, dtype=np.int64)
+        group = np.searchsorted(self.starts, places, side="right") - 1
+        _load_kernel().count_boxes(self.original, self.released, self.starts, self.reach, group, part.start, self.k, exposed)
+        return exposed
 
 
 def find_small_classes(
@@ -223,22 +344,47 @@ def find_small_classes(
     kept: BoolArray,
     *,
     k: int,
-    sensitive: npt.NDArray[Any] | None = None,
+    sensitive: Sequence[npt.NDArray[Any]] = (),
     l: int = 1,  # noqa: E741  the literature's name
+    arrays: Arrays = IN_MEMORY,
 ) -> BoolArray:
     """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column.
 
-    `sensitive`: records by columns. Records without a class are not among them.
+    `sensitive`: its columns, an entry per record. Records without a class are not among them.
     """
-    members = np.flatnonzero(kept & (group >= 0))
-    own = group[members]
-    small = np.bincount(own) < k
-    for column in sensitive.T if sensitive is not None and l > 1 else ():
-        values, value = np.unique(column, return_inverse=True)
-        pairs = np.unique(own * len(values) + value[members])
-        small |= np.bincount(pairs // len(values), minlength=len(small)) < l
-    found = np.zeros(len(group), dtype=np.bool_)
-    found[members] = small[own]
+    small = class_sizes(group, kept, arrays) < k
+    for column in sensitive if l > 1 else ():
+        small |= count_different(column, group, kept, arrays) < l
+    return arrays.fill(partial(_find_small, group, kept, small), len(group), np.bool_)
+
+
+def count_different(column: npt.NDArray[Any], group: IntArray, kept: BoolArray, arrays: Arrays = IN_MEMORY) -> IntArray:
+    """How many different values the kept records of each class have in a column."""
+    found = np.empty(0, dtype=np.int64), np.empty(0, dtype=column.dtype)
+    for more in arrays.over(partial(_find_pairs, column, group, kept), len(group), SUMMED):
+        found = _different(np.concatenate([found[0], more[0]]), np.concatenate([found[1], more[1]]))
+    return np.bincount(found[0], minlength=count_classes(group, arrays))
+
+
+def _find_pairs(column: npt.NDArray[Any], group: IntArray, kept: BoolArray, part: slice) -> tuple[IntArray, npt.NDArray[Any]]:
+    use = kept[part] & (group[part] >= 0)
+    return _different(group[part][use], column[part][use])
+
+
+def _different(groups: IntArray, values: npt.NDArray[Any]) -> tuple[IntArray, npt.NDArray[Any]]:
+    """The different ones of some pairs."""
+    by_pair = np.lexsort((values, groups))
+    groups, values = groups[by_pair], values[by_pair]
+    begins = np.ones(len(groups), dtype=np.bool_)
+    begins[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
+    return groups[begins], values[begins]
+
+
+def _find_small(group: IntArray, kept: BoolArray, small: BoolArray, part: slice) -> BoolArray:
+    groups = group[part]
+    use = kept[part] & (groups >= 0)
+    found = np.zeros(len(groups), dtype=np.bool_)
+    found[use] = small[groups[use]]
     return found
 
 

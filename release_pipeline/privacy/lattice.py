@@ -105,10 +105,13 @@ def search_lattice(
     *,
     sensitive: npt.ArrayLike | None = None,
     l: int = 1,  # noqa: E741 - the papers' name
+    counts: IntArray | None = None,
     progress: Progress | None = None,
 ) -> Generalisation:
     """The feasible node of least loss for n records of m value numbers; among equals the lexicographically smallest levels.
 
+    `codes`: one row per record, or with `counts` per so many that are alike, in `sensitive` too; what is found has an entry for
+    each row then.
     `max_suppressed` is the budget: a number of records if it is an int, else a share of them, taken exactly (a float as the
     decimal that prints as it). `sensitive` has n or n x s integers. The losses are over all records, whether suppressed or not
     (see above why), and are compared as integers:
@@ -125,9 +128,9 @@ def search_lattice(
     if metric not in get_args(Metric):
         raise InvalidArgument("there is no such metric of loss.", remedy=f"Choose one of {', '.join(get_args(Metric))}.")
     _check_codes(codes, hierarchies)
-    n = len(codes)
+    rows = _Rows(codes, np.ones(len(codes), dtype=np.int64) if counts is None else counts, as_sensitive(sensitive, len(codes), l))
+    n = int(rows.counts.sum())
     budget = _count_budget(max_suppressed, n)
-    values = as_sensitive(sensitive, n, l)
     shape = tuple(hierarchy.levels for hierarchy in hierarchies)
     nodes = math.prod(shape)
     if nodes > MAX_NODES:
@@ -136,7 +139,7 @@ def search_lattice(
             remedy="Generalise fewer columns, or leave levels out of their hierarchies.",
         )
 
-    counter = _Counter(codes, hierarchies, values, k, l)
+    counter = _Counter(rows, hierarchies, k, l)
     top = counter.count(tuple(levels - 1 for levels in shape))
     if top.undersized > budget:
         raise InvalidArgument(
@@ -146,8 +149,17 @@ def search_lattice(
         )
     search = _search_by_size if metric == "discernibility" else _search_by_levels
     levels, loss = search(counter, shape, metric, budget, top, _Reporter(progress, counter, nodes))
-    group = _group_records(codes, hierarchies, levels, values, k, l)
+    group = _group_rows(rows, hierarchies, levels, k, l)
     return Generalisation(levels, group < 0, loss, group, nodes, counter.evaluated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The value numbers, of how many records each row is, and their sensitive columns."""
+
+    codes: IntArray
+    counts: IntArray
+    sensitive: list[Sensitive]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +190,8 @@ class _Pairs:
 class _Counter:
     """Counts classes from the histogram of different tuples: the records themselves are read once."""
 
-    def __init__(self, codes: IntArray, hierarchies: Sequence[Hierarchy], sensitive: list[Sensitive], k: int, least: int) -> None:
-        base, self.hierarchies = _histogram(codes, hierarchies, sensitive)
+    def __init__(self, rows: _Rows, hierarchies: Sequence[Hierarchy], k: int, least: int) -> None:
+        base, self.hierarchies = _histogram(rows, hierarchies)
         self.k, self.least = k, least
         self.known = [base]  # the smallest first, and their levels
         self._levels = np.zeros((1, len(hierarchies)), dtype=np.int64)
@@ -359,20 +371,20 @@ class _Reporter:
             self.last = time.monotonic()
 
 
-def _histogram(
-    codes: IntArray, hierarchies: Sequence[Hierarchy], sensitive: list[Sensitive]
-) -> tuple[_Histogram, list[Hierarchy]]:
+def _histogram(rows: _Rows, hierarchies: Sequence[Hierarchy]) -> tuple[_Histogram, list[Hierarchy]]:
     """The different tuples of values, and the hierarchies of the values that occur."""
+    codes = rows.codes
     sizes = [len(hierarchy.values) for hierarchy in hierarchies]
     place, space = _combine([codes[:, column] for column in range(len(sizes))], sizes, len(codes))
     if math.prod(sizes) == space:
-        present, records = _count_places(place, space)
+        present, records = _count_places(place, space, rows.counts)
         tuples = _split(present, sizes)
     else:  # the places were numbered anew on the way, so that they no longer tell the values
-        present, first, records = np.unique(place, return_index=True, return_counts=True)
+        present, first, number = np.unique(place, return_index=True, return_inverse=True)
+        records = _sum_by_place(number, len(present), rows.counts)
         tuples = [codes[first, column] for column in range(len(sizes))]
     pairs: list[_Pairs] = []
-    for column in sensitive:
+    for column in rows.sensitive:
         number = np.searchsorted(present, place)
         distinct, _ = _count_places(number * column.values + column.codes, len(present) * column.values)
         pairs.append(_Pairs(distinct // column.values, distinct % column.values, column.values))
@@ -382,18 +394,17 @@ def _histogram(
     return _Histogram((0,) * len(sizes), labels, records.astype(np.int64, copy=False), pairs), occurring
 
 
-def _group_records(
-    codes: IntArray, hierarchies: Sequence[Hierarchy], levels: tuple[int, ...], sensitive: list[Sensitive], k: int, least: int
-) -> IntArray:
-    """The class of each record at a node, numbered in the order of the labels; -1 where it is too small."""
+def _group_rows(rows: _Rows, hierarchies: Sequence[Hierarchy], levels: tuple[int, ...], k: int, least: int) -> IntArray:
+    """The class of each row at a node, numbered in the order of the labels; -1 where it is too small."""
+    codes = rows.codes
     sizes = [len(hierarchy.labels[level]) for hierarchy, level in zip(hierarchies, levels, strict=True)]
     labels = [
         hierarchy.codes[level][codes[:, column]] if sizes[column] > 1 else None
         for column, (hierarchy, level) in enumerate(zip(hierarchies, levels, strict=True))
     ]
     place, space = _address(*_combine(labels, sizes, len(codes)))
-    records = np.bincount(place, minlength=space)
-    pairs = [_Pairs(np.arange(len(codes)), column.codes, column.values) for column in sensitive]
+    records = _sum_by_place(place, space, rows.counts)
+    pairs = [_Pairs(np.arange(len(codes)), column.codes, column.values) for column in rows.sensitive]
     kept = (records > 0) & ~_too_small(place, records, pairs, k, least)
     number = np.where(kept, np.cumsum(kept) - 1, -1)
     return number[place]
@@ -447,15 +458,18 @@ def _too_small(place: IntArray, records: IntArray, pairs: list[_Pairs], k: int, 
     return small
 
 
-def _count_places(place: IntArray, space: int) -> tuple[IntArray, IntArray]:
-    """The places that occur, ascending, and how often."""
+def _count_places(place: IntArray, space: int, records: IntArray | None = None) -> tuple[IntArray, IntArray]:
+    """The places that occur, ascending, and how often; or how many records are there, of rows that stand for so many."""
     if space <= _DIRECT * len(place):
-        often = np.bincount(place, minlength=space)
+        often = np.bincount(place, minlength=space) if records is None else _sum_by_place(place, space, records)
         present = np.flatnonzero(often)
         return present, often[present]
-    ordered = np.sort(place)
+    by_place = np.argsort(place) if records is not None else None
+    ordered = np.sort(place) if by_place is None else place[by_place]
     start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    return ordered[start], np.diff(start, append=len(ordered))
+    if by_place is None or records is None:
+        return ordered[start], np.diff(start, append=len(ordered))
+    return ordered[start], np.add.reduceat(records[by_place], start)
 
 
 def _check_codes(codes: npt.NDArray[Any], hierarchies: Sequence[Hierarchy]) -> None:

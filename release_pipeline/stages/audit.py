@@ -21,7 +21,7 @@ from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, i
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_first
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.utility import variance_of
-from release_pipeline.stages.compared import Compared, Numbers, Places
+from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.measures.columns import match_ranks, measure_columns
 from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
@@ -99,14 +99,6 @@ def measure_rules(compared: Compared) -> dict[str, Any]:
         return {}
     forms = (_publish(compared, table) for table in ("came", "seen", "released"))
     return measure_ties(policy, *forms, are_nobodys=compared.is_nobodys)
-
-
-def link_within(
-    original: Numbers, released: Numbers, own: Places, groups: npt.NDArray[np.int64], *, stream: NoiseStream
-) -> dict[str, Any]:
-    """Linking as KEA18 has it: only originals of the record's own class count."""
-    tried = shuffled_first(len(own), LINKAGE_SAMPLE, stream)
-    return asdict(record_linkage(original, released, own, positions=tried, groups=groups))
 
 
 def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:

@@ -96,6 +96,24 @@ def take_few(column: pa.ChunkedArray, places: npt.NDArray[np.intp]) -> pa.Chunke
     return pa.chunked_array(taken, type=column.type).take(pa.array(back))
 
 
+def filter_rows(table: AnyTable, left: npt.NDArray[np.bool_], count: int) -> ColumnTable:
+    """The rows that are left, so many of them; each column is made when it is asked for."""
+
+    def make(name: str) -> Parts:
+        column = table.column(name)
+        return Parts(column.type, lambda: (cells.filter(pa.array(left[rows])) for rows, cells in cut_column(column)))
+
+    return ColumnTable(tuple(table.column_names), count, make)
+
+
+def spread_cells(entries: Any, places: npt.NDArray[np.integer[Any]], arrays: Arrays) -> Any:
+    """The entries of a short column at these places: part by part where arrays lie on disk."""
+    known = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
+    if arrays is IN_MEMORY:
+        return known.take(pa.array(places))
+    return Parts(known.type, lambda: (known.take(pa.array(places[part])) for part in pieces(len(places), PART)))
+
+
 def number_cells(column: pa.ChunkedArray, arrays: Arrays = IN_MEMORY) -> tuple[Any, npt.NDArray[np.int32]]:
     """The different entries of a column, as they came first, and the place of each cell's among them: `MISSING` of a blank."""
     if pa.types.is_dictionary(column.type):

@@ -90,33 +90,34 @@ def encode(columns: Iterable[Any]) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """The different rows of some columns (`codes`, places among the `entries` of each column), how many records have each, and
-    the row of every record."""
+    """The different rows of some columns of codes, how many records have each, and the row of every record."""
 
-    entries: tuple[Any, ...]
     codes: Codes
     counts: IntArray
     of_record: IntArray
 
-    def spell(self) -> list[Any]:
-        """The columns of these rows, as they were."""
-        return [
-            entries.take(pa.array(codes, mask=codes == MISSING))
-            for entries, codes in zip(self.entries, self.codes.T, strict=True)
-        ]
 
-
-def list_combinations(columns: Iterable[Any], arrays: Arrays = IN_MEMORY) -> Combinations:
-    """Those of Arrow columns, of which there is at least one; equal entries have equal codes, and missing ones `MISSING`."""
-    told = [number_cells(column, arrays) for column in columns]
-    entries, numbered = tuple(entries for entries, _ in told), [codes for _, codes in told]
-    of_record = group_by(numbered, arrays)
+def combine(columns: Sequence[Codes], arrays: Arrays = IN_MEMORY) -> Combinations:
+    """Those of columns of codes below 2^31, of which there is at least one."""
+    of_record = group_by(columns, arrays)
     most = int(reduce_by(np.maximum, of_record, arrays)) + 1 if len(of_record) else 0
-    counts, found = np.zeros(most, dtype=np.int64), np.empty((most, len(numbered)), dtype=np.int32)
-    for groups, often, codes in arrays.over(partial(_look_up, of_record, numbered, most), len(of_record), max(_AT_ONCE, most)):
+    counts, found = np.zeros(most, dtype=np.int64), np.empty((most, len(columns)), dtype=np.int32)
+    for groups, often, codes in arrays.over(partial(_look_up, of_record, columns, most), len(of_record), max(_AT_ONCE, most)):
         counts[groups] += often
         found[groups] = codes
-    return Combinations(entries, found, counts, of_record)
+    return Combinations(found, counts, of_record)
+
+
+def combine_cells(columns: Iterable[Any], arrays: Arrays = IN_MEMORY) -> tuple[Combinations, tuple[Any, ...]]:
+    """Those of Arrow columns, and the entries that the codes are places among, as they came first; missing cells are
+    `MISSING`."""
+    told = [number_cells(column, arrays) for column in columns]
+    return combine([codes for _, codes in told], arrays), tuple(entries for entries, _ in told)
+
+
+def spell_rows(codes: Codes, entries: Sequence[Any]) -> list[Any]:
+    """The columns of such rows, as they were."""
+    return [known.take(pa.array(own, mask=own == MISSING)) for known, own in zip(entries, codes.T, strict=True)]
 
 
 def _look_up(of_record: IntArray, numbered: Sequence[Codes], most: int, part: slice) -> tuple[IntArray, IntArray, Codes]:
@@ -149,7 +150,7 @@ def suppress_table(
     quasi = [*fixed, *quasi]
     if not quasi:
         return SuppressedTable(table, 0, 0, 0, 0.0, None)
-    rows = list_combinations((table.column(name) for name in quasi), arrays)
+    rows, _ = combine_cells((table.column(name) for name in quasi), arrays)
     if not below:
         return SuppressedTable(table, 0, 0, 0, 0.0, find_smallest(rows.codes, rows.counts))
     done = suppress_small_groups(rows.codes, below, fixed=len(fixed), counts=rows.counts)

@@ -18,11 +18,15 @@ from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.privacy.whole_table import pool
 from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit_synthetic, column_table
+from release_pipeline.stages import audit_synthetic, column_table, linking_within
+from release_pipeline.stages.strategies import CLASS
 from release_pipeline.store import scratch, shared, vault
 from release_pipeline.store.scratch import OnDisk
 from tests.integration.processes import child, hear
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
+from tests.integration.test_k_epsilon import columns as classes_columns
+from tests.integration.test_k_epsilon import records as make_records
+from tests.integration.test_k_epsilon import site_of as classes_site
 from tests.integration.test_protocol_crash import BOUNDARIES, FINISHED, SECRET, attempt, look_at, run
 from tests.integration.test_whole_table import PARTS as WHOLE
 from tests.integration.test_whole_table import make_people
@@ -68,16 +72,18 @@ def small_pieces() -> Iterator[None]:
 
 def run_with(home: Path, engine: str, rows: list[Row] | None = None, **parts: str) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of the candidate, and every table that the stages left."""
-    tiny = make_site(home, rows=rows, cap="releases: 10", **parts)
-    (home / "shared").mkdir(mode=0o700)
-    (tiny.home / "site.yaml").write_text(
-        f"engine: {engine}\nspark: {{url: 'sc://spark.example.org', storage: {home / 'shared'}}}\n"
-    )
+    return run_tiny(make_site(home, rows=rows, cap="releases: 10", **parts), engine)
+
+
+def run_tiny(tiny: TinySite, engine: str) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The same, of a site that is made."""
+    (storage := tiny.home / "shared").mkdir(mode=0o700)
+    (tiny.home / "site.yaml").write_text(f"engine: {engine}\nspark: {{url: 'sc://spark.example.org', storage: {storage}}}\n")
     tiny.fix_key(KEY)
     with small_pieces():
         assert tiny.flow().run().stage == "candidate"
         assert tiny.flow().microaggregate().facts["arrays"] == PLACES[engine]
-    assert list((home / "shared").iterdir()) == []
+    assert list(storage.iterdir()) == []
     files = {path.name: path.read_bytes() for path in tiny.folder().iterdir()}
     return files, {name: table.to_pylist() for name, table in tiny.tables().items()}
 
@@ -86,13 +92,18 @@ def compare(tmp_path: Path, **options: Any) -> dict[str, bytes]:
     """All engines, and nothing that differs; gives the files."""
     here, *others = (run_with(tmp_path / engine, engine, **options) for engine in PLACES)
     for there in others:
-        assert here[0].keys() == there[0].keys()
-        for name, content in here[0].items():
-            assert content == there[0][name], name
-        assert here[1].keys() == there[1].keys()
-        for name, rows in here[1].items():
-            assert repr(rows) == repr(there[1][name]), name
+        check_equal(here, there)
     return here[0]
+
+
+def check_equal(here: tuple[dict[str, bytes], dict[str, Any]], there: tuple[dict[str, bytes], dict[str, Any]]) -> None:
+    """Files and tables, byte by byte."""
+    assert here[0].keys() == there[0].keys()
+    for name, content in here[0].items():
+        assert content == there[0][name], name
+    assert here[1].keys() == there[1].keys()
+    for name, rows in here[1].items():
+        assert repr(rows) == repr(there[1][name]), name
 
 
 @pytest.fixture
@@ -136,6 +147,42 @@ def test_a_table_that_is_made_anew(tmp_path: Path, on_disk: list[int], monkeypat
     files = compare(tmp_path, rows=make_people(), **parts)
     assert {"evidence.json", "data.counts.csv", "data.pairs.csv"} <= files.keys()
     assert len(on_disk) > 20
+
+
+def compare_classes(tmp_path: Path, rows: list[Row], **parts: str) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """All engines, of a policy that makes classes."""
+    made = {engine: classes_site(tmp_path / engine, rows, **parts) for engine in PLACES}
+    here, *others = (run_tiny(tiny, engine) for engine, tiny in made.items())
+    for there in others:
+        check_equal(here, there)
+    return here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("l", "suppress"), [("", "confidence: 60%, at_most: 99%"), (", l: 2", "at_most: 20%")])
+def test_classes_of_every_form_of_hierarchy(tmp_path: Path, l: str, suppress: str, on_disk: list[int]) -> None:  # noqa: E741
+    """Intervals, prefixes, dates and lists; classes that are too small, and records that stand out in theirs."""
+    protect = f"{{method: k-epsilon, grouping: ola, k: 4, epsilon: 2{l}}}"
+    suppress = f"{{grouping_at_most: 20%, {suppress}}}"
+    files, tables = compare_classes(tmp_path, make_records(), protect=protect, suppress=suppress)
+    assert "evidence.json" in files
+    assert any(row[CLASS] == -1 for row in tables["membership_column_00000"])
+    left = [len(tables[f"{stage}_column_00000"]) for stage in ("masked", "suppressed")]
+    assert left[0] > left[1] or l
+    assert len(on_disk) > 20
+
+
+@pytest.mark.slow
+def test_classes_of_ages_with_codes_and_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And linking within classes among some of the originals, where very many were released."""
+    monkeypatch.setattr(linking_within, "ATTACKED_SAMPLE", 50)
+    monkeypatch.setattr(linking_within, "CANDIDATES", 60)
+    rows = make_records()
+    for number, row in enumerate(rows):
+        row["age"] = "" if number % 11 == 0 else "999" if number % 13 == 0 else row["age"]
+    age = "{intervals: [5, 10, 50], domain: [0, 99], grid: 1, outside: fail}, codes: {999: refused}, missing: keep"
+    files, _ = compare_classes(tmp_path, rows, columns=classes_columns(age=age))
+    assert b'"linking_among"' in files["evidence.json"]
 
 
 LABELS = """

@@ -51,7 +51,7 @@ def test_skipped_rules_of_suppression_are_seen(monkeypatch: PATCH) -> None:
         patch.setattr(classes.ClassStrategy, "_find_left_too_small", lambda *_: np.zeros(_[1].shape, dtype=np.bool_))
         assert not audit("k-epsilon, confidence", covers="groups").holds
     with monkeypatch.context() as patch:
-        patch.setattr(classes, "find_exposed", lambda original, *_: np.zeros(len(original), dtype=np.bool_))
+        patch.setattr(classes, "find_exposed", lambda original, *_: np.zeros(len(original[0]), dtype=np.bool_))
         assert not audit("k-epsilon, confidence", covers="intervals").holds
     with monkeypatch.context() as patch:
         nothing: Any = lambda codes, below, *, fixed=0, counts: suppress.Suppression(  # noqa: E731

@@ -228,7 +228,7 @@ def _measure_noise(people: People, group: Ints, setting: Setting, secrets: Seque
     found: list[dict[str, float]] = []
     for secret in secrets:
         noisy = add_class_noise(q, group, scale, GRID, secret=secret, context=("kea18", setting.key))
-        exposed = find_exposed(q[:, None], noisy[:, None], group, widths, k)
+        exposed = find_exposed([q], [noisy], group, widths, k)
         small = find_small_classes(group, kept & ~exposed, k=k)
         linked, left = known.link(noisy), kept & ~exposed & ~small
         found.append(

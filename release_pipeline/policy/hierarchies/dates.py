@@ -90,12 +90,17 @@ class Dates(Frozen):
         """How the source's column is read."""
         return RuleReading(covers=self.covers, filled=missing)
 
+    @property
+    def most_values(self) -> int:
+        """How many days there are."""
+        return (self.last - self.first).days + 1
+
     def list_rows(self) -> list[Row] | None:
         """Every day with its label on each level; None where they are too many to list."""
-        count = (self.last - self.first).days
-        if count >= MAX_ROWS:
+        if self.most_values > MAX_ROWS:
             return None
-        return self.labels_of([(self.first + timedelta(days=number)).isoformat() for number in range(count + 1)], None)
+        days = (self.first + timedelta(days=number) for number in range(self.most_values))
+        return self.labels_of([day.isoformat() for day in days], None)
 
     def examples(self, most: int) -> list[Any]:
         """One day."""

@@ -55,6 +55,11 @@ class Intervals(Frozen):
         return Grid.declare(self.domain, self.grid)
 
     @property
+    def most_values(self) -> int:
+        """How many numbers the grid has."""
+        return self.exact_grid.width + 1
+
+    @property
     def levels(self) -> int:
         """How many levels; two without intervals: the number, and everything."""
         return 2 + len(self.intervals or ())

@@ -56,6 +56,11 @@ class Listed(Frozen):
         return len(self.rows[0])
 
     @property
+    def most_values(self) -> int:
+        """How many values are listed."""
+        return len(self.rows)
+
+    @property
     def values(self) -> tuple[str, ...]:
         """What may occur."""
         return tuple(row[0] for row in self.rows)

@@ -16,6 +16,7 @@ from release_pipeline.privacy.figures import join_names
 from release_pipeline.sentences import POLICY
 
 _CHARACTERS = {"digits": "[0-9]", "letters": "[A-Za-z]", "digits-and-letters": "[0-9A-Za-z]"}
+_DIFFERENT = {"digits": 10, "letters": 52, "digits-and-letters": 62}
 
 
 def _shrinking(kept: tuple[int, ...]) -> tuple[int, ...]:
@@ -86,6 +87,11 @@ class Prefixes(Frozen):
     def reading(self, missing: str | None) -> RuleReading:
         """How the source's column is read."""
         return RuleReading(covers=self.covers, filled=missing)
+
+    @property
+    def most_values(self) -> int:
+        """How many codes there may be."""
+        return _DIFFERENT[self.of] ** self.prefixes[0]
 
     def list_rows(self) -> None:
         """Codes are too many to list."""

@@ -24,7 +24,7 @@ from release_pipeline.privacy.groups import count_numbers, group_by
 from release_pipeline.privacy.risk import closeness, distinct_diversity, number_entries
 from release_pipeline.stages.column_table import AnyTable, number_cells
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
-from release_pipeline.stages.suppress import list_combinations
+from release_pipeline.stages.suppress import combine_cells, spell_rows
 
 MOST_BARS = 40
 
@@ -118,8 +118,8 @@ def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str
 
 def _count_combinations(table: AnyTable, names: Sequence[str], arrays: Arrays) -> tuple[pa.Table, Codes]:
     """The different rows of some columns, and how many there are of each."""
-    found = list_combinations((table.column(name) for name in names), arrays)
-    return pa.table(dict(zip(names, found.spell(), strict=True))), found.counts
+    found, entries = combine_cells((table.column(name) for name in names), arrays)
+    return pa.table(dict(zip(names, spell_rows(found.codes, entries), strict=True))), found.counts
 
 
 def _number(table: AnyTable, name: str, arrays: Arrays) -> npt.NDArray[np.integer[Any]]:

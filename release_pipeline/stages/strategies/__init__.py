@@ -56,10 +56,9 @@ _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, 
 
 def find_strategy(policy: Policy, *, series: Series | None = None, records: Records = ARRAYS) -> Strategy:
     """The strategy of the policy's method, by its family. `series`: which part of the records, to group one of several
-    releases. `records`: where those lie of methods that look at one column after the other; others have
-    them in memory."""
+    releases. `records`: where those lie of methods that go by columns; others have them in memory."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
-    if isinstance(strategy, ColumnStrategy | ByValueStrategy | WholeTableStrategy):
+    if isinstance(strategy, ColumnStrategy | ByValueStrategy | WholeTableStrategy | ClassStrategy):
         strategy = replace(strategy, records=records)
     return strategy if policy.parts == 1 else of_parts(policy, strategy, series)

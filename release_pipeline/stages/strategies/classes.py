@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +17,13 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
-from release_pipeline.privacy import Epsilon, Grid
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.arrays import add_up, count_where, make, order, pick
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
     class_diameters,
     class_scales,
+    class_sizes,
     confidence_widths,
     epsilon_for,
     expect_magnitude,
@@ -32,15 +35,25 @@ from release_pipeline.privacy.class_noise import (
 )
 from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.records import ARRAYS
+from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.stages.audit import Streams, audit_table, link_within, round_figures
-from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
+from release_pipeline.privacy.utility import variance_of
+from release_pipeline.stages.audit import Streams, audit_table, round_figures
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, filter_rows, load_table, spread_cells, take_cells
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.linking_within import link_within
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.served import errors_of_groups, place_groups, summarise_groups
-from release_pipeline.stages.strategies.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
+from release_pipeline.stages.strategies.grouping import (
+    Classes,
+    Codes,
+    Ints,
+    label_ranges,
+    make_classes,
+    measure_loss,
+    read_sensitive,
+)
 from release_pipeline.stages.strategies.strategy import (
     CLASS,
     RECORD,
@@ -53,19 +66,23 @@ from release_pipeline.stages.strategies.strategy import (
     Read,
     Suppressed,
     describe_scales,
+    store_cluster,
 )
-from release_pipeline.stages.suppress import encode, find_smallest
+from release_pipeline.stages.suppress import combine_cells, find_smallest
 
 FORECASTS = 3
 IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged anew."
 _compute: Any = pyarrow.compute  # its functions are made at run time
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class ClassStrategy:
-    """k-epsilon."""
+    """k-epsilon. `records`: where arrays as long as the table lie, of classes that are found by `ola`."""
 
     policy: Policy
+    records: Records = ARRAYS
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
 
@@ -79,30 +96,39 @@ class ClassStrategy:
         """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as the method sees
         them, in their domain and on their grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a
         limit on a relative error."""
-        return self.expect_of(make_classes(self.policy, self.protect, read, progress), read, secret=secret)
+        classes = make_classes(self.policy, self.protect, read, progress, self.records.arrays)
+        return self.expect_of(classes, read, secret=secret)
 
     def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
         """The same, of classes that are made."""
         expected: Figures = {}
         groups, names = self._declared_groups(classes, read)
-        for name, column in self.policy.noise_columns.items():
-            q, step = column.exact_grid.quantise(read("records", [name]).column(name).to_numpy()), float(column.grid)
-            numbers = column.exact_grid.restore(q.astype(np.float64))
-            scale = class_scales(q, classes.group, self.policy.column_epsilon[name])
-            kept = classes.group >= 0
-            variance = float(np.var(numbers))
-            squares = expect_square(q, classes.group, scale, column.exact_grid.width) * (step * step)
-            square = float(np.mean(squares[kept]))
-            relative, count = expect_relative_errors(numbers, classes.group, scale, step)
-            expected[name] = {
-                "error": square / variance if variance > 0 else 0.0,
-                "relative_error": _or_none(_mean_of_classes(relative, count)),
-                "relative_error_left_out": int(np.count_nonzero(kept & (numbers == 0))),
-                "mean_noise": float(np.mean(expect_magnitude(scale)[classes.group[kept]])) * step,
-                **self._needed(name, numbers, q, classes.group),
-                **(summarise_groups(errors_of_groups(squares, variance, groups, names)) if names else {}),
-            }
+        for name in self.policy.noise_columns:
+            expected[name] = self._expect_column(name, classes.group, groups, names, read)
         return expected | {SUPPRESSION: self._forecast(read, classes.group, secret=secret)}
+
+    def _expect_column(
+        self, name: str, group: Ints, groups: list[Ints], names: list[tuple[str, tuple[str, ...]]], read: Read
+    ) -> dict[str, Any]:
+        arrays, column = self.records.arrays, self.policy.noise_columns[name]
+        q, step, width = self._units(name, read), float(column.grid), column.exact_grid.width
+        numbers = make(arrays, column.exact_grid.values_of, q)
+        scale = class_scales(q, group, self.policy.column_epsilon[name], arrays)
+        kept, variance = count_where(_has_class, group, arrays=arrays), variance_of(numbers, arrays)
+        square_of = partial(_square_of_each, scale, width, step)
+        square = _divide(add_up(square_of, q, group, arrays=arrays), kept)
+        relative, count = expect_relative_errors(numbers, group, scale, step, arrays)
+        found: dict[str, Any] = {
+            "error": square / variance if variance > 0 else 0.0,
+            "relative_error": _or_none(_mean_of_classes(relative, count)),
+            "relative_error_left_out": kept - int(count.sum()),
+            "mean_noise": _divide(add_up(partial(_magnitude_of_each, expect_magnitude(scale)), group, arrays=arrays), kept)
+            * step,
+            **self._needed(name, numbers, q, group),
+        }
+        if not names:
+            return found
+        return found | summarise_groups(errors_of_groups(make(arrays, square_of, q, group), variance, groups, names))
 
     def _declared_groups(self, classes: Classes, read: Read) -> tuple[list[Ints], list[tuple[str, tuple[str, ...]]]]:
         """The group of each record that has a class in each column of groups, and the labels: of a generalised column those that
@@ -135,34 +161,40 @@ class ClassStrategy:
         rule, names = self.policy.suppress, list(self.policy.noise_columns)
         if not isinstance(rule, SuppressClasses) or rule.confidence is None:
             return {}
-        grids = [column.exact_grid for column in self.policy.noise_columns.values()]
-        original = _units(read("records", names), grids)
-        scales = [class_scales(original[:, place], group, self.policy.column_epsilon[name]) for place, name in enumerate(names)]
-        widths, sensitive = confidence_widths(scales, rule.confidence), read_sensitive(self.policy, self.protect, read)
+        arrays, grids = self.records.arrays, [column.exact_grid for column in self.policy.noise_columns.values()]
+        original = [self._units(name, read) for name in names]
+        scales = [
+            class_scales(q, group, self.policy.column_epsilon[name], arrays) for name, q in zip(names, original, strict=True)
+        ]
+        widths = confidence_widths(scales, rule.confidence)
+        sensitive = read_sensitive(self.policy, self.protect, read, arrays)
         after: list[int] = []
         for number in range(FORECASTS):
-            parts = zip(original.T, scales, grids, names, strict=True)
+            how: dict[str, Any] = {"secret": secret, "arrays": arrays}
             noisy = [
-                add_class_noise(q, group, scale, grid, secret=secret, context=(name, "forecast", number))
-                for q, scale, grid, name in parts
+                add_class_noise(q, group, scale, grid, context=(name, "forecast", number), **how)
+                for q, scale, grid, name in zip(original, scales, grids, names, strict=True)
             ]
-            exposed = find_exposed(original, np.stack(noisy, axis=1), group, widths, self.protect.k)
-            after.append(int(np.count_nonzero(exposed | self._find_left_too_small(group, exposed, sensitive))))
+            exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
+            small = self._find_left_too_small(group, exposed, sensitive)
+            after.append(count_where(np.logical_or, exposed, small, arrays=arrays))
         share = float(np.mean(after)) / len(group)
-        return {"after_noise": share, "in_all": share + np.count_nonzero(group < 0) / len(group)}
+        dropped = len(group) - count_where(_has_class, group, arrays=arrays)
+        return {"after_noise": share, "in_all": share + dropped / len(group)}
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
-        return self.group_of(make_classes(self.policy, self.protect, read, progress), read).hand_over("membership", keep)
+        classes = make_classes(self.policy, self.protect, read, progress, self.records.arrays)
+        return self.group_of(classes, read).hand_over("membership", keep)
 
     def group_of(self, classes: Classes, read: Read) -> Grouped:
         """The same, of classes that are made."""
-        sizes = np.bincount(classes.group[classes.group >= 0], minlength=int(classes.group.max(initial=-1)) + 1)
+        arrays = self.records.arrays
+        sizes = class_sizes(classes.group, arrays=arrays)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
         for name, column in self.policy.noise_columns.items():
-            q = column.exact_grid.quantise(read("records", [name]).column(name).to_numpy())
-            scale = class_scales(q, classes.group, self.policy.column_epsilon[name])
+            scale = class_scales(self._units(name, read), classes.group, self.policy.column_epsilon[name], arrays)
             parts.append(pa.table({"column_name": pa.repeat(name, len(scale)), "scale": pa.array(scale)}))
             evidence[name] = {
                 "epsilon": str(self.policy.column_epsilon[name]),
@@ -171,8 +203,10 @@ class ClassStrategy:
                 "classes_without_noise": int(np.count_nonzero(scale == 0)),
                 **describe_scales(scale, float(column.grid)),
             }
+        membership: dict[str, Any] = {}
+        store_cluster(CLASS, classes.group, len(sizes), membership, None, arrays)
         tables = {
-            "membership": pa.table({CLASS: pa.array(classes.group.astype(np.int32))}),
+            "membership": pa.table(membership),
             "statistics": pa.concat_tables(parts),
             "labels": pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()}),
         }
@@ -184,75 +218,79 @@ class ClassStrategy:
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """Each record of a class with the labels of its class and noise on its own numbers."""
-        group = self._groups(read)
-        order = ARRAYS.shuffle(len(group), noise_stream(secret, *context, "shuffle"))
-        order = order[group[order] >= 0]
-        labels, places = read("labels", None), pa.array(group[order])
-        columns = self.policy.released_columns
+        arrays, group = self.records.arrays, self._groups(read)
+        shuffled = self.records.shuffle(len(group), noise_stream(secret, *context, "shuffle"))
+        is_released = make(arrays, _has_class, arrays.take(group, shuffled), dtype=np.bool_)
+        own = pick(arrays, shuffled, is_released)
+        classes, labels, columns = arrays.take(group, own), read("labels", None), self.policy.released_columns
 
-        def make(name: str) -> Any:
+        def make_column(name: str) -> Any:
             if name in (RECORD, CLASS):
-                return pa.array(order) if name == RECORD else places
+                return pa.array(own if name == RECORD else classes)
             column = columns[name]
             if isinstance(column, NoiseColumn):
                 progress(f"masking {name}")
-                grid = column.exact_grid
-                q = grid.quantise(read("records", [name]).column(name).to_numpy())
-                noisy = add_class_noise(q, group, self._scale(read, name), grid, secret=secret, context=(*context, name))
-                return pa.array(grid.restore(noisy[order].astype(np.float64)))
+                how: dict[str, Any] = {"secret": secret, "context": (*context, name), "arrays": arrays}
+                noisy = add_class_noise(self._units(name, read), group, self._scale(read, name), column.exact_grid, **how)
+                return pa.array(make(arrays, column.exact_grid.values_of, arrays.take(noisy, own)))
             if isinstance(column, GeneraliseColumn):
-                return labels.column(name).take(places)
-            return read("records", [name]).column(0).take(pa.array(order))
+                return spread_cells(labels.column(name), classes, arrays)
+            return take_cells(read("records", [name]).column(0), own, arrays)
 
-        return ColumnTable((RECORD, CLASS, *columns), len(order), make)
+        return ColumnTable((RECORD, CLASS, *columns), len(own), make_column)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without the records that stand out in their class with the policy's confidence, and without classes that are too small
         then. What the grouping dropped is counted too."""
-        group, rule = self._groups(read), self.policy.suppress
-        own = masked.column(RECORD).to_numpy()
-        released = np.full(len(group), -1, dtype=np.int64)
-        released[own] = masked.column(CLASS).to_numpy()
-        exposed = np.zeros(len(group), dtype=np.bool_)
+        arrays, every, rule = self.records.arrays, self._groups(read), self.policy.suppress
+        by_record = order(arrays, masked.column(RECORD).to_numpy())
+        group = arrays.take(masked.column(CLASS).to_numpy(), by_record)  # of the records that have one
+        has_class = make(arrays, _has_class, every, dtype=np.bool_)
+        exposed: Flags = arrays.fill(_flag_none, len(group), np.bool_)
         if isinstance(rule, SuppressClasses) and rule.confidence is not None:
-            names = list(self.policy.noise_columns)
-            widths = confidence_widths([self._scale(read, name) for name in names], rule.confidence)
-            grids = [column.exact_grid for column in self.policy.noise_columns.values()]
-            original = _units(read("records", names), grids)
-            noisy = np.zeros_like(original)
-            noisy[own] = _units(masked.select(names), grids)
-            exposed = find_exposed(original, noisy, released, widths, self.protect.k)
-        small = self._find_left_too_small(released, exposed, read_sensitive(self.policy, self.protect, read))
-        kept = (released >= 0) & ~exposed & ~small
-        table = self._narrow(read, load_table(masked).filter(pa.array(kept[own])))
+            columns = self.policy.noise_columns
+            widths = confidence_widths([self._scale(read, name) for name in columns], rule.confidence)
+            original = [pick(arrays, self._units(name, read), has_class) for name in columns]
+            noisy = [
+                arrays.take(column.exact_grid.quantise(masked.column(name).to_numpy(), arrays), by_record)
+                for name, column in columns.items()
+            ]
+            exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
+        sensitive = [pick(arrays, column, has_class) for column in read_sensitive(self.policy, self.protect, read, arrays)]
+        small = self._find_left_too_small(group, exposed, sensitive)
+        is_left = arrays.put(partial(_are_neither, exposed, small), by_record, np.bool_)
+        left = count_where(np.asarray, is_left, arrays=arrays)
+        table = self._narrow(read, filter_rows(masked, is_left, left))
         counts = {
-            "grouping": int(np.count_nonzero(group < 0)),
-            "confidence": int(np.count_nonzero(exposed)),
-            "classes_left_too_small": int(np.count_nonzero(small)),
+            "grouping": len(every) - len(group),
+            "confidence": count_where(np.asarray, exposed, arrays=arrays),
+            "classes_left_too_small": count_where(np.asarray, small, arrays=arrays),
         }
-        codes = encode([table.column(name) for name in self.policy.released_quasi])
+        rows, _ = combine_cells((table.column(name) for name in self.policy.released_quasi), arrays)
         return Suppressed(
             table=table,
             cells=0,
-            dropped=len(group) - table.num_rows,
-            share=(len(group) - table.num_rows) / len(group),
-            anonymity=find_smallest(codes),
-            refusal=self.refuse(counts, len(group)),
+            dropped=len(every) - left,
+            share=(len(every) - left) / len(every),
+            anonymity=find_smallest(rows.codes, rows.counts),
+            refusal=self.refuse(counts, len(every)),
             figures=counts,
         )
 
-    def _find_left_too_small(self, group: Ints, exposed: npt.NDArray[np.bool_], sensitive: Ints | None) -> npt.NDArray[np.bool_]:
+    def _find_left_too_small(self, group: Ints, exposed: Flags, sensitive: Sequence[Codes]) -> Flags:
         """The records whose class has too few that do not stand out."""
-        kept = (group >= 0) & ~exposed
-        return find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1)
+        arrays = self.records.arrays
+        kept = make(arrays, np.logical_not, exposed, dtype=np.bool_)
+        return find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1, arrays=arrays)
 
-    def _narrow(self, read: Read, table: pa.Table) -> pa.Table:
+    def _narrow(self, read: Read, cut: ColumnTable) -> AnyTable:
         """Ranges of mondrian as those of the records that are left, so that none ends at the number of somebody who was dropped;
         but classes of different parts that would come to have the same labels keep theirs, which may: records with equal labels
         have one class, and noise of one scale.
         """
-        if not self.policy.cut_columns or not table.num_rows:
-            return table
+        if not self.policy.cut_columns or not cut.num_rows:
+            return cut
+        table = load_table(cut)
         own, classes = table.column(RECORD).to_numpy(), table.column(CLASS).to_numpy()
         before: dict[str, list[str]] = read("labels", None).to_pydict()
         after = {name: list(labels) for name, labels in before.items()}
@@ -269,30 +307,35 @@ class ClassStrategy:
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
-        names = list(self.policy.noise_columns)
-        own, group = released.column(RECORD).to_numpy(), self._groups(read)
-        members = np.flatnonzero(group >= 0)
-        labels = read("labels", None).take(pa.array(group[members]))
-        kept = {name: read("records", [name]).column(0).take(pa.array(members)) for name in self.policy.kept_columns}
-        everybody = pa.table({name: kept[name] if name in kept else labels.column(name) for name in self.policy.released_quasi})
-        compared = Compared(self.policy, read, released, own, everybody)
+        arrays, group = self.records.arrays, self._groups(read)
+        has_class = make(arrays, _has_class, group, dtype=np.bool_)
+        members = pick(arrays, arrays.fill(_number, len(group), np.intp), has_class)
+        of_members, labels = pick(arrays, group, has_class), read("labels", None)
+
+        def make_known(name: str) -> Any:
+            if name in self.policy.kept_columns:
+                return take_cells(read("records", [name]).column(0), members, arrays)
+            return spread_cells(labels.column(name), of_members, arrays)
+
+        everybody = ColumnTable(tuple(self.policy.released_quasi), len(members), make_known)
+        compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody, arrays=arrays)
         figures = audit_table(compared, groups=groups, streams=streams, progress=progress)
-        relative = {name: _or_none(_relative_error(compared.seen(name)[own], released.column(name).to_numpy())) for name in names}
-        place = np.full(len(group), -1, dtype=np.intp)
-        place[members] = np.arange(len(members))
-        x = np.stack([compared.seen(name) for name in names], axis=1)[members]
-        y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
-        classes = len(np.unique(released.column(CLASS).to_numpy()))
-        more = {
-            "relative_error": relative,
-            "linking_risk": link_within(x, y, place[own], group[members], stream=streams("linkage within classes")),
-            "linking_by_guess": classes / len(own),
-            "information_loss": measure_loss(self.policy, self.protect, read, group),
+        more: dict[str, Any] = {
+            "relative_error": {name: _measure_relative_error(compared, name) for name in self.policy.noise_columns},
+            **link_within(compared, group, released.column(CLASS).to_numpy(), streams),
+            "information_loss": measure_loss(self.policy, self.protect, read, group, arrays),
         }
         return figures | round_figures(more)
 
     def _groups(self, read: Read) -> Ints:
-        return read("membership", None).column(CLASS).to_numpy().astype(np.int64)
+        """The class of each record, -1 for none."""
+        stored = read("membership", None).column(CLASS).to_numpy()
+        return make(self.records.arrays, np.positive, stored, dtype=np.int64)
+
+    def _units(self, name: str, read: Read) -> Ints:
+        """A noise column in units of its grid."""
+        grid = self.policy.noise_columns[name].exact_grid
+        return grid.quantise(read("records", [name]).column(name).to_numpy(), self.records.arrays)
 
     def _scale(self, read: Read, name: str) -> Ints:
         statistics = read("statistics", None)
@@ -324,8 +367,8 @@ class ClassStrategy:
             return {}
         step = float(self.policy.noise_columns[name].grid)
         share = self.protect.epsilon.nano / self.policy.column_epsilon[name].nano
-        diameters = class_diameters(q, group)
-        inverse, count = mean_inverses(numbers, group, len(diameters))
+        diameters = class_diameters(q, group, self.records.arrays)
+        inverse, count = mean_inverses(numbers, group, len(diameters), self.records.arrays)
 
         def error_with(epsilon: Epsilon) -> float:
             return _mean_of_classes(expect_magnitude(scales_for(diameters, epsilon)) * step * inverse, count)
@@ -350,9 +393,33 @@ def _keep_apart(classes: Sequence[int], before: dict[str, list[str]], after: dic
         given_back |= equal
 
 
-def _units(table: pa.Table, grids: Sequence[Grid]) -> Ints:
-    """The columns of a table in units of their grids, a column each."""
-    return np.stack([grid.quantise(column.to_numpy()) for grid, column in zip(grids, table.columns, strict=True)], axis=1)
+def _has_class(group: Ints) -> Flags:
+    return group >= 0
+
+
+def _number(part: slice) -> npt.NDArray[np.intp]:
+    return np.arange(part.start, part.stop, dtype=np.intp)
+
+
+def _flag_none(part: slice) -> Flags:
+    none: Flags = np.zeros(int(part.stop - part.start), dtype=np.bool_)
+    return none
+
+
+def _are_neither(one: Flags, other: Flags, part: slice) -> Flags:
+    return ~(one[part] | other[part])
+
+
+def _square_of_each(scale: Ints, width: int, step: float, q: Ints, group: Ints) -> Numbers:
+    return expect_square(q, group, scale, width) * (step * step)
+
+
+def _magnitude_of_each(magnitude: Numbers, group: Ints) -> Numbers:
+    return np.where(group >= 0, magnitude[group] if len(magnitude) else 0.0, 0.0)
+
+
+def _divide(total: float, count: int) -> float:
+    return total / count if count else float("nan")
 
 
 def _mean_of_classes(relative: npt.NDArray[np.float64], count: Ints) -> float:
@@ -365,7 +432,14 @@ def _or_none(number: float) -> float | None:
     return None if np.isnan(number) else number
 
 
-def _relative_error(original: npt.NDArray[np.float64], released: npt.NDArray[np.float64]) -> float:
+def _measure_relative_error(compared: Compared, name: str) -> float | None:
     """The mean of |x - y| / |x| where x is not 0."""
+    arrays = compared.arrays
+    original, released = arrays.take(compared.seen(name), compared.own), compared.released.column(name).to_numpy()
+    count = count_where(np.positive, original, arrays=arrays)  # of those that are not 0
+    return add_up(_relative_error_of_each, original, released, arrays=arrays) / count if count else None
+
+
+def _relative_error_of_each(original: Numbers, released: Numbers) -> Numbers:
     use = original != 0
-    return float(np.mean(np.abs(original[use] - released[use]) / np.abs(original[use]))) if use.any() else float("nan")
+    return np.where(use, np.abs(original - released) / np.abs(np.where(use, original, 1.0)), 0.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +17,18 @@ from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
-from release_pipeline.privacy.class_noise import class_diameters, class_ends
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make, pick
+from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes, count_different
 from release_pipeline.privacy.cuts import cut_classes
+from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.stages.column_table import cut_column, number_cells
 from release_pipeline.stages.strategies.strategy import Figures, Progress, Read
-from release_pipeline.stages.suppress import encode
+from release_pipeline.stages.suppress import combine
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +44,19 @@ class Classes:
 class _Coded:
     """A generalised column as numbers: places in its hierarchy, or grid units where it is cut as a number."""
 
-    codes: Ints
+    codes: Codes
     hierarchy: Hierarchy | None
     spec: GeneraliseColumn
 
 
-def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress) -> Classes:
+def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress, arrays: Arrays = IN_MEMORY) -> Classes:
     """The classes of these records: a function of the records alone."""
-    coded = {name: _encode(protect, read, name, column) for name, column in policy.generalised_columns.items()}
-    sensitive = read_sensitive(policy, protect, read)
+    coded = {name: _encode(protect, read, name, column, arrays) for name, column in policy.generalised_columns.items()}
+    sensitive = read_sensitive(policy, protect, read, arrays)
     progress(f"grouping by {', '.join(coded)}")
     try:
         if protect.grouping == "ola":
-            return _search(policy, protect, coded, sensitive, progress)
+            return _search(policy, protect, coded, sensitive, progress, arrays)
         return _cut(protect, coded, sensitive)
     except ReleasePipelineError as error:
         raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
@@ -73,43 +79,53 @@ def unite_classes(of_parts: Sequence[Classes], rows: Sequence[Ints]) -> Classes:
 
 
 def _search(
-    policy: Policy, protect: KEpsilonOptions, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress
+    policy: Policy,
+    protect: KEpsilonOptions,
+    coded: dict[str, _Coded],
+    sensitive: Sequence[Codes],
+    progress: Progress,
+    arrays: Arrays,
 ) -> Classes:
+    """By the different rows of these columns: who shares one is in one class."""
     rule = policy.suppress
-    codes = np.stack([column.codes for column in coded.values()], axis=1)
+    rows = combine([*(column.codes for column in coded.values()), *sensitive], arrays)
+    codes = rows.codes[:, : len(coded)].astype(np.int64)
     share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
     found = search_lattice(
         codes,
         [column.hierarchy for column in coded.values() if column.hierarchy is not None],
         protect.k,
-        max_suppressed=int(share * len(codes)),
+        max_suppressed=int(share * len(rows.of_record)),
         metric=protect.chosen_metric,
-        sensitive=sensitive,
+        sensitive=rows.codes[:, len(coded) :],
         l=protect.l or 1,
+        counts=rows.counts,
         progress=progress,
     )
     first = _first_of_each(found.group)
     labels, noted = dict[str, list[str]](), Figures()
-    for (name, column), level in zip(coded.items(), found.levels, strict=True):
+    for place, ((name, column), level) in enumerate(zip(coded.items(), found.levels, strict=True)):
         assert column.hierarchy is not None  # noqa: S101  for the type checker
         names = column.hierarchy.labels[level]
-        labels[name] = [names[place] for place in column.hierarchy.codes[level, column.codes[first]].tolist()]
+        labels[name] = [names[label] for label in column.hierarchy.codes[level, codes[first, place]].tolist()]
         noted[name] = {"level": level, "levels": column.hierarchy.levels}
-    return Classes(found.group, labels, noted)
+    return Classes(make(arrays, partial(np.take, found.group), rows.of_record, dtype=np.int64), labels, noted)
 
 
-def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded], sensitive: Ints | None) -> Classes:
-    codes = np.stack([column.codes for column in coded.values()], axis=1)
+def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded], sensitive: Sequence[Codes]) -> Classes:
+    codes = np.stack([column.codes.astype(np.int64) for column in coded.values()], axis=1)
     hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
-    group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies, sensitive=sensitive, l=protect.l or 1)
+    values = np.stack(sensitive, axis=1).astype(np.int64) if sensitive else None
+    group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies, sensitive=values, l=protect.l or 1)
     first = _first_of_each(group)
     labels, noted = dict[str, list[str]](), Figures()
     for place, (name, column) in enumerate(coded.items()):
         spec = column.spec.hierarchy
         if column.hierarchy is None:
             assert isinstance(spec, Intervals)  # noqa: S101  for the type checker
-            labels[name] = label_ranges(spec, column.codes, group)
-            noted[name] = {"mean_width": float(np.mean(class_diameters(column.codes, group)[group])) * float(spec.grid)}
+            units = column.codes.astype(np.int64, copy=False)
+            labels[name] = label_ranges(spec, units, group)
+            noted[name] = {"mean_width": float(np.mean(class_diameters(units, group)[group])) * float(spec.grid)}
             continue
         levels, names = reached[:, place], column.hierarchy.labels
         codes_there = column.hierarchy.codes[levels, column.codes[first]]
@@ -124,64 +140,81 @@ def label_ranges(spec: Intervals, units: Ints, group: Ints) -> list[str]:
     return [spec.show(int(a), int(b)) if a <= b else "" for a, b in zip(low, high, strict=True)]
 
 
-def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
+def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseColumn, arrays: Arrays) -> _Coded:
     """A generalised column as numbers, with the labels of what occurs in it."""
-    entries, spec, missing = read("records", [name]).column(name).combine_chunks(), column.hierarchy, column.missing_entry
+    entries, spec, missing = read("records", [name]).column(name), column.hierarchy, column.missing_entry
     if not isinstance(spec, Intervals):
-        encoded = entries.dictionary_encode()
-        occurring, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+        known, places = number_cells(entries, arrays)
+        occurring = known.to_pylist()
         if not isinstance(spec, Listed):
-            return _Coded(places.astype(np.int64), Hierarchy.of(column.label_entries(occurring)), column)
+            return _Coded(places, Hierarchy.of(column.label_entries(occurring)), column)
         declared = Hierarchy.of(column.listed_rows)  # as a whole: how wide a label is does not depend on what occurs
-        return _Coded(declared.encode(occurring)[places], declared, column)
-    numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64)
+        return _Coded(make(arrays, partial(np.take, declared.encode(occurring)), places, dtype=np.int64), declared, column)
+    numbers = _read_numbers(entries, arrays)
     if column.codes:
-        return _encode_coded(numbers, spec, column)
-    absent = np.isnan(numbers)
-    units = spec.exact_grid.quantise(np.where(absent, float(spec.domain[0]), numbers))
+        return _encode_coded(numbers, spec, column, arrays)
     if protect.grouping == "mondrian":
-        return _Coded(units, None, column)
-    units[absent] = -1
-    distinct, codes = np.unique(units, return_inverse=True)
-    rows = spec.label_units([unit for unit in distinct.tolist() if unit >= 0])
-    if missing is not None and distinct[0] < 0:
+        return _Coded(make(arrays, partial(_find_units, spec.exact_grid, 0), numbers, dtype=np.int64), None, column)
+    units = make(arrays, partial(_find_units, spec.exact_grid, -1), numbers, dtype=np.int64)
+    values, codes = _number(units, arrays)
+    rows = spec.label_units([unit for unit in values.tolist() if unit >= 0])
+    if missing is not None and values[0] < 0:
         rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
-    return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
+    return _Coded(codes, Hierarchy.of(rows), column)
 
 
-def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: GeneraliseColumn) -> _Coded:
+def _read_numbers(entries: Any, arrays: Arrays) -> npt.NDArray[np.float64]:
+    """The numbers of a column, NaN where there is none."""
+    numbers = arrays.empty(len(entries), np.float64)
+    for rows, part in cut_column(entries):
+        numbers[rows] = part.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _find_units(grid: Grid, absent: int, part: npt.NDArray[np.float64]) -> Ints:
+    """Numbers in units of their grid, and `absent` where there is none."""
+    there = np.isfinite(part)
+    return np.where(there, grid.quantise(np.where(there, part, float(grid.lo))), absent)
+
+
+def _number(units: Ints, arrays: Arrays) -> tuple[Ints, Codes]:
+    """The different ones of these, ascending, and the place of each among them."""
+    values = np.array(distinct(arrays, ascend(arrays, units))[0])
+    return values, make(arrays, partial(np.searchsorted, values), units, dtype=np.int32)
+
+
+def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: GeneraliseColumn, arrays: Arrays) -> _Coded:
     """Numbers some of which stand for reasons to have no value: each of these is a label of its own, in no interval."""
     grid = spec.exact_grid
-    units = replace(grid, width=grid.width + len(column.reasons)).quantise(numbers)
-    distinct, codes = np.unique(units, return_inverse=True)
-    values = [unit for unit in distinct.tolist() if unit <= grid.width]
-    reasons = [reason for unit in distinct.tolist() if (reason := column.find_reason(unit)) is not None]
+    units = replace(grid, width=grid.width + len(column.reasons)).quantise(numbers, arrays)
+    found, codes = _number(units, arrays)
+    values = [unit for unit in found.tolist() if unit <= grid.width]
+    reasons = [reason for unit in found.tolist() if (reason := column.find_reason(unit)) is not None]
     rows = [*spec.label_units(values), *map(column.row_of, reasons)]
-    return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
+    return _Coded(codes, Hierarchy.of(rows), column)
 
 
-def read_sensitive(policy: Policy, protect: KEpsilonOptions, read: Read) -> Ints | None:
-    """The confidential columns that `l` is about, a column each."""
-    if protect.l is None:
-        return None
-    return encode(read("records", [name]).column(name) for name in policy.kept_columns).astype(np.int64)
+def read_sensitive(policy: Policy, protect: KEpsilonOptions, read: Read, arrays: Arrays = IN_MEMORY) -> list[Codes]:
+    """The confidential columns that `l` is about, as numbers."""
+    names = policy.kept_columns if protect.l is not None else ()
+    return [number_cells(read("records", [name]).column(name), arrays)[1] for name in names]
 
 
-def measure_loss(policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints) -> dict[str, float]:
+def measure_loss(
+    policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints, arrays: Arrays = IN_MEMORY
+) -> dict[str, float]:
     """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
     nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
     lost: dict[str, float] = {}
     labels = read("labels", None)
+    members = make(arrays, partial(np.less_equal, 0), group, dtype=np.bool_)
     for name, column in policy.generalised_columns.items():
-        coded = _encode(protect, read, name, column)
+        coded = _encode(protect, read, name, column, arrays)
         label = labels.column(name).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-        members = group >= 0
-        of, value = label[group[members]], coded.codes[members]
-        distinct = len(np.unique(value))
-        span = int(value.max()) + 1
-        pairs = np.unique(of * span + value)
-        stands_for = np.bincount(pairs // span)
-        lost[name] = float(np.mean(stands_for[of] - 1)) / (distinct - 1) if distinct > 1 else 0.0
+        of = make(arrays, partial(np.take, np.append(label, -1)), group, dtype=np.int64)  # the last one where there is no class
+        values = len(distinct(arrays, arrays.sort(pick(arrays, coded.codes, members)))[0])
+        stands_for, sizes = count_different(coded.codes, of, members, arrays), class_sizes(of, arrays=arrays)
+        lost[name] = int(np.dot(sizes, stands_for - 1)) / int(sizes.sum()) / (values - 1) if values > 1 else 0.0
     return lost
 
 

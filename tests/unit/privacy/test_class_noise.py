@@ -265,6 +265,6 @@ def test_a_confidence_that_is_none_is_refused(confidence: str) -> None:
 )
 def test_boxes_that_do_not_fit_the_classes_are_refused(group: list[int], shape: tuple[int, int]) -> None:
     """The counting is compiled and looks at no bounds."""
-    numbers = np.zeros((3, 1), dtype=np.int64)
+    numbers = [np.zeros(3, dtype=np.int64)]
     with pytest.raises(InvalidArgument, match="widths"):
         find_exposed(numbers, numbers, np.array(group), np.zeros(shape, dtype=np.int64), 2)

@@ -1,0 +1,75 @@
+"""Linking as KEA18 has it: of a released record, only originals of its own class count."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.privacy.arrays import Arrays
+from release_pipeline.privacy.class_noise import class_sizes
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import NoiseStream, shuffled_first
+from release_pipeline.privacy.noise.streams import WORDS, LentWords
+from release_pipeline.privacy.risk import record_linkage
+from release_pipeline.stages.audit import ATTACKED_SAMPLE, LINKAGE_SAMPLE, Streams
+from release_pipeline.stages.compared import Compared, Places
+
+CANDIDATES = 1_000_000  # originals among which records are linked, where more than `ATTACKED_SAMPLE` were released
+_UNIT = 2.0**64  # what random words are below
+
+
+def link_within(compared: Compared, group: IntArray, released: IntArray, streams: Streams) -> dict[str, Any]:
+    """How many of some released records lie nearest to their own original, and how many a guess within the class would hit.
+    `group`: the class of each original, -1 for none; `released`: that of each released record.
+
+    Where very many records were released, those of large classes are linked among some of its originals, drawn at random, and
+    their own: there rows lie farther apart, so that their own stands out more, and a guess hits more often."""
+    arrays, rows = compared.arrays, len(compared.own)
+    tried = shuffled_first(rows, LINKAGE_SAMPLE, streams("linkage within classes"))
+    own = compared.own[tried]
+    if rows <= ATTACKED_SAMPLE:
+        candidates = np.flatnonzero(group >= 0)
+        by_guess = np.count_nonzero(class_sizes(released, arrays=arrays)) / rows
+    else:
+        candidates = _draw(group, np.unique(group[own]), own, streams("originals of classes"), arrays)
+        by_guess = _guess(group[candidates], group[own])
+    few, names = compared.read_few(candidates), list(compared.policy.noise_columns)
+    original, masked = np.empty((len(candidates), len(names))), np.empty((len(tried), len(names)))
+    for place, name in enumerate(names):
+        original[:, place] = compared.policy.noise_columns[name].coded_grid.snap(few("records", [name]).column(name).to_numpy())
+        masked[:, place] = compared.released.column(name).to_numpy()[tried]
+    linked = record_linkage(
+        original,
+        masked,
+        np.searchsorted(candidates, own),
+        positions=np.arange(len(tried)),
+        groups=group[candidates],
+        among=rows,
+    )
+    among = {} if rows <= ATTACKED_SAMPLE else {"linking_among": len(candidates)}
+    return {"linking_risk": asdict(linked), "linking_by_guess": by_guess, **among}
+
+
+def _draw(group: IntArray, classes: IntArray, own: Places, stream: NoiseStream, arrays: Arrays) -> Places:
+    """Originals of these classes, ascending: all of a small one, of a large one about as many as of any other, and `own`."""
+    sizes = class_sizes(group, arrays=arrays)
+    share = np.zeros(len(sizes))
+    share[classes] = np.minimum(CANDIDATES / len(classes) / sizes[classes], 1.0)
+    words = stream.lend(-(-len(group) // WORDS))
+    return np.union1d(own, np.concatenate(list(arrays.over(partial(_draw_part, group, share, words), len(group)))))
+
+
+def _draw_part(group: IntArray, share: npt.NDArray[np.float64], words: LentWords, part: slice) -> Places:
+    groups = group[part]
+    is_drawn = (groups >= 0) & (words.of(part) < share[groups] * _UNIT)
+    return np.flatnonzero(is_drawn) + part.start
+
+
+def _guess(candidates: IntArray, tried: IntArray) -> float:
+    """How often a random one of the candidates of a class is the own original, on average over those that are tried."""
+    classes, sizes = np.unique(candidates, return_counts=True)
+    return float(np.mean(1 / sizes[np.searchsorted(classes, tried)]))
