@@ -110,13 +110,9 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
     """A site with one policy for the source."""
     (home / "policies").mkdir(parents=True)
     is_synthetic = "dp-table" in protect
-    listed, number, why = ("synthesise", "synthesise", "") if is_synthetic else ("keep", "noise", "why: x, ")
-    noise = [
-        f"  {name}: {{role: confidential, do: {number}, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, "
-        f"why: x, label: {name}}}"
-        for name in name_columns(columns)
-        for high, grid in [_DOMAINS[name.partition("_")[0]]]
-    ]
+    suppress = ["suppress: {quasi_groups_below: 5, at_most: 5%}"]
+    if "k-epsilon" in protect:
+        suppress = ["suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 20%}"]
     lines = [
         "policy: scale",
         "steward: ana",
@@ -127,10 +123,8 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
         f"protect: {protect}",
         "columns:",
         "  person: {role: identifier, do: drop}",
-        f"  sex: {{role: quasi, do: {listed}, values: [1, 2], {why}label: Sex}}",
-        f"  region: {{role: quasi, do: {listed}, values: {list(range(1, REGIONS + 1))}, {why}label: Region}}",
-        *noise,
-        *([] if is_synthetic else ["suppress: {quasi_groups_below: 5, at_most: 5%}"]),
+        *(f"  {name}: {{{said}, label: {name}}}" for name, said in _declare(columns, protect).items()),
+        *([] if is_synthetic else suppress),
         f"gates: {{min_rows: {10_000 if is_synthetic else 1_000}}}",
         "publish: {formats: [parquet]}",
         "about: {title: Synthetic records, description: Made up to measure by, licence: CC0-1.0, publisher: {name: nobody}, "
@@ -141,6 +135,31 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
     (home / "populations.yaml").write_text(cap, encoding="utf-8")
     (home / "site.yaml").write_text("\n".join(engine.said) + "\n", encoding="utf-8")
     return home
+
+
+def _declare(columns: int, protect: str) -> dict[str, str]:
+    """What the policy says of each column: for `k-epsilon` ages, too, are made coarser, and no others masked."""
+    regions = list(range(1, REGIONS + 1))
+    number, found = "role: confidential, do: noise", dict[str, str]()
+    if "k-epsilon" in protect:
+        coarser = "role: quasi, do: generalise, hierarchy:"
+        parts = ", ".join(f"part {first}: {regions[first : first + 5]}" for first in range(0, REGIONS, 5))
+        found = {"sex": f"{coarser} {{groups: {{any: [1, 2]}}}}", "region": f"{coarser} {{groups: {{{parts}}}}}"}
+    elif "dp-table" in protect:
+        number = "role: confidential, do: synthesise"
+        made = "role: quasi, do: synthesise, values:"
+        found = {"sex": f"{made} [1, 2]", "region": f"{made} {regions}"}
+    else:
+        kept = "role: quasi, do: keep, why: x, values:"
+        found = {"sex": f"{kept} [1, 2]", "region": f"{kept} {regions}"}
+    for name in name_columns(columns):
+        kind = name.partition("_")[0]
+        high, grid = _DOMAINS[kind]
+        found[name] = f"{number}, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x"
+        if kind == "age" and "k-epsilon" in protect:
+            cuts = f"{{intervals: [5, 10, 30], domain: [0, {high}], grid: {grid}, outside: clamp}}"
+            found[name] = f"role: quasi, do: generalise, why: x, hierarchy: {cuts}"
+    return found
 
 
 def measure(rows: int, columns: int, folder: Path, protect: str, engine: Engine) -> tuple[Journey, dict[str, float]]:

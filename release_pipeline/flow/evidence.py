@@ -385,6 +385,7 @@ class AuditFigures(MapFigures):
     record_linkage_by_chance: float = 0.0
     linking_risk: Share = None
     linking_by_guess: float = 0.0
+    linking_among: int | None = None
     sse_paper: float | None = None
     sample: SampleFigures | None = None
     ties: tuple[TieFigures, ...] = ()
