@@ -45,6 +45,7 @@ VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, 
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
+LABELLED = 260  # and of each different value of one that is made coarser, for its labels
 # of a record of the pool that rows are made of, wherever arrays lie; and for each column and each pair of them
 POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
 IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
@@ -119,7 +120,7 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
     arrays = max(arrays, records * BESIDE_VALUES + _count_values(policy, records) * VALUE)
-    arrays += _count_combinations(policy, records) * COMBINATION + _count_pool(policy, records)
+    arrays += _count_listed(policy, records) + _count_pool(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -130,7 +131,7 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
         arrays += _count_clusters(policy, records) * CLUSTER[policy.method.family]
     if policy.method.family == "by-value" or _are_records(policy):  # else counted with the clusters
         arrays += _count_values(policy, records) * VALUE
-    arrays += _count_combinations(policy, records) * COMBINATION + _count_pool(policy, records)
+    arrays += _count_listed(policy, records) + _count_pool(policy, records)
     work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
 
@@ -168,6 +169,12 @@ def find_place(engine: str, records: int) -> Engine:
 def find_share(engine: str) -> Fraction:
     """What of the memory is DuckDB's."""
     return DATABASE_ALONE if engine in ALONE else DATABASE
+
+
+def _count_listed(policy: Policy, records: int) -> int:
+    """The bytes of what is looked at one by one: rows of quasi-identifiers, and values that have labels."""
+    labelled = sum(_count_rows([column], records) for column in policy.generalised_columns.values())
+    return _count_combinations(policy, records) * COMBINATION + labelled * LABELLED
 
 
 def _count_combinations(policy: Policy, records: int) -> int:

@@ -266,16 +266,21 @@ class ClassStrategy:
             "confidence": count_where(np.asarray, exposed, arrays=arrays),
             "classes_left_too_small": count_where(np.asarray, small, arrays=arrays),
         }
-        rows, _ = combine_cells((table.column(name) for name in self.policy.released_quasi), arrays)
         return Suppressed(
             table=table,
             cells=0,
             dropped=len(every) - left,
             share=(len(every) - left) / len(every),
-            anonymity=find_smallest(rows.codes, rows.counts),
+            anonymity=self._find_smallest(table) if self.policy.cut_columns else self._find_smallest(masked, is_left),
             refusal=self.refuse(counts, len(every)),
             figures=counts,
         )
+
+    def _find_smallest(self, table: AnyTable, is_left: Flags | None = None) -> int | None:
+        """How many records of a table the smallest group of equal quasi-identifiers has, of those that are left."""
+        rows, _ = combine_cells((table.column(name) for name in self.policy.released_quasi), self.records.arrays)
+        counts = class_sizes(rows.of_record, is_left, self.records.arrays)
+        return find_smallest(rows.codes[counts > 0], counts[counts > 0])
 
     def _find_left_too_small(self, group: Ints, exposed: Flags, sensitive: Sequence[Codes]) -> Flags:
         """The records whose class has too few that do not stand out."""

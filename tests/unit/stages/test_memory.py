@@ -16,7 +16,7 @@ import pytest
 
 from release_pipeline.flow import forecast
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy import arrays, utility
+from release_pipeline.privacy import arrays, class_noise, groups, utility
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
@@ -25,7 +25,7 @@ from release_pipeline.privacy.risk import closeness
 from release_pipeline.privacy.whole_table import expected, pool
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit_synthetic, column_table
+from release_pipeline.stages import audit, audit_synthetic, column_table, linking_within, suppress
 from release_pipeline.stages.column_table import ColumnTable
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.measures import columns as measures
@@ -221,7 +221,13 @@ def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_pat
     peaks: list[dict[str, float]] = []
     for rows in (ROWS // 50, ROWS // 4, ROWS // 2):  # what is loaded for the first is not counted
         where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-        peaks.append(measure_whole_table(policy, where, rows))
+        made = read_made({})
+        names = policy.released_columns
+        peaks.append(
+            measure_stages(
+                policy, where, {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in names}
+            )
+        )
     grown = {stage: 4 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
     fixed, each = forecast.HELD["whole-table"]
     most = ON_DISK_EACH if is_on_disk else fixed + each * (columns + 1)
@@ -229,15 +235,18 @@ def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_pat
     assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
 
 
-def measure_whole_table(policy: Policy, where: Arrays, rows: int) -> dict[str, float]:
+def measure_stages(policy: Policy, where: Arrays, records: dict[str, Any]) -> dict[str, float]:
     """The most that each stage held, in bytes of one of `ROWS` records."""
-    made = read_made({})
-    kept = {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in policy.released_columns}
+    rows = len(next(iter(records.values())))
+    kept = records
     if isinstance(where, OnDisk):
-        kept = {name: where.keep_column(iter([column]), column.type, rows) for name, column in kept.items()}
+        kept = {name: where.keep_column(iter([column]), column.type, rows) for name, column in records.items()}
     stored: dict[str, pa.Table] = {}
+    members: dict[str, Any] = {}
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        if table == "membership":
+            return pa.table(members)
         return pa.table({name: kept[name] for name in columns or ()}) if table == "records" else stored[table]
 
     def quiet(_: str) -> None:
@@ -245,22 +254,83 @@ def measure_whole_table(policy: Policy, where: Arrays, rows: int) -> dict[str, f
 
     strategy, columns = find_strategy(policy, records=ArrayRecords(where)), dict[str, Any]()
 
+    def keep_parts(column: Any, count: int) -> Any:
+        parts = column if isinstance(column, Iterator) else iter(column.chunks)
+        return keep_on_disk(where, parts, count) if isinstance(where, OnDisk) else pa.chunked_array(list(parts))
+
+    def keep(_: str, column: str, values: Any) -> None:
+        members[column] = keep_parts(pa.chunked_array([values]), rows)
+
+    def group() -> None:
+        made = strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=keep)
+        stored.update(made.tables)
+
     def mask() -> None:
         masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
         assert isinstance(masked, ColumnTable)
         for name in masked.column_names:
-            parts = masked.parts(name)
-            columns[name] = keep_on_disk(where, parts, rows) if isinstance(where, OnDisk) else pa.chunked_array(list(parts))
+            columns[name] = keep_parts(masked.parts(name), masked.num_rows)
 
     def streams(*purpose: Any) -> NoiseStream:
         return noise_stream(SECRET, *purpose)
 
     peaks = {"expect": measure_peak(lambda: strategy.expect(read, secret=SECRET, progress=quiet))}
+    peaks["group"] = measure_peak(group)
     peaks["measure"] = measure_peak(lambda: stored.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet)))
     peaks["mask"] = measure_peak(mask)
-    released = ColumnTable(tuple(columns), rows, lambda name: columns[name])
+    masked, left = ColumnTable(tuple(columns), len(columns[RECORD]), lambda name: columns[name]), list[Any]()
+    peaks["suppress"] = measure_peak(lambda: left.append(strategy.suppress(read, masked)))
+    table: Any = left[0].table
+    rest = {name: keep_parts(table.column(name), table.num_rows) for name in columns}
+    released = ColumnTable(tuple(columns), table.num_rows, lambda name: rest[name])
     peaks["audit"] = measure_peak(lambda: strategy.audit(read, released, groups=None, streams=streams, progress=quiet))
     return peaks
+
+
+CLASSES = """\
+policy: many
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: k-epsilon, grouping: ola, epsilon: 4, k: 5}
+columns:
+  town: {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}}
+  age:  {role: quasi, do: generalise, why: x, hierarchy: {intervals: [10], domain: [0, 199999], grid: 1, outside: fail}}
+  c0:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+  c1:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_on_disk", [False, True])
+@pytest.mark.parametrize("ages", [50, 0])
+def test_classes_are_what_the_forecast_counts(
+    is_on_disk: bool, ages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stages hold of one record more, where there are few combinations of quasi-identifiers, and where each record has one
+    of its own, in classes of about ten."""
+    for module, name in (*PIECES, (class_noise, "SUMMED"), (class_noise, "PIECE"), (suppress, "_AT_ONCE"), (groups, "_AT_ONCE")):
+        monkeypatch.setattr(module, name, 4_096)
+    for name, value in (("ATTACKED_SAMPLE", 3_000), ("CANDIDATES", 3_000)):
+        monkeypatch.setattr(linking_within, name, value)
+    monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
+    policy, made = parse_policy(CLASSES, name="many.yaml"), read_made({})
+    peaks: list[dict[str, float]] = []
+    for rows in (ROWS // 50, ROWS // 10, ROWS // 5):  # what is loaded for the first is not counted
+        where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
+        records = {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in ("town", "c0", "c1")}
+        records["age"] = pa.array(np.arange(rows) % (ages or rows), pa.float64())
+        peaks.append(measure_stages(policy, where, records))
+    grown = {stage: 10 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
+    fixed, each = forecast.HELD["classes"]
+    most = ON_DISK_EACH if is_on_disk else fixed + each * 4
+    if not ages:
+        most += forecast.COMBINATION + forecast.LABELLED + forecast.CLUSTER["classes"] // 5
+    print({stage: round(one, 1) for stage, one in grown.items()}, most)
+    assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
 
 
 @pytest.mark.slow
