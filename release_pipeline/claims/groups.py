@@ -15,7 +15,7 @@ import pyarrow as pa
 from release_pipeline.claims.trials import release_tables
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.class_noise import confidence_width
+from release_pipeline.privacy.standing_out import confidence_width
 from release_pipeline.stages.strategies import CLASS, RECORD
 
 NOBODY = 10**9  # what was seen where no record had any

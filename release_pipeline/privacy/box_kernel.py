@@ -1,5 +1,5 @@
-"""The loops of `class_noise`, compiled: which released records stand out in their class. Only `class_noise` imports this module,
-when first used, because it imports numba."""
+"""The loops of `standing_out`, compiled: which released records stand out in their class. Only it imports this module, when it is
+first used, because it imports numba."""
 
 from __future__ import annotations
 

@@ -21,14 +21,9 @@ import pytest
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.options import KEpsilonOptions
-from release_pipeline.privacy import Epsilon, Grid, class_noise
-from release_pipeline.privacy.class_noise import (
-    add_class_noise,
-    class_scales,
-    confidence_widths,
-    find_exposed,
-    find_small_classes,
-)
+from release_pipeline.privacy import Epsilon, Grid, class_noise, standing_out
+from release_pipeline.privacy.class_noise import add_class_noise, class_scales
+from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD
 
@@ -419,7 +414,7 @@ def both_rules(
     was kept. Beside them P[K_x] and P[A_x] of each."""
     entries = entries or [0] * len(original)
     (t,) = class_scales(np.array(original), np.zeros(len(original), np.int64), Epsilon.of(epsilon)).tolist()
-    w = class_noise.confidence_width(t, Decimal(confidence), 1)
+    w = standing_out.confidence_width(t, Decimal(confidence), 1)
     found = outcomes_of(original, t, w, width)
     kept = [y for y in found[0] if not 0 < sum(abs(y - x) <= w for x in original) < k]
     passes = [1 - sum(mass for y, mass in of_x.items() if y not in set(kept)) for of_x in found]
@@ -458,7 +453,7 @@ def test_both_rules_are_those_of_the_code() -> None:
     original, k = [0] * 6 + [3, 10], 7
     _, passes, left = both_rules(original, k, "0.7", "2")
     t, group = 5, np.zeros(8, np.int64)
-    w = class_noise.confidence_width(t, Decimal("0.7"), 1)
+    w = standing_out.confidence_width(t, Decimal("0.7"), 1)
     found = outcomes_of(original, t, w, None)
     exposed: dict[int, bool] = {}
     for y in found[0]:

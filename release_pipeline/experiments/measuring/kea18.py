@@ -38,13 +38,11 @@ from release_pipeline.privacy.class_noise import (
     class_diameters,
     class_ends,
     class_scales,
-    confidence_widths,
     expect_relative_errors,
-    find_exposed,
-    find_small_classes,
 )
 from release_pipeline.privacy.cuts import Cuts, cut_classes
 from release_pipeline.privacy.lattice import Generalisation, search_lattice
+from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
 
 QUASI = ("age", "sex", "race", "marital_status")
 AGE = QUASI.index("age")

@@ -24,19 +24,17 @@ from release_pipeline.privacy.class_noise import (
     class_diameters,
     class_scales,
     class_sizes,
-    confidence_widths,
     epsilon_for,
     expect_magnitude,
     expect_relative_errors,
     expect_square,
-    find_exposed,
-    find_small_classes,
     mean_inverses,
 )
 from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.audit import Streams, audit_table, round_figures
 from release_pipeline.stages.column_table import AnyTable, ColumnTable, filter_rows, load_table, spread_cells, take_cells

@@ -18,11 +18,12 @@ from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make, pick
-from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes, count_different
+from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.privacy.standing_out import count_different
 from release_pipeline.stages.column_table import cut_column, number_cells
 from release_pipeline.stages.strategies.strategy import Figures, Progress, Read
 from release_pipeline.stages.suppress import combine

@@ -21,16 +21,13 @@ from release_pipeline.privacy.class_noise import (
     add_class_noise,
     class_diameters,
     class_scales,
-    confidence_width,
-    confidence_widths,
     epsilon_for,
     expect_magnitude,
     expect_relative_errors,
     expect_square,
-    find_exposed,
-    find_small_classes,
 )
 from release_pipeline.privacy.noise import MAX_SCALE
+from release_pipeline.privacy.standing_out import confidence_width, confidence_widths, find_exposed, find_small_classes
 
 SECRET = bytes(range(32))
 GRID = Grid.declare((0, 100), 1)

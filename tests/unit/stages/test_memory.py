@@ -16,7 +16,7 @@ import pytest
 
 from release_pipeline.flow import forecast
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy import arrays, class_noise, groups, utility
+from release_pipeline.privacy import arrays, class_noise, groups, standing_out, utility
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
@@ -312,7 +312,14 @@ def test_classes_are_what_the_forecast_counts(
 ) -> None:
     """What stages hold of one record more, where there are few combinations of quasi-identifiers, and where each record has one
     of its own, in classes of about ten."""
-    for module, name in (*PIECES, (class_noise, "SUMMED"), (class_noise, "PIECE"), (suppress, "_AT_ONCE"), (groups, "_AT_ONCE")):
+    own = (
+        (class_noise, "SUMMED"),
+        (standing_out, "SUMMED"),
+        (standing_out, "PIECE"),
+        (suppress, "_AT_ONCE"),
+        (groups, "_AT_ONCE"),
+    )
+    for module, name in (*PIECES, *own):
         monkeypatch.setattr(module, name, 4_096)
     for name, value in (("ATTACKED_SAMPLE", 3_000), ("CANDIDATES", 3_000)):
         monkeypatch.setattr(linking_within, name, value)
