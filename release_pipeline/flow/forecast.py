@@ -45,7 +45,7 @@ VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, 
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
-LABELLED = 260  # and of each different value of one that is made coarser, for its labels
+LABELLED, LABEL = 130, 110  # and of each different value of one that is made coarser; and for each of its levels
 # of a record of the pool that rows are made of, wherever arrays lie; and for each column and each pair of them
 POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
 IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
@@ -173,8 +173,11 @@ def find_share(engine: str) -> Fraction:
 
 def _count_listed(policy: Policy, records: int) -> int:
     """The bytes of what is looked at one by one: rows of quasi-identifiers, and values that have labels."""
-    labelled = sum(_count_rows([column], records) for column in policy.generalised_columns.values())
-    return _count_combinations(policy, records) * COMBINATION + labelled * LABELLED
+    labels = sum(
+        _count_rows([column], records) * (LABELLED + LABEL * column.hierarchy.levels)
+        for column in policy.generalised_columns.values()
+    )
+    return _count_combinations(policy, records) * COMBINATION + labels
 
 
 def _count_combinations(policy: Policy, records: int) -> int:

@@ -11,7 +11,7 @@ All are computed against confidential data or tell about them: figures for a rev
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -54,6 +54,7 @@ def record_linkage(
     positions: npt.ArrayLike,
     groups: npt.ArrayLike | None = None,
     among: int | None = None,
+    deviations: Sequence[float] | None = None,
 ) -> Share:
     """The share of released records whose own original is among the originals nearest to them: 1/|G| for each if it is in G,
     else 0.
@@ -61,7 +62,8 @@ def record_linkage(
     KDP13's measure, Euclidean on z-scores of the original (a constant column counts as it stands, in its own unit). `own[i]` is
     the row of the original of released row i; `positions` are the released rows to try, without repetition: all of them, or a
     random sample, for which the share then has its interval. With `groups`, a number for each original, only originals of the
-    same group as the own one are compared with (KEA18's linking risk within classes); `Originals` have none.
+    same group as the own one are compared with (KEA18's linking risk within classes); `Originals` have none. `deviations`: those
+    that z-scores are made with, where they are of other records than these originals.
     """
     y = as_matrix(released)
     if isinstance(original, Originals):
@@ -69,7 +71,7 @@ def record_linkage(
             raise InvalidArgument("prepared originals have no groups.", where="groups")
         known, least, deviation, n = np.empty((0, 0)), original.least, original.deviation, original.count
     else:
-        known, least, deviation = _scale(as_matrix(original))
+        known, least, deviation = _scale(as_matrix(original), deviations)
         n = len(known)
     if len(least) != y.shape[1]:
         raise InvalidArgument("the released table has other columns than the original one.")
@@ -105,12 +107,12 @@ def record_linkage(
     return measure_share(linked, among=among)
 
 
-def _scale(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _scale(x: FloatArray, told: Sequence[float] | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Z-scores of every column, from its least value on; that value, and the deviation."""
     known, least, deviations = np.empty(x.shape), np.empty(x.shape[1]), np.empty(x.shape[1])
     for j in range(x.shape[1]):
         column = x[:, j].astype(np.float64)
-        deviation = math.sqrt(variance_of(column))
+        deviation = math.sqrt(variance_of(column)) if told is None else told[j]
         least[j] = column.min()  # differences to a value of the column lose least
         deviations[j] = deviation or 1.0
         known[:, j] = (column - least[j]) / deviations[j]

@@ -154,10 +154,17 @@ def find_small_classes(
 
 def count_different(column: npt.NDArray[Any], group: IntArray, kept: BoolArray, arrays: Arrays = IN_MEMORY) -> IntArray:
     """How many different values the kept records of each class have in a column."""
-    found = np.empty(0, dtype=np.int64), np.empty(0, dtype=column.dtype)
+    found, waiting = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=column.dtype))], 0
     for more in arrays.over(partial(_find_pairs, column, group, kept), len(group), SUMMED):
-        found = _different(np.concatenate([found[0], more[0]]), np.concatenate([found[1], more[1]]))
-    return np.bincount(found[0], minlength=count_classes(group, arrays))
+        found.append(more)
+        waiting += len(more[0])
+        if waiting > len(found[0][0]):  # so that few are put in order often
+            found, waiting = [_put_together(found)], 0
+    return np.bincount(_put_together(found)[0], minlength=count_classes(group, arrays))
+
+
+def _put_together(pairs: Sequence[tuple[IntArray, npt.NDArray[Any]]]) -> tuple[IntArray, npt.NDArray[Any]]:
+    return _different(np.concatenate([groups for groups, _ in pairs]), np.concatenate([values for _, values in pairs]))
 
 
 def _find_pairs(column: npt.NDArray[Any], group: IntArray, kept: BoolArray, part: slice) -> tuple[IntArray, npt.NDArray[Any]]:

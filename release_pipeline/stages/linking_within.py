@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import Arrays
+from release_pipeline.privacy.arrays import Arrays, make, pick
 from release_pipeline.privacy.class_noise import class_sizes
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, shuffled_first
 from release_pipeline.privacy.noise.streams import WORDS, LentWords
 from release_pipeline.privacy.risk import record_linkage
+from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.audit import ATTACKED_SAMPLE, LINKAGE_SAMPLE, Streams
 from release_pipeline.stages.compared import Compared, Places
 
@@ -27,21 +29,23 @@ def link_within(compared: Compared, group: IntArray, released: IntArray, streams
     `group`: the class of each original, -1 for none; `released`: that of each released record.
 
     Where very many records were released, those of large classes are linked among some of its originals, drawn at random, and
-    their own: there rows lie farther apart, so that their own stands out more, and a guess hits more often."""
-    arrays, rows = compared.arrays, len(compared.own)
+    their own: there rows lie farther apart, so that their own stands out more, and a guess hits more often (`linking_among`)."""
+    arrays, rows, names = compared.arrays, len(compared.own), list(compared.policy.noise_columns)
     tried = shuffled_first(rows, LINKAGE_SAMPLE, streams("linkage within classes"))
-    own = compared.own[tried]
-    if rows <= ATTACKED_SAMPLE:
-        candidates = np.flatnonzero(group >= 0)
-        by_guess = np.count_nonzero(class_sizes(released, arrays=arrays)) / rows
-    else:
-        candidates = _draw(group, np.unique(group[own]), own, streams("originals of classes"), arrays)
-        by_guess = _guess(group[candidates], group[own])
-    few, names = compared.read_few(candidates), list(compared.policy.noise_columns)
+    own, sizes = compared.own[tried], class_sizes(group, arrays=arrays)
+    has_class = make(arrays, partial(np.less_equal, 0), group, dtype=np.bool_)
+    classes, share = np.unique(group[own]), np.ones(len(sizes))
+    if rows > ATTACKED_SAMPLE:
+        share[:] = 0.0
+        share[classes] = np.minimum(CANDIDATES / len(classes) / sizes[classes], 1.0)
+    candidates = _draw(group, share, own, streams("originals of classes"), arrays)
+    few = compared.read_few(candidates)
     original, masked = np.empty((len(candidates), len(names))), np.empty((len(tried), len(names)))
+    deviations: list[float] = []
     for place, name in enumerate(names):
         original[:, place] = compared.policy.noise_columns[name].coded_grid.snap(few("records", [name]).column(name).to_numpy())
         masked[:, place] = compared.released.column(name).to_numpy()[tried]
+        deviations.append(math.sqrt(variance_of(pick(arrays, compared.seen(name), has_class), arrays)))
     linked = record_linkage(
         original,
         masked,
@@ -49,16 +53,18 @@ def link_within(compared: Compared, group: IntArray, released: IntArray, streams
         positions=np.arange(len(tried)),
         groups=group[candidates],
         among=rows,
+        deviations=deviations,
     )
-    among = {} if rows <= ATTACKED_SAMPLE else {"linking_among": len(candidates)}
-    return {"linking_risk": asdict(linked), "linking_by_guess": by_guess, **among}
+    if (share[classes] < 1).any():
+        by_guess = _guess(group[candidates], group[own])
+        return {"linking_risk": asdict(linked), "linking_by_guess": by_guess, "linking_among": len(candidates)}
+    of_released = class_sizes(released, arrays=arrays)
+    by_guess = float(np.sum(of_released / sizes[: len(of_released)])) / rows
+    return {"linking_risk": asdict(linked), "linking_by_guess": by_guess}
 
 
-def _draw(group: IntArray, classes: IntArray, own: Places, stream: NoiseStream, arrays: Arrays) -> Places:
-    """Originals of these classes, ascending: all of a small one, of a large one about as many as of any other, and `own`."""
-    sizes = class_sizes(group, arrays=arrays)
-    share = np.zeros(len(sizes))
-    share[classes] = np.minimum(CANDIDATES / len(classes) / sizes[classes], 1.0)
+def _draw(group: IntArray, share: npt.NDArray[np.float64], own: Places, stream: NoiseStream, arrays: Arrays) -> Places:
+    """Originals, ascending: of each class such a share, and `own`."""
     words = stream.lend(-(-len(group) // WORDS))
     return np.union1d(own, np.concatenate(list(arrays.over(partial(_draw_part, group, share, words), len(group)))))
 

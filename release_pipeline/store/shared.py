@@ -208,8 +208,12 @@ class OnCluster(OnDisk):
     def work(self, task: Callable[[int], Found], count: int, *, is_trial: bool = False) -> list[Found]:
         """By the workers. What they find comes back by the folder, too. In a trial, those that do not see it are told of, and
         nobody else does their tasks."""
+        return list(self._find_results(task, count, is_trial=is_trial))
+
+    def _find_results(self, task: Callable[[int], Found], count: int, *, is_trial: bool = False) -> Iterator[Found]:
+        """The same, one after the other: each is read when it is asked for."""
         if not count:
-            return []
+            return
         kept: list[Any] = []  # arrays that were stored for this alone
         content = os.urandom(SALT) + tell_software() + self._pickle(task, kept)
         job = self.folder / f"{next(self._numbers):08}{TRIAL if is_trial else '.job'}"
@@ -217,7 +221,8 @@ class OnCluster(OnDisk):
             with disk_errors(storage_full):
                 write_file(job, content)
             self.effort.passes, self.effort.tasks = self.effort.passes + 1, self.effort.tasks + count
-            return [self._read_result(one) for one in self.workers.run(job, hashlib.sha256(content).hexdigest(), count)]
+            for told in self.workers.run(job, hashlib.sha256(content).hexdigest(), count):
+                yield self._read_result(told)
         finally:
             for left in [job, *self.folder.glob(f"{job.stem}-*.found")]:
                 left.unlink(missing_ok=True)
@@ -289,11 +294,12 @@ class OnCluster(OnDisk):
     def over(self, function: Callable[[slice], Found], count: int, size: int | None = None) -> Iterator[Found]:
         """By the workers, where it is more than a piece."""
         if count <= self.piece:
-            return OnDisk.over(self, function, count, size)
+            yield from OnDisk.over(self, function, count, size)
+            return
         step = next(pieces(count, size)).stop
         each = max(self.cut(count) // step, 1)
-        groups = self.work(Looked(function, count, step, each), -(-count // (each * step)))
-        return (found for group in groups for found in group)
+        for group in self._find_results(Looked(function, count, step, each), -(-count // (each * step))):
+            yield from group
 
     def fill(self, function: Callable[[slice], npt.NDArray[Any]], count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """By the workers, where it is more than a piece."""

@@ -460,3 +460,26 @@ def test_what_tasks_wrote_is_not_changed_here(tmp_path: Path) -> None:
     made = OnCluster(tmp_path, 4, Inline()).fill(count_up, 20, np.int64)
     with pytest.raises(ValueError, match="read-only"):
         made[0] = 7
+
+
+def test_what_tasks_found_is_read_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no more than one of them is in memory; and who asks for no more leaves nothing behind."""
+    read: list[str] = []
+    real = OnCluster._read_result
+
+    def count(self: OnCluster, told: str) -> Any:
+        read.append(told)
+        return real(self, told)
+
+    monkeypatch.setattr(OnCluster, "_read_result", count)
+    arrays = OnCluster(tmp_path, 8, Inline("", "here"))
+    found = arrays.over(_tell, 64, 8)
+    assert next(found) == (0, 8)
+    assert len(read) == 1
+    found.close()
+    assert list(tmp_path.iterdir()) == []
+    assert [first for first, _ in arrays.over(_tell, 64, 8)] == list(range(0, 64, 8))
+
+
+def _tell(part: slice) -> tuple[int, int]:
+    return part.start, part.stop

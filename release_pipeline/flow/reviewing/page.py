@@ -26,7 +26,7 @@ from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
 from release_pipeline.privacy.catalogue.readings import read_name, read_scales
-from release_pipeline.privacy.figures import count_things, format_day, format_percent, show_figure
+from release_pipeline.privacy.figures import format_day, format_percent, show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -95,10 +95,11 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         sse_paper=audit.sse_paper,
         linkage=audit.record_linkage,
         linkage_chance=audit.record_linkage_by_chance,
-        linkage_words=_linkage_words(policy, audit),
+        linkage_words=_linkage_words(policy),
         attacked=None if (sample := audit.attacked_sample) is None else (sample.tried, sample.among),
         in_class_linkage=audit.linking_risk,
         in_class_guess=audit.linking_by_guess,
+        in_class_among=audit.linking_among,
         attacks=tuple(_view_attacks(policy, audit)),
         map=tuple(_view_map(evidence, audit)) if evidence.audit else (),
         correlations=linked if linked and len(linked.names) > 1 else None,
@@ -387,16 +388,13 @@ def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, st
             yield REVIEWERS("levels.relative_error", column=name), show_figure(error)
 
 
-def _linkage_words(policy: Policy, audit: AuditFigures) -> str:
+def _linkage_words(policy: Policy) -> str:
     """What record linkage says under this claim, and what not."""
     if policy.protect.is_synthetic:
         return ""
     columns = name_some(policy.noise_columns)
     if isinstance(policy.protect, KEpsilonOptions):
-        said = REVIEWERS("attacks.linkage_words_in_class", columns=columns)
-        if audit.linking_among is None:
-            return said
-        return f"{said} {REVIEWERS('attacks.linkage_among', among=count_things(audit.linking_among, 'record'))}"
+        return REVIEWERS("attacks.linkage_words_in_class", columns=columns)
     if policy.adds_up and policy.protect.scope != "table" and policy.protect.k is not None:
         return REVIEWERS("attacks.linkage_words_of_clusters", columns=columns)
     return REVIEWERS("attacks.linkage_words", columns=columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
+from release_pipeline.privacy.figures import count_of, count_things, format_count, format_number, format_share
 from release_pipeline.report.escaping import describe_word
 from release_pipeline.report.papers.common import (
     state_attacks,
@@ -143,6 +143,9 @@ def state_linkage(fields: Fields) -> Iterator[Statement]:
     if inside.value is not None:
         guess = fields("internal.in_class_guess", format_share(fields("internal.in_class_guess").value))
         yield state_fact("linkage.inside", share=fields("internal.in_class_linkage", format_interval(inside.value)), guess=guess)
+        among = fields("internal.in_class_among")
+        if among.value is not None:
+            yield state_fact("linkage.among", among=fields("internal.in_class_among", count_things(among.value, "record")))
 
 
 def state_diversity(fields: Fields) -> Iterator[Statement]:

@@ -78,6 +78,7 @@ EVIDENCE = {  # a field of the internal view, and the path in evidence.json
     "classes": "audit.groups",
     "columns": "audit.error",
     "gates": "gates",
+    "in_class_among": "audit.linking_among",
     "in_class_guess": "audit.linking_by_guess",
     "in_class_linkage": "audit.linking_risk",
     "linkage": "audit.record_linkage",

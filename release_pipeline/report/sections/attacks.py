@@ -48,6 +48,8 @@ def describe_attacks(view: InternalView) -> Section:
     ]
     if view.linkage_words:
         said.append(end_sentence(view.linkage_words))
+    if view.in_class_among is not None:
+        said.append(REVIEWERS("attacks.linkage_among", among=count_things(view.in_class_among, "record")))
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
     figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]

@@ -418,6 +418,7 @@ def internal_views() -> st.SearchStrategy[InternalView]:
             "attacked": st.none() | st.tuples(COUNTS, COUNTS),
             "in_class_linkage": st.none() | _SHARES,
             "in_class_guess": FLOATS,
+            "in_class_among": st.none() | COUNTS,
             "attacks": _several(st.builds(AttackView, _NAMES, TEXTS, _SHARES, _SHARES, FLOATS, _SHARES, _NAMES)),
             "map": _several(st.builds(MapPoint, _NAMES, FLOATS, FLOATS, st.booleans()), 6),
             "correlations": st.none() | correlation_views(),

@@ -297,7 +297,7 @@ releases: once
 protect: {method: k-epsilon, grouping: ola, epsilon: 4, k: 5}
 columns:
   town: {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}}
-  age:  {role: quasi, do: generalise, why: x, hierarchy: {intervals: [10], domain: [0, 199999], grid: 1, outside: fail}}
+  age:  {role: quasi, do: generalise, why: x, hierarchy: {intervals: LEVELS, domain: [0, 199999], grid: 1, outside: fail}}
   c0:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
   c1:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
 suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
@@ -305,10 +305,12 @@ suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_on_disk", [False, True])
-@pytest.mark.parametrize("ages", [50, 0])
+@pytest.mark.parametrize(
+    ("is_on_disk", "ages", "levels"),
+    [(False, 50, [10]), (True, 50, [10]), (False, 0, [10]), (True, 0, [10, 100, 1000, 10000, 100000])],
+)
 def test_classes_are_what_the_forecast_counts(
-    is_on_disk: bool, ages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_on_disk: bool, ages: int, levels: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What stages hold of one record more, where there are few combinations of quasi-identifiers, and where each record has one
     of its own, in classes of about ten."""
@@ -324,7 +326,7 @@ def test_classes_are_what_the_forecast_counts(
     for name, value in (("ATTACKED_SAMPLE", 3_000), ("CANDIDATES", 3_000)):
         monkeypatch.setattr(linking_within, name, value)
     monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
-    policy, made = parse_policy(CLASSES, name="many.yaml"), read_made({})
+    policy, made = parse_policy(CLASSES.replace("LEVELS", str(levels)), name="many.yaml"), read_made({})
     peaks: list[dict[str, float]] = []
     for rows in (ROWS // 50, ROWS // 10, ROWS // 5):  # what is loaded for the first is not counted
         where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
@@ -335,7 +337,7 @@ def test_classes_are_what_the_forecast_counts(
     fixed, each = forecast.HELD["classes"]
     most = ON_DISK_EACH if is_on_disk else fixed + each * 4
     if not ages:
-        most += forecast.COMBINATION + forecast.LABELLED + forecast.CLUSTER["classes"] // 5
+        most += forecast.COMBINATION + forecast.LABELLED + (len(levels) + 2) * forecast.LABEL + forecast.CLUSTER["classes"] // 5
     print({stage: round(one, 1) for stage, one in grown.items()}, most)
     assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
 
