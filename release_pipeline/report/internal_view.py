@@ -410,7 +410,8 @@ class InternalView:
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample, and `in_class_among`
-    among how many originals within classes, where these are one. `language`: that of all texts but `statement`, which is in English, and of `warnings` where an earlier version noted them in English alone
+    among how many originals within classes, where these are one. `language`: that of all texts but
+    `statement`, which is in English, and of `warnings` where an earlier version noted them in English alone
     (`has_noted_warnings`); `translation`: what the statement says in that language, where it is another one. `criteria`:
     attacks by the criterion that they are tried for, none in evidence of earlier versions; `before_charge`: these are of
     simulated releases, for it was stopped before there was a table."""
