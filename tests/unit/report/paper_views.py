@@ -85,6 +85,7 @@ def internal_view(**changes: Any) -> Any:
         "linkage_chance": 0.001,
         "in_class_linkage": SHARE,
         "in_class_guess": 0.04,
+        "in_class_among": 998_877,
         "sample": SampleView("weight", (), 100, 9, 3.5, 0.01, 0.2),
         "subgroups": (SubgroupsView("sex", (), (), (), 10),),
     }
