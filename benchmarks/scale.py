@@ -145,13 +145,11 @@ def _declare(columns: int, protect: str) -> dict[str, str]:
         coarser = "role: quasi, do: generalise, hierarchy:"
         parts = ", ".join(f"part {first}: {regions[first : first + 5]}" for first in range(0, REGIONS, 5))
         found = {"sex": f"{coarser} {{groups: {{any: [1, 2]}}}}", "region": f"{coarser} {{groups: {{{parts}}}}}"}
-    elif "dp-table" in protect:
-        number = "role: confidential, do: synthesise"
-        made = "role: quasi, do: synthesise, values:"
-        found = {"sex": f"{made} [1, 2]", "region": f"{made} {regions}"}
     else:
-        kept = "role: quasi, do: keep, why: x, values:"
-        found = {"sex": f"{kept} [1, 2]", "region": f"{kept} {regions}"}
+        is_synthetic = "dp-table" in protect
+        number = "role: confidential, do: synthesise" if is_synthetic else number
+        listed = f"role: quasi, do: {'synthesise' if is_synthetic else 'keep, why: x'}, values:"
+        found = {"sex": f"{listed} [1, 2]", "region": f"{listed} {regions}"}
     for name in name_columns(columns):
         kind = name.partition("_")[0]
         high, grid = _DOMAINS[kind]

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,11 @@ from release_pipeline.privacy.sensitivity import scales_for
 BoolArray = npt.NDArray[np.bool_]
 KEPT = 2  # "kept, and released so" is within e^(KEPT eps) for two records of a class, where records are dropped for standing out
 _SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
+
+
+def has_class(group: IntArray) -> BoolArray:
+    """Which records have a class."""
+    return group >= 0
 
 
 def count_classes(group: IntArray, arrays: Arrays = IN_MEMORY) -> int:
@@ -129,14 +135,14 @@ def add_class_noise(
     """
     stream, noisy = noise_stream(secret, *context, "noise"), arrays.empty(len(q), np.int64)
     for part in pieces(len(q)):
-        own = q[part] + discrete_laplace(_scale_of_each(scale, group[part]), stream)
+        own = q[part] + discrete_laplace(take_of_class(scale, group[part]), stream)
         noisy[part] = np.clip(own, 0, grid.width) if clamp else own
     return noisy
 
 
-def _scale_of_each(scale: IntArray, group: IntArray) -> IntArray:
-    """That of the class of each record; 0 without one."""
-    return np.where(group >= 0, scale[group] if len(scale) else 0, 0)
+def take_of_class(per_class: npt.NDArray[Any], group: IntArray) -> npt.NDArray[Any]:
+    """What the class of each record has; 0 without one."""
+    return np.where(group >= 0, per_class[group] if len(per_class) else 0, 0)
 
 
 def expect_magnitude(scale: IntArray) -> FloatArray:
@@ -181,7 +187,7 @@ def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> 
     With q = exp(-1/t), P[|Z| >= j on one side] = q^j / (1 + q): a number x loses its noise beyond x below and W - x above, so
     E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class.
     """
-    t = _scale_of_each(scale, group).astype(np.float64)
+    t = take_of_class(scale, group).astype(np.float64)
     noisy = t > 0
     out = np.zeros(len(q))
     ratio = np.exp(-1 / t[noisy])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.privacy.arrays import Arrays, make, pick
-from release_pipeline.privacy.class_noise import class_sizes
+from release_pipeline.privacy.class_noise import class_sizes, has_class
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, shuffled_first
 from release_pipeline.privacy.noise.streams import WORDS, LentWords
@@ -33,19 +33,19 @@ def link_within(compared: Compared, group: IntArray, released: IntArray, streams
     arrays, rows, names = compared.arrays, len(compared.own), list(compared.policy.noise_columns)
     tried = shuffled_first(rows, LINKAGE_SAMPLE, streams("linkage within classes"))
     own, sizes = compared.own[tried], class_sizes(group, arrays=arrays)
-    has_class = make(arrays, partial(np.less_equal, 0), group, dtype=np.bool_)
+    is_member = make(arrays, has_class, group, dtype=np.bool_)
     classes, share = np.unique(group[own]), np.ones(len(sizes))
     if rows > ATTACKED_SAMPLE:
         share[:] = 0.0
         share[classes] = np.minimum(CANDIDATES / len(classes) / sizes[classes], 1.0)
     candidates = _draw(group, share, own, streams("originals of classes"), arrays)
-    few = compared.read_few(candidates)
     original, masked = np.empty((len(candidates), len(names))), np.empty((len(tried), len(names)))
     deviations: list[float] = []
     for place, name in enumerate(names):
-        original[:, place] = compared.policy.noise_columns[name].coded_grid.snap(few("records", [name]).column(name).to_numpy())
+        seen = compared.seen(name)
+        original[:, place] = arrays.take(seen, candidates)
         masked[:, place] = compared.released.column(name).to_numpy()[tried]
-        deviations.append(math.sqrt(variance_of(pick(arrays, compared.seen(name), has_class), arrays)))
+        deviations.append(math.sqrt(variance_of(pick(arrays, seen, is_member), arrays)))
     linked = record_linkage(
         original,
         masked,

@@ -28,7 +28,9 @@ from release_pipeline.privacy.class_noise import (
     expect_magnitude,
     expect_relative_errors,
     expect_square,
+    has_class,
     mean_inverses,
+    take_of_class,
 )
 from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import noise_stream
@@ -112,7 +114,7 @@ class ClassStrategy:
         q, step, width = self._units(name, read), float(column.grid), column.exact_grid.width
         numbers = make(arrays, column.exact_grid.values_of, q)
         scale = class_scales(q, group, self.policy.column_epsilon[name], arrays)
-        kept, variance = count_where(_has_class, group, arrays=arrays), variance_of(numbers, arrays)
+        kept, variance = count_where(has_class, group, arrays=arrays), variance_of(numbers, arrays)
         square_of = partial(_square_of_each, scale, width, step)
         square = _divide(add_up(square_of, q, group, arrays=arrays), kept)
         relative, count = expect_relative_errors(numbers, group, scale, step, arrays)
@@ -120,8 +122,7 @@ class ClassStrategy:
             "error": square / variance if variance > 0 else 0.0,
             "relative_error": _or_none(_mean_of_classes(relative, count)),
             "relative_error_left_out": kept - int(count.sum()),
-            "mean_noise": _divide(add_up(partial(_magnitude_of_each, expect_magnitude(scale)), group, arrays=arrays), kept)
-            * step,
+            "mean_noise": _divide(add_up(partial(take_of_class, expect_magnitude(scale)), group, arrays=arrays), kept) * step,
             **self._needed(name, numbers, q, group),
         }
         if not names:
@@ -177,7 +178,7 @@ class ClassStrategy:
             small = self._find_left_too_small(group, exposed, sensitive)
             after.append(count_where(np.logical_or, exposed, small, arrays=arrays))
         share = float(np.mean(after)) / len(group)
-        dropped = len(group) - count_where(_has_class, group, arrays=arrays)
+        dropped = len(group) - count_where(has_class, group, arrays=arrays)
         return {"after_noise": share, "in_all": share + dropped / len(group)}
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
@@ -218,7 +219,7 @@ class ClassStrategy:
         """Each record of a class with the labels of its class and noise on its own numbers."""
         arrays, group = self.records.arrays, self._groups(read)
         shuffled = self.records.shuffle(len(group), noise_stream(secret, *context, "shuffle"))
-        is_released = make(arrays, _has_class, arrays.take(group, shuffled), dtype=np.bool_)
+        is_released = make(arrays, has_class, arrays.take(group, shuffled), dtype=np.bool_)
         own = pick(arrays, shuffled, is_released)
         classes, labels, columns = arrays.take(group, own), read("labels", None), self.policy.released_columns
 
@@ -243,18 +244,18 @@ class ClassStrategy:
         arrays, every, rule = self.records.arrays, self._groups(read), self.policy.suppress
         by_record = order(arrays, masked.column(RECORD).to_numpy())
         group = arrays.take(masked.column(CLASS).to_numpy(), by_record)  # of the records that have one
-        has_class = make(arrays, _has_class, every, dtype=np.bool_)
+        is_member = make(arrays, has_class, every, dtype=np.bool_)
         exposed: Flags = arrays.fill(_flag_none, len(group), np.bool_)
         if isinstance(rule, SuppressClasses) and rule.confidence is not None:
             columns = self.policy.noise_columns
             widths = confidence_widths([self._scale(read, name) for name in columns], rule.confidence)
-            original = [pick(arrays, self._units(name, read), has_class) for name in columns]
+            original = [pick(arrays, self._units(name, read), is_member) for name in columns]
             noisy = [
                 arrays.take(column.exact_grid.quantise(masked.column(name).to_numpy(), arrays), by_record)
                 for name, column in columns.items()
             ]
             exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
-        sensitive = [pick(arrays, column, has_class) for column in read_sensitive(self.policy, self.protect, read, arrays)]
+        sensitive = [pick(arrays, column, is_member) for column in read_sensitive(self.policy, self.protect, read, arrays)]
         small = self._find_left_too_small(group, exposed, sensitive)
         is_left = arrays.put(partial(_are_neither, exposed, small), by_record, np.bool_)
         left = count_where(np.asarray, is_left, arrays=arrays)
@@ -311,9 +312,9 @@ class ClassStrategy:
     ) -> dict[str, Any]:
         """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
         arrays, group = self.records.arrays, self._groups(read)
-        has_class = make(arrays, _has_class, group, dtype=np.bool_)
-        members = pick(arrays, arrays.fill(_number, len(group), np.intp), has_class)
-        of_members, labels = pick(arrays, group, has_class), read("labels", None)
+        is_member = make(arrays, has_class, group, dtype=np.bool_)
+        members = pick(arrays, arrays.fill(_number, len(group), np.intp), is_member)
+        of_members, labels = pick(arrays, group, is_member), read("labels", None)
 
         def make_known(name: str) -> Any:
             if name in self.policy.kept_columns:
@@ -396,10 +397,6 @@ def _keep_apart(classes: Sequence[int], before: dict[str, list[str]], after: dic
         given_back |= equal
 
 
-def _has_class(group: Ints) -> Flags:
-    return group >= 0
-
-
 def _number(part: slice) -> npt.NDArray[np.intp]:
     return np.arange(part.start, part.stop, dtype=np.intp)
 
@@ -415,10 +412,6 @@ def _are_neither(one: Flags, other: Flags, part: slice) -> Flags:
 
 def _square_of_each(scale: Ints, width: int, step: float, q: Ints, group: Ints) -> Numbers:
     return expect_square(q, group, scale, width) * (step * step)
-
-
-def _magnitude_of_each(magnitude: Numbers, group: Ints) -> Numbers:
-    return np.where(group >= 0, magnitude[group] if len(magnitude) else 0.0, 0.0)
 
 
 def _divide(total: float, count: int) -> float:

@@ -18,7 +18,7 @@ from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make, pick
-from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes
+from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes, has_class
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
@@ -208,7 +208,7 @@ def measure_loss(
     nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
     lost: dict[str, float] = {}
     labels = read("labels", None)
-    members = make(arrays, partial(np.less_equal, 0), group, dtype=np.bool_)
+    members = make(arrays, has_class, group, dtype=np.bool_)
     for name, column in policy.generalised_columns.items():
         coded = _encode(protect, read, name, column, arrays)
         label = labels.column(name).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)

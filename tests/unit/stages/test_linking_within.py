@@ -13,21 +13,9 @@ from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.stages import linking_within
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.linking_within import link_within
+from tests.unit.stages.test_memory import CLASSES
 
-POLICY = """\
-policy: few
-steward: ana
-population: folk
-source: {path: people.csv}
-person: each-row
-releases: once
-protect: {method: k-epsilon, grouping: ola, epsilon: 4, k: 5}
-columns:
-  town: {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}}
-  c0:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
-  c1:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
-suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
-"""
+POLICY = CLASSES.replace("LEVELS", "[10]")
 SIZES = (3000, 40, 10)  # of classes; and some records have none
 NONE = 50
 

@@ -53,19 +53,24 @@ PIECES = (
 ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
 ON_DISK_EACH = 4  # and of one record more, where what is of fixed size is left out
 SECRET = bytes(range(32))
-TEXT = """\
+HEAD = """\
 policy: many
 steward: ana
 population: folk
 source: {path: people.csv}
 person: each-row
 releases: once
+"""
+TEXT = (
+    HEAD
+    + """\
 protect: {method: METHOD, epsilon: 4, k: 20}
 columns:
   town: {role: quasi, do: keep, values: [north, south, east], why: needed}
 COLUMNS
 suppress: {quasi_groups_below: 5, at_most: 50%}
 """
+)
 
 
 def make_policy(method: str, columns: int, *, k: int = 20) -> Policy:
@@ -287,13 +292,9 @@ def measure_stages(policy: Policy, where: Arrays, records: dict[str, Any]) -> di
     return peaks
 
 
-CLASSES = """\
-policy: many
-steward: ana
-population: folk
-source: {path: people.csv}
-person: each-row
-releases: once
+CLASSES = (
+    HEAD
+    + """\
 protect: {method: k-epsilon, grouping: ola, epsilon: 4, k: 5}
 columns:
   town: {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}}
@@ -302,6 +303,7 @@ columns:
   c1:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
 suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
 """
+)
 
 
 @pytest.mark.slow
