@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import machine, memory, peers, scale, table
+from benchmarks import machine, memory, peers, same, scale, table
 from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.commands import commands
@@ -55,7 +55,7 @@ EXPLORING_SIZES, QUICK_EXPLORING_SIZES = (280_000,), (600,)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print machine facts and one line per figure as it is measured; write all of it to the JSON file if one is named."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    apart = {"peers": peers.main, "scale": scale.main}
+    apart = {"peers": peers.main, "same": same.main, "scale": scale.main}
     if given and given[0] in apart:
         apart[given[0]](given[1:])
         return

@@ -1,0 +1,233 @@
+"""`python -m benchmarks same`: one release by each method on each engine, with the same secrets, whose candidate and stored tables
+must be the same bytes. Exit code 1 where one is not.
+
+The source has what engines differ in most easily: ties, a column that is nearly constant, a grid of 10^9 points, missing values. `--engine spark` needs
+the Spark Connect server at `--spark` and the folder `--storage` that it shares with this machine. Arrays are on a cluster from
+4,194,304 records on; of fewer, tasks are made smaller here, so that there are some. Secrets that are no secrets: nothing of it
+may be released.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from benchmarks import machine, table
+from benchmarks.scale import ENGINES, REGIONS, SLICE, Engine
+
+SIZES, QUICK = (10**3, 10**5), (10**3,)
+TASKS = 10  # of a table that is smaller than a cluster's
+METHODS = {
+    "laplace": "{method: laplace, epsilon: 2}",
+    "dp-um": "{method: dp-um, epsilon: 2, k: 25}",
+    "dp-um rho": "{method: dp-um, definition: zcdp, delta: 0.000000001, epsilon: 2, k: 25}",
+    "idp-ls": "{method: idp-ls, epsilon: 2, k: 25}",
+    "idp-cbls": "{method: idp-cbls, epsilon: 2, k: 25}",
+    "isotonic": "{method: idp-cbls, epsilon: 2, k: 25, consistency: isotonic}",
+    "dp-cdf": "{method: dp-cdf, epsilon: 2}",
+    "dp-cdf k": "{method: dp-cdf, epsilon: 2, k: 25}",
+    "dp-table": "{method: dp-table, epsilon: 72}",
+    "k-epsilon": "{method: k-epsilon, grouping: ola, epsilon: 2, k: 25}",
+}
+_GRIDS = {"income": "domain: [0, 1000000], grid: 1", "age": "domain: [0, 110], grid: 1", "flat": "domain: [0, 9], grid: 1"}
+_GRIDS["wide"] = "domain: [0, 1000000], grid: 0.001"
+
+
+def make_slice(first: int, rows: int) -> pa.Table:
+    """Some records; of `age` one in thirty is missing, `income` is zero for a third, `flat` is the same of nearly all."""
+    rng = np.random.default_rng(first)
+    income = np.where(rng.random(rows) < 0.3, 0, np.minimum(np.round(rng.lognormal(10, 1, rows)), 10**6))
+    age = np.clip(np.round(rng.normal(45, 18, rows)), 0, 110)
+    made: dict[str, Any] = {
+        "person": np.arange(first, first + rows) * 7919 % (1 << 40) + 10**8,
+        "sex": rng.integers(1, 3, rows),
+        "region": rng.integers(1, REGIONS + 1, rows),
+        "income": income,
+        "age": pa.array(age, mask=rng.random(rows) < 1 / 30),
+        "flat": np.where(rng.random(rows) < 1 / 500, 6.0, 5.0),
+        "wide": np.round(np.minimum(rng.lognormal(9, 2, rows), 10**6), 3),
+    }
+    return pa.table(made)
+
+
+def write_source(file: Path, rows: int) -> None:
+    """The source, slice by slice; appears whole."""
+    partial = file.with_suffix(".partial")
+    with pyarrow.parquet.ParquetWriter(partial, make_slice(0, 1).schema) as writer:
+        for first in range(0, rows, SLICE):
+            writer.write_table(make_slice(first, min(SLICE, rows - first)))
+    partial.rename(file)
+
+
+def write_site(home: Path, source: Path, method: str, engine: Engine) -> None:
+    """A site whose policy is the same whatever the engine."""
+    (home / "policies").mkdir(parents=True)
+    lines = [
+        "policy: same",
+        "steward: ana",
+        "population: everybody",
+        f"source: {{path: {json.dumps(str(source))}}}",
+        "person: {column: person, records_per_release: 1}",
+        "releases: once",
+        f"protect: {METHODS[method]}",
+        "columns:",
+        "  person: {role: identifier, do: drop}",
+        *(f"  {name}: {said}" for name, said in _declare(method).items()),
+        *_finish(method),
+        "publish: {formats: [parquet]}",
+        "about: {title: Synthetic records, description: Made up to compare by, licence: CC0-1.0, publisher: {name: nobody}, "
+        "contact: {email: nobody@example.org}}",
+    ]
+    (home / "policies" / "same.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (home / "populations.yaml").write_text("everybody: {cap: {releases: 10}}\n", encoding="utf-8")
+    (home / "site.yaml").write_text("\n".join(engine.said) + "\n", encoding="utf-8")
+
+
+def _declare(method: str) -> dict[str, str]:
+    regions = list(range(1, REGIONS + 1))
+    does = "synthesise" if method == "dp-table" else "noise"
+    missing = "keep" if method in ("dp-table", "dp-cdf", "dp-cdf k") else "{fill: 0}"
+    found = {
+        name: f"{{role: confidential, do: {does}, {grid}, outside: clamp, missing: {missing}, why: x}}"
+        for name, grid in _GRIDS.items()
+    }
+    if method == "k-epsilon":
+        coarser = "role: quasi, do: generalise"
+        parts = ", ".join(f"part {first}: {regions[first : first + 5]}" for first in range(0, REGIONS, 5))
+        cuts = f"{{intervals: [5, 10, 30], {_GRIDS['age']}, outside: clamp}}"
+        found["sex"] = f"{{{coarser}, hierarchy: {{groups: {{any: [1, 2]}}}}}}"
+        found["region"] = f"{{{coarser}, hierarchy: {{groups: {{{parts}}}}}}}"
+        found["age"] = f"{{{coarser}, why: x, missing: {{category: unknown}}, hierarchy: {cuts}}}"
+    else:
+        listed = f"role: quasi, do: {'synthesise' if method == 'dp-table' else 'keep, why: x'}, values:"
+        found |= {"sex": f"{{{listed} [1, 2]}}", "region": f"{{{listed} {regions}}}"}
+    return found
+
+
+def _finish(method: str) -> list[str]:
+    """What is suppressed, and what must hold."""
+    gates = "gates: {min_rows: 100}"
+    if method == "dp-table":
+        return [gates]
+    if method == "k-epsilon":
+        return ["suppress: {grouping_at_most: 50%, confidence: 90%, at_most: 90%}", gates]
+    return ["suppress: {quasi_groups_below: 2, at_most: 20%}", gates]
+
+
+def look_at(home: Path) -> dict[str, str]:
+    """Hashes of the candidate's files and of every stored table, by name."""
+    from release_pipeline.flow.site import find_site
+
+    found: dict[str, str] = {}
+    site = find_site(home)
+    for file in sorted(site.candidate("same/once/r1").iterdir()):
+        with file.open("rb") as opened:
+            found[file.name] = hashlib.file_digest(opened, "sha256").hexdigest()
+    with duckdb.connect(str(site.vault / "everybody.duckdb"), read_only=True) as vault:
+        stored = vault.execute("SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL").fetchall()
+        for room, name in stored:
+            if name != "notes":  # when and how long
+                found[f"{room} {name}"] = _hash_table(vault, f'"{room}"."{name}"')
+    return found
+
+
+def _hash_table(vault: duckdb.DuckDBPyConnection, name: str) -> str:
+    """Whatever the batches that it is read in: an entry after the other, column by column."""
+    hashes: dict[str, Any] = {}
+    for batch in vault.table(name).to_arrow_reader(SLICE):
+        for column, values in zip(batch.schema.names, batch.columns, strict=True):
+            hashed = hashes.setdefault(column, hashlib.sha256(str(values.type).encode()))
+            hashed.update(np.asarray(values.is_null()).tobytes())
+            if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+                hashed.update(values.fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+            else:
+                hashed.update("".join(f"{entry!r}\n" for entry in values.to_pylist()).encode())
+    return " ".join(f"{column}:{hashed.hexdigest()}" for column, hashed in hashes.items())
+
+
+def run_here(home: Path, few: int) -> dict[str, str]:
+    """One release with secrets that are none, in this process."""
+    from release_pipeline.flow import forecast, secret_files
+    from release_pipeline.flow.opening import open_release
+    from release_pipeline.flow.site import find_site
+    from release_pipeline.store import shared, vault
+
+    secret_files.secrets.token_bytes = lambda nbytes=None: bytes(range(nbytes or 32))
+    if few < shared.TASK:
+        shared.TASK = vault.LARGE = forecast.LARGE = few
+    site = find_site(home)
+    site.keyed_hash(b"")  # makes the vault, whose key is then another
+    (site.vault / "key").write_bytes(bytes(range(32)))
+    flow = open_release(site, "same", "once")
+    status = flow.run()
+    if status.stage != "candidate":
+        raise SystemExit(f"no candidate: {status}")
+    return look_at(home)
+
+
+def compare(rows: int, method: str, engines: Sequence[Engine], folder: Path) -> str:
+    """What differs, in words; nothing, as it should be."""
+    source = folder / f"same-{rows}.parquet"
+    if not source.exists():
+        write_source(source, rows)
+    first: dict[str, str] | None = None
+    said: list[str] = []
+    for engine in engines:
+        home = folder / "site"
+        shutil.rmtree(home, ignore_errors=True)
+        write_site(home, source, method, engine)
+        command = [sys.executable, "-m", "benchmarks.same", str(home), str(max(1, rows // TASKS))]
+        root = Path(__file__).resolve().parents[1]
+        begun = perf_counter()
+        found = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        print(f"{rows:,} {method} {engine.name}: {len(found)} hashes, {perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+        first = first or found
+        said += [f"{engine.name}: {name}" for name in sorted({*first, *found}) if first.get(name) != found.get(name)]
+        shutil.rmtree(home)
+    return ", ".join(said)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print one line for each number of rows and method."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks same", description="The same bytes, whatever the engine.")
+    parser.add_argument("--quick", action="store_true", help="few rows")
+    parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of rows (1e3 1e5)")
+    parser.add_argument("--method", nargs="+", choices=METHODS, metavar="NAME", help=f"of {', '.join(METHODS)} (all)")
+    parser.add_argument("--engine", nargs="+", choices=ENGINES[1:], default=["memory", "duckdb"], help="engines (memory duckdb)")
+    parser.add_argument("--spark", default="", metavar="URL", help="the Spark Connect server, as in sc://127.0.0.1:15002")
+    parser.add_argument("--storage", default="", metavar="FOLDER", help="the folder that it shares with this machine")
+    parser.add_argument("--folder", type=Path, help="keep the sources here, and work here")
+    options = parser.parse_args(arguments)
+    sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
+    on_spark = {"spark": options.spark, "storage": options.storage}
+    engines = [Engine(name, **(on_spark if name == "spark" else {})) for name in options.engine]
+    print(table.machine_lines(machine.facts()) + "\n", flush=True)
+    failed = False
+    with TemporaryDirectory(prefix="release-pipeline-same-") as made:
+        folder: Path = options.folder or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        for rows in sizes:
+            for method in options.method or METHODS:
+                differing = compare(rows, method, engines, folder)
+                failed = failed or bool(differing)
+                print(f"{rows:,} rows, {method}: {differing or 'the same bytes'} ({', '.join(options.engine)})", flush=True)
+    if failed:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    print(json.dumps(run_here(Path(sys.argv[1]), int(sys.argv[2]))))
