@@ -2,7 +2,9 @@
 
 Known points are taken some thousands at a time, column by column, so that they stay in the cache and the processor adds several
 at once, while all points that are looked up pass over them. The least sum of each such tile is kept: only tiles that have one
-within the limit are looked at a second time, to count and to list. Other threads may run meanwhile.
+within the limit are looked at a second time, to count and to list. A tile whose codes differ from a point's in more columns than
+its nearest one can is left out: where known points are in the order of their codes, that is most of them. Other threads may run
+meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 from release_pipeline.privacy.compiling import compiled
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
-TILE = 2_048
+TILE = 512
 
 
 @compiled
@@ -58,17 +60,56 @@ def _least(total: FloatArray, size: int) -> float:
 
 
 @compiled
+def bound_codes(codes: IntArray) -> IntArray:
+    """The least and the largest code of each tile and column."""
+    tiles = (len(codes) + TILE - 1) // TILE
+    ends = np.empty((tiles, codes.shape[1], 2), dtype=np.int64)
+    for t in range(tiles):
+        for j in range(codes.shape[1]):
+            ends[t, j, 0] = ends[t, j, 1] = codes[t * TILE, j]
+            for i in range(t * TILE, min((t + 1) * TILE, len(codes))):
+                ends[t, j, 0] = min(ends[t, j, 0], codes[i, j])
+                ends[t, j, 1] = max(ends[t, j, 1], codes[i, j])
+    return ends
+
+
+@compiled
 def find_least(
-    known: FloatArray, codes: IntArray, points: FloatArray, sought: IntArray, squared: bool, least: FloatArray
+    known: FloatArray,
+    codes: IntArray,
+    ends: IntArray,
+    points: FloatArray,
+    sought: IntArray,
+    squared: bool,
+    slack: FloatArray,
+    least: FloatArray,
 ) -> None:
-    """For each point and tile the least sum over the known points of the tile."""
+    """For each point and tile the least sum over the known points of the tile; infinite where `ends`, its least and largest codes,
+    differ from the point's in more columns than its nearest sum, once (1 + slack[0]) and slack[1] more."""
     tile = np.empty((known.shape[1] + codes.shape[1], TILE))
     total = np.empty(TILE)
-    for t in range(least.shape[1]):
-        size = _turn(known, codes, t * TILE, tile)
-        for q in range(len(points)):
-            _add_up(tile, size, points[q], sought[q], squared, total)
-            least[q, t] = _least(total, size)
+    differing = np.zeros(least.shape, dtype=np.int64)
+    fewest = np.empty(len(points), dtype=np.int64)
+    nearest = np.full(len(points), np.inf)
+    for q in range(len(points)):
+        for t in range(least.shape[1]):
+            for j in range(codes.shape[1]):
+                differing[q, t] += sought[q, j] < ends[t, j, 0] or sought[q, j] > ends[t, j, 1]
+        fewest[q] = differing[q].min()
+    for is_first in (True, False):  # tiles with the fewest differences before all others
+        for t in range(least.shape[1]):
+            size = 0
+            for q in range(len(points)):
+                if (differing[q, t] == fewest[q]) != is_first:
+                    continue
+                if differing[q, t] > nearest[q] * (1.0 + slack[0]) + slack[1]:
+                    least[q, t] = np.inf
+                    continue
+                if size == 0:
+                    size = _turn(known, codes, t * TILE, tile)
+                _add_up(tile, size, points[q], sought[q], squared, total)
+                least[q, t] = _least(total, size)
+                nearest[q] = min(nearest[q], least[q, t])
 
 
 @compiled

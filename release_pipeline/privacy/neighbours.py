@@ -34,7 +34,7 @@ _AXES = 11  # with more of them all points are compared: measured with independe
 _LEAF = 32
 _FEW = 1_000  # points that a tree does not lose much on, however many axes
 _BLOCK = 1_024  # points looked up at once
-_AT_ONCE = 16  # of these, how many pass over the known points together
+_AT_ONCE = 64  # of these, how many pass over the known points together
 _THREADS = 4
 _MAX_CODE = 2**53  # codes are compared as floats, and whole numbers up to here are exact
 _MEMBERS = 1 << 20  # entries of a list of ties, about, before it is handed over
@@ -75,7 +75,7 @@ class Neighbours:
         self._columns = _as_points(known).shape[1]
         self._power = power
         codes = np.empty((len(known), 0), dtype=np.int64) if codes is None else _as_codes(codes, len(known))
-        distinct, self.place, self.weight = merge_rows(known, codes)
+        distinct, self.place, self.weight = _by_codes(codes, *merge_rows(known, codes))
         self._known, self._codes = (_pick_rows(table, distinct, consume=consume) for table in (known, codes))
         self._levels: list[IntArray] = [np.unique(column) for column in self._codes.T]
         self._rounded = [j for j in range(self._columns) if not _are_whole(self._known[:, j])]
@@ -112,8 +112,12 @@ class Neighbours:
 
     def reach(self, distance: FloatArray, points: FloatArray) -> FloatArray:
         """The distance up to which others count as equally near."""
+        return cast(FloatArray, distance * (1 + _SLACK) + self._rounding_of(points))
+
+    def _rounding_of(self, points: FloatArray) -> float:
+        """What rounding the coordinates can have done to a distance from one of these."""
         size = max(self._size, float(np.abs(points[..., self._rounded]).max(initial=0.0)))
-        return cast(FloatArray, distance * (1 + _SLACK) + _ROUNDING * size * max(self._columns, 1))
+        return _ROUNDING * size * max(self._columns, 1)
 
     def _plant(self) -> Any:
         from scipy.spatial import KDTree
@@ -162,7 +166,8 @@ class Neighbours:
         """The block by comparing all, some points at a time and in threads."""
         kernel, squared = _load_kernel(), self._power == 2
         points, codes = np.ascontiguousarray(points), np.ascontiguousarray(codes, dtype=np.int64)
-        tiles = -(-len(self._known) // kernel.TILE)
+        ends = kernel.bound_codes(self._codes)
+        tiles, slack = len(ends), np.array([2 * _SLACK, 2 * self._rounding_of(points)])
         least, limit = np.empty((len(points), tiles)), np.empty(len(points))
         number, one = np.empty(len(points), dtype=np.int64), np.empty((len(points), 1), dtype=np.int64)
 
@@ -172,7 +177,7 @@ class Neighbours:
 
         def compare(start: int) -> None:
             some = slice(start, start + _AT_ONCE)
-            kernel.find_least(self._known, self._codes, points[some], codes[some], squared, least[some])
+            kernel.find_least(self._known, self._codes, ends, points[some], codes[some], squared, slack, least[some])
             nearest = least[some].min(axis=1)
             reach = self.reach(np.sqrt(nearest) if squared else nearest, points[some])
             limit[some] = reach * reach if squared else reach
@@ -217,6 +222,19 @@ def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray | None, Int
     place[order] = np.cumsum(leads) - 1
     distinct = order[leads]
     return distinct, place, np.diff(np.append(np.flatnonzero(leads), n))
+
+
+def _by_codes(
+    codes: IntArray, distinct: IntArray | None, place: IntArray, weight: IntArray
+) -> tuple[IntArray | None, IntArray, IntArray]:
+    """The same points in the order of their codes, so that those with equal ones lie together."""
+    if not codes.shape[1] or not len(codes):
+        return distinct, place, weight
+    of_points = codes if distinct is None else codes[distinct]
+    order = np.lexsort(of_points.T)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return (order if distinct is None else distinct[order]), rank[place], weight[order]
 
 
 def _pick_rows(table: npt.NDArray[Any], rows: IntArray | None, *, consume: bool) -> npt.NDArray[Any]:

@@ -117,6 +117,32 @@ def test_neighbours_among_many_tiles(engine: str) -> None:
     assert count.tolist() == np.count_nonzero(squares == squares.min(axis=1, keepdims=True), axis=1).tolist()
 
 
+@pytest.mark.parametrize("levels", [(2,), (3, 7), (40, 40, 40)])
+@pytest.mark.parametrize("width", [0.1, 1.0])
+def test_neighbours_with_codes_among_many_tiles(engine: str, levels: tuple[int, ...], width: float) -> None:
+    """Records with the same codes lie together, and of most others none is looked at: near ones and far ones, those whose
+    distance in numbers is just that of a code, ties, and levels that no known record has; against NumPy."""
+    chance = np.random.default_rng(len(levels))
+    known, codes = (chance.integers(0, 5, (4_000, 3)) / 4) * width, chance.integers(0, levels, (4_000, len(levels)))
+    points, sought = (chance.integers(-2, 9, (300, 3)) / 4) * width, chance.integers(-1, np.add(levels, 1), (300, len(levels)))
+    neighbours = Neighbours(known, power=1, codes=codes)
+    distances = np.abs(known[np.newaxis] - points[:, np.newaxis]).sum(axis=2)
+    distances += (codes[np.newaxis] != sought[:, np.newaxis]).sum(axis=2)
+    is_near = distances <= distances.min(axis=1, keepdims=True) + 1e-9
+    assert found_nearest(neighbours, points, sought) == [np.flatnonzero(near).tolist() for near in is_near]
+    np.testing.assert_allclose(neighbours.count(points, sought)[0], distances.min(axis=1), rtol=1e-12, atol=1e-12)
+
+
+def test_a_code_is_as_far_as_numbers_that_add_up_to_one(engine: str) -> None:
+    """0.7, 0.2 and 0.1 are added up to less: no nearer for that than a record with another code."""
+    assert 0.7 + 0.2 + 0.1 < 1
+    far = np.arange(2, 2_002).repeat(3).reshape(-1, 3)
+    known = np.concatenate([[[0.7, 0.2, 0.1]], far, far, [[0, 0, 0]]])
+    codes = np.array([0, 1]).repeat(2_001)[:, np.newaxis]
+    neighbours = Neighbours(known, power=1, codes=codes)
+    assert found_nearest(neighbours, np.zeros((1, 3)), np.zeros((1, 1), dtype=np.int64)) == [[0, 4_001]]
+
+
 def test_rows_that_share_a_hash_are_not_taken_for_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one hash for all rows: nothing is merged that differs, and nothing is lost."""
     monkeypatch.setattr(module, "_hash_rows", lambda known, codes: np.zeros(len(known), dtype=np.uint64))
