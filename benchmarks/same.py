@@ -1,10 +1,10 @@
-"""`python -m benchmarks same`: one release by each method on each engine, with the same secrets, whose candidate and stored tables
-must be the same bytes. Exit code 1 where one is not.
+"""`python -m benchmarks same`: one release by each method on each engine, with the same secrets, whose candidate and stored
+tables must be the same bytes. Exit code 1 where one is not.
 
-The source has what engines differ in most easily: ties, a column that is nearly constant, a grid of 10^9 points, missing values. `--engine spark` needs
-the Spark Connect server at `--spark` and the folder `--storage` that it shares with this machine. Arrays are on a cluster from
-4,194,304 records on; of fewer, tasks are made smaller here, so that there are some. Secrets that are no secrets: nothing of it
-may be released.
+The source has what engines differ in most easily: ties, a column that is nearly constant, a grid of 10^9 points, missing values.
+`--engine spark` needs the Spark Connect server at `--spark` and the folder `--storage` that it shares with this machine. Arrays
+are on a cluster from 4,194,304 records on; of fewer, tasks are made smaller here, so that there are some. Secrets that are no
+secrets: nothing of it may be released.
 """
 
 from __future__ import annotations
@@ -146,17 +146,18 @@ def look_at(home: Path) -> dict[str, str]:
 
 
 def _hash_table(vault: duckdb.DuckDBPyConnection, name: str) -> str:
-    """Whatever the batches that it is read in: an entry after the other, column by column."""
-    hashes: dict[str, Any] = {}
+    """Whatever the batches that it is read in: which entries are missing, and all entries, column by column."""
+    hashes: dict[str, tuple[Any, Any]] = {}
     for batch in vault.table(name).to_arrow_reader(SLICE):
         for column, values in zip(batch.schema.names, batch.columns, strict=True):
-            hashed = hashes.setdefault(column, hashlib.sha256(str(values.type).encode()))
-            hashed.update(np.asarray(values.is_null()).tobytes())
+            begun = str(values.type).encode()
+            missing, entries = hashes.setdefault(column, (hashlib.sha256(begun), hashlib.sha256(begun)))
+            missing.update(values.is_null().to_numpy(zero_copy_only=False))
             if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-                hashed.update(values.fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+                entries.update(values.fill_null(0).to_numpy(zero_copy_only=False))
             else:
-                hashed.update("".join(f"{entry!r}\n" for entry in values.to_pylist()).encode())
-    return " ".join(f"{column}:{hashed.hexdigest()}" for column, hashed in hashes.items())
+                entries.update("".join(f"{entry!r}\n" for entry in values.to_pylist()).encode())
+    return " ".join(f"{name}:{missing.hexdigest()}:{entries.hexdigest()}" for name, (missing, entries) in hashes.items())
 
 
 def run_here(home: Path, few: int) -> dict[str, str]:
@@ -194,7 +195,8 @@ def compare(rows: int, method: str, engines: Sequence[Engine], folder: Path) -> 
         root = Path(__file__).resolve().parents[1]
         begun = perf_counter()
         found = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        print(f"{rows:,} {method} {engine.name}: {len(found)} hashes, {perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+        took = f"{len(found)} hashes, {perf_counter() - begun:.0f} s"
+        print(f"{rows:,} {method} {engine.name}: {took}", file=sys.stderr, flush=True)
         first = first or found
         said += [f"{engine.name}: {name}" for name in sorted({*first, *found}) if first.get(name) != found.get(name)]
         shutil.rmtree(home)

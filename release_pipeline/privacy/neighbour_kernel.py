@@ -84,8 +84,8 @@ def find_least(
     slack: FloatArray,
     least: FloatArray,
 ) -> None:
-    """For each point and tile the least sum over the known points of the tile; infinite where `ends`, its least and largest codes,
-    differ from the point's in more columns than its nearest sum, once (1 + slack[0]) and slack[1] more."""
+    """For each point and tile the least sum over the known points of the tile; infinite where `ends`, the least and the largest
+    codes of the tile, differ from the point's in more columns than its nearest sum, once (1 + slack[0]) and slack[1] more."""
     tile = np.empty((known.shape[1] + codes.shape[1], TILE))
     total = np.empty(TILE)
     differing = np.zeros(least.shape, dtype=np.int64)

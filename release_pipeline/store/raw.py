@@ -128,13 +128,13 @@ class RawTable:
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
         """missing, undeclared; and different, with `filled` in the place of what is missing."""
-        names = {"column": column, "entry": self.entry(column)}
+        names = {"written": self._written(column), "entry": self.entry(column)}
         return self._counts("facts/count_categories", names, {"declared": list(declared), "filled": filled})
 
     def count_entries(self, column: str, covers: Callable[[str], bool], *, filled: str | None = None) -> dict[str, int]:
         """missing; uncovered, the records whose entry `covers` does not know, and uncovered_entries, how many entries those are;
         and different, with `filled` in the place of what is missing."""
-        text = statement("stages/read_entries", column=column, entry=self.entry(column))
+        text = statement("stages/read_entries", written=self._written(column), entry=self.entry(column))
         with source_errors(self._name):
             table = self._connection.sql(text).to_arrow_table()
         entries = dict(zip(table.column("entry").to_pylist(), table.column("records").to_pylist(), strict=True))
@@ -151,7 +151,7 @@ class RawTable:
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
         """missing, persons, too_often (persons with more records than allowed). Of what is counted in parts each is read once."""
         self._prepare_persons(column)
-        names, parts = {"person": self._person_of(column)}, self._parts()
+        names, parts = {"person": column if column in self._whole else self._person_of(column)}, self._parts()
         is_view = len(parts) == 1
         with source_errors(self._name):
             self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
@@ -258,6 +258,11 @@ class RawTable:
         """The column, read as whose record it is. A whole number has one way alone to be written."""
         entry = self.entry_of(column)
         return entry if column in self._whole else Applied("person_of", entry)
+
+    def _written(self, column: str) -> Identifier:
+        """What is the same where the column has the same: of texts and numbers the column, but two intervals that are written
+        otherwise may be equal."""
+        return column if self.kinds[column] in _ENTRY else self.entry_of(column)
 
     def number(self, column: str) -> str:
         """The macro that reads this column as a number."""

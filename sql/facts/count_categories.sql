@@ -1,6 +1,10 @@
 -- Counts about one categorical column, never a value. $declared: the categories that the policy lists; $filled: for what is missing.
+-- What is written alike is read once.
 SELECT
-    count(*) FILTER (WHERE entry IS NULL)                       AS missing,
-    count(*) FILTER (WHERE NOT list_contains($declared, entry)) AS undeclared,
-    count(DISTINCT coalesce(entry, $filled))                    AS different
-FROM (SELECT {{entry}}({{column}}) AS entry FROM delivered);
+    coalesce(sum(records) FILTER (WHERE entry IS NULL), 0)                       AS missing,
+    coalesce(sum(records) FILTER (WHERE NOT list_contains($declared, entry)), 0) AS undeclared,
+    count(DISTINCT coalesce(entry, $filled))                                     AS different
+FROM (
+    SELECT {{entry}}(written) AS entry, records
+    FROM (SELECT {{written}} AS written, count(*) AS records FROM delivered GROUP BY 1)
+);

@@ -5,8 +5,8 @@ WITH read AS (
     SELECT
         {{missing}} AS missing,
         {{number}} AS number,
-        coalesce(list_contains($codes, {{number}}), false)
-            OR coalesce(list_contains($texts, {{entry}}), false) AS coded
+        len($codes) > 0 AND coalesce(list_contains($codes, {{number}}), false)
+            OR len($texts) > 0 AND coalesce(list_contains($texts, {{entry}}), false) AS coded
     FROM delivered
 ),
 numbers AS (

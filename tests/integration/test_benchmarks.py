@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import same
 from tests.guards import HANGING
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,3 +179,24 @@ def test_an_unknown_benchmark_is_named() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGING, check=False)
     assert done.returncode == 2
     assert "no such benchmark: nonsense" in done.stderr
+
+
+def test_a_release_is_the_same_bytes_in_memory_and_on_disk() -> None:
+    command = [sys.executable, "-m", "benchmarks", "same", "--quick", "--method", "isotonic", "k-epsilon"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGING, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1,000 rows, isotonic: the same bytes (memory, duckdb)" in done.stdout
+    assert "1,000 rows, k-epsilon: the same bytes (memory, duckdb)" in done.stdout
+
+
+def test_what_differs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def run_on(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        is_on_disk = "duckdb" in (Path(command[3]) / "site.yaml").read_text(encoding="utf-8")
+        found = {"data.parquet": "aa", "room masked": "bb" if is_on_disk else "cc"}
+        return subprocess.CompletedProcess(command, 0, json.dumps(found), "")
+
+    monkeypatch.setattr(same.subprocess, "run", run_on)
+    with pytest.raises(SystemExit) as ended:
+        same.main(["--quick", "--method", "laplace", "--folder", str(tmp_path)])
+    assert ended.value.code == 1
+    assert "1,000 rows, laplace: duckdb: room masked (memory, duckdb)" in capsys.readouterr().out
