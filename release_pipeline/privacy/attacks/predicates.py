@@ -16,6 +16,7 @@ MOST_COLUMNS = 5  # in one predicate
 
 _ATTEMPTS_PER_ROW = 10
 _FIRST_LOOK = 4_096  # rows that most attempts fail on already
+_SOME = 1_024  # rows that are looked at before all others, to see whether more than one meets a predicate
 _TOGETHER = 1_024  # attempts that are looked at together
 
 Comparison: TypeAlias = Literal["<=", ">=", "=="]
@@ -33,20 +34,30 @@ class Side:
         self.ordered = [column[order] for column, order in zip(columns, self.order, strict=True)]
         self._listed = [column.tolist() for column in self.ordered]  # of which one entry is found sooner
 
-    def count(self, predicate: Predicate) -> int:
-        """How many rows meet all conditions."""
+    def is_met_once(self, predicate: Predicate) -> bool:
+        """Whether exactly one row meets all conditions: where some rows tell that there are more, no others are looked at."""
         spans = [self._span(*condition) for condition in predicate]
         rarest = min(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
-        rows = self.order[predicate[rarest][0]][slice(*spans[rarest])]
-        for number, (column, comparison, value) in enumerate(predicate):
-            if number != rarest and len(rows):
-                there = self.columns[column][rows]
-                rows = rows[there <= value if comparison == "<=" else there >= value if comparison == ">=" else there == value]
+        first, beyond = spans[rarest]
+        others = [condition for number, condition in enumerate(predicate) if number != rarest]
+        met = 0
+        for start, stop in ((first, min(first + _SOME, beyond)), (first + _SOME, beyond)):
+            if start < stop and met < 2:
+                met += self._count(self.order[predicate[rarest][0]][start:stop], others)
+        return met == 1
+
+    def _count(self, rows: npt.NDArray[np.int32], conditions: list[tuple[int, Comparison, float]]) -> int:
+        """How many of these rows meet all conditions."""
+        for column, comparison, value in conditions:
+            if not len(rows):
+                break
+            there = self.columns[column][rows]
+            rows = rows[there <= value if comparison == "<=" else there >= value if comparison == ">=" else there == value]
         return len(rows)
 
     def single_out(self, predicates: list[Predicate]) -> npt.NDArray[np.bool_]:
         """Whether exactly one row meets each predicate."""
-        return np.array([self.count(predicate) == 1 for predicate in predicates], dtype=np.bool_)
+        return np.array([self.is_met_once(predicate) for predicate in predicates], dtype=np.bool_)
 
     def _span(self, column: int, comparison: Comparison, value: float) -> tuple[int, int]:
         ordered = self._listed[column]
@@ -109,7 +120,7 @@ def make_by_several_columns(released: Side, kinds: list[bool], stream: NoiseStre
                 comparison = _COMPARISONS[int(compared[column][attempt])]
                 conditions.append((column, comparison, values[column][attempt].item()))
             predicate = tuple(conditions)
-            if released.count(predicate) == 1:
+            if released.is_met_once(predicate):
                 found[row] = predicate
                 if len(found) == PREDICATES:
                     return list(found.values())
