@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -147,11 +146,11 @@ def look_at(home: Path) -> dict[str, str]:
 
 def _hash_table(vault: duckdb.DuckDBPyConnection, name: str) -> str:
     """Whatever the batches that it is read in: which entries are missing, and all entries, column by column."""
-    hashes: dict[str, tuple[Any, Any]] = {}
-    for batch in vault.table(name).to_arrow_reader(SLICE):
-        for column, values in zip(batch.schema.names, batch.columns, strict=True):
-            begun = str(values.type).encode()
-            missing, entries = hashes.setdefault(column, (hashlib.sha256(begun), hashlib.sha256(begun)))
+    reader = vault.table(name).to_arrow_reader(SLICE)
+    begun = {field.name: str(field.type).encode() for field in reader.schema}
+    hashes = {column: (hashlib.sha256(kind), hashlib.sha256(kind)) for column, kind in begun.items()}
+    for batch in reader:
+        for (missing, entries), values in zip(hashes.values(), batch.columns, strict=True):
             missing.update(values.is_null().to_numpy(zero_copy_only=False))
             if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
                 entries.update(values.fill_null(0).to_numpy(zero_copy_only=False))
@@ -167,10 +166,12 @@ def run_here(home: Path, few: int) -> dict[str, str]:
     from release_pipeline.flow.site import find_site
     from release_pipeline.store import shared, vault
 
+    site = find_site(home)
+    if site.vault.exists() or [file.name for file in site.policy_files()] != ["same.yaml"]:
+        raise SystemExit(f"{home} is no new site of this benchmark: its key would be overwritten.")
     secret_files.secrets.token_bytes = lambda nbytes=None: bytes(range(nbytes or 32))
     if few < shared.TASK:
         shared.TASK = vault.LARGE = forecast.LARGE = few
-    site = find_site(home)
     site.keyed_hash(b"")  # makes the vault, whose key is then another
     (site.vault / "key").write_bytes(bytes(range(32)))
     flow = open_release(site, "same", "once")
@@ -188,18 +189,16 @@ def compare(rows: int, method: str, engines: Sequence[Engine], folder: Path) -> 
     first: dict[str, str] | None = None
     said: list[str] = []
     for engine in engines:
-        home = folder / "site"
-        shutil.rmtree(home, ignore_errors=True)
-        write_site(home, source, method, engine)
-        command = [sys.executable, "-m", "benchmarks.same", str(home), str(max(1, rows // TASKS))]
-        root = Path(__file__).resolve().parents[1]
         begun = perf_counter()
-        found = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        with TemporaryDirectory(dir=folder, prefix="site-") as home:
+            write_site(Path(home), source, method, engine)
+            command = [sys.executable, "-m", "benchmarks.same", home, str(max(1, rows // TASKS))]
+            root = Path(__file__).resolve().parents[1]
+            found = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
         took = f"{len(found)} hashes, {perf_counter() - begun:.0f} s"
         print(f"{rows:,} {method} {engine.name}: {took}", file=sys.stderr, flush=True)
-        first = first or found
+        first = found if first is None else first
         said += [f"{engine.name}: {name}" for name in sorted({*first, *found}) if first.get(name) != found.get(name)]
-        shutil.rmtree(home)
     return ", ".join(said)
 
 
@@ -214,6 +213,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--storage", default="", metavar="FOLDER", help="the folder that it shares with this machine")
     parser.add_argument("--folder", type=Path, help="keep the sources here, and work here")
     options = parser.parse_args(arguments)
+    if len(set(options.engine)) < 2:
+        parser.error("name two engines or more: one is the same as itself.")
     sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
     on_spark = {"spark": options.spark, "storage": options.storage}
     engines = [Engine(name, **(on_spark if name == "spark" else {})) for name in options.engine]

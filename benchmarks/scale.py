@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -165,9 +164,8 @@ def measure(rows: int, columns: int, folder: Path, protect: str, engine: Engine)
     source = folder / f"source-{rows}-{columns}.parquet"
     if not source.exists():
         write_source(source, rows, columns)
-    home = folder / "site"
-    shutil.rmtree(home, ignore_errors=True)
-    try:
+    with TemporaryDirectory(dir=folder, prefix="site-") as made:
+        home = Path(made)
         appoint(write_site(home, source, columns, protect, engine))
         parts: dict[str, Cost] = {}
         there: dict[str, float] = {}
@@ -187,8 +185,6 @@ def measure(rows: int, columns: int, folder: Path, protect: str, engine: Engine)
         peak, own = max(cost.peak for cost in parts.values()), max(cost.own for cost in parts.values())
         whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak, own)
         return Journey(whole, parts), {**there, "whole": sum(there.values())}
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
 
 
 def sort_columns(rows: int, columns: int) -> float:

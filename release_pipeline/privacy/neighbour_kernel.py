@@ -1,6 +1,6 @@
 """All known points against some, compiled: for `neighbours`, where a tree would look at most of them anyway.
 
-Known points are taken some thousands at a time, column by column, so that they stay in the cache and the processor adds several
+Known points are taken some hundreds at a time, column by column, so that they stay in the cache and the processor adds several
 at once, while all points that are looked up pass over them. The least sum of each such tile is kept: only tiles that have one
 within the limit are looked at a second time, to count and to list. A tile whose codes differ from a point's in more columns than
 its nearest one can is left out: where known points are in the order of their codes, that is most of them. Other threads may run

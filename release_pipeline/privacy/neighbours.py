@@ -9,7 +9,7 @@ Equal known records are one point with a weight, since a microaggregated table h
 each. Points of few dimensions go into a k-d tree, codes as corners of a cross-polytope: level l of a column with L levels is
 half a unit, up or down, on axis l // 2, so that any two different levels are at distance 1 and a column takes (L + 1) / 2 axes.
 In many dimensions a tree looks at most points after all, and slowly: there all points are compared, in compiled loops
-(`neighbour_kernel`), some thousands at a time.
+(`neighbour_kernel`), some hundreds at a time, and where they have codes in the order of these.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Neighbours:
     """Known records, ready to be asked for those nearest to a point.
 
     `place[i]` is the distinct point of known record i, `weight[p]` the number of records at point p. The matrix is kept, not
-    copied, unless it has equal rows; it must not change meanwhile.
+    copied, unless it has equal rows or is put into the order of its codes; it must not change meanwhile.
     """
 
     def __init__(self, known: FloatArray, *, power: int, codes: IntArray | None = None, consume: bool = False) -> None:
         """`known` has a row for each record and a column for each number; `codes` a row for each record too (`power` 1 only).
-        With `consume` both may be overwritten, so that equal rows cost no copy."""
+        With `consume` both may be overwritten, so that neither costs a copy."""
         if power not in (1, 2):
             raise InvalidArgument("the power of a distance is 1 or 2.", where="power")
         if codes is not None and codes.shape[1] and power != 1:
@@ -75,15 +75,18 @@ class Neighbours:
         self._columns = _as_points(known).shape[1]
         self._power = power
         codes = np.empty((len(known), 0), dtype=np.int64) if codes is None else _as_codes(codes, len(known))
-        distinct, self.place, self.weight = _by_codes(codes, *merge_rows(known, codes))
+        self._levels: list[IntArray] = [np.unique(column) for column in codes.T]
+        axes = self._columns + sum(len(levels) // 2 + 1 for levels in self._levels)
+        distinct, place, weight = merge_rows(known, codes)
+        has_tree = axes <= _AXES or len(weight) <= _FEW
+        if not has_tree and self._levels:
+            distinct, place, weight = _by_codes(codes, distinct, place, weight)
+        self.place, self.weight = place, weight
         self._known, self._codes = (_pick_rows(table, distinct, consume=consume) for table in (known, codes))
-        self._levels: list[IntArray] = [np.unique(column) for column in self._codes.T]
         self._rounded = [j for j in range(self._columns) if not _are_whole(self._known[:, j])]
         self._size = max((float(np.abs(self._known[:, j]).max(initial=0.0)) for j in self._rounded), default=0.0)
-        axes = self._columns + sum(len(levels) // 2 + 1 for levels in self._levels)
         self._has_axes = axes > 0
-        is_small = axes <= _AXES or len(self._known) <= _FEW
-        self._tree: Any = self._plant() if axes and len(self._known) and is_small else None
+        self._tree: Any = self._plant() if axes and len(self._known) and has_tree else None
 
     def search(self, points: FloatArray, codes: IntArray | None = None) -> Iterator[Nearest]:
         """The nearest known points of each row of `points` and `codes`, block by block, so that long lists are not held
@@ -114,10 +117,10 @@ class Neighbours:
         """The distance up to which others count as equally near."""
         return cast(FloatArray, distance * (1 + _SLACK) + self._rounding_of(points))
 
-    def _rounding_of(self, points: FloatArray) -> float:
-        """What rounding the coordinates can have done to a distance from one of these."""
-        size = max(self._size, float(np.abs(points[..., self._rounded]).max(initial=0.0)))
-        return _ROUNDING * size * max(self._columns, 1)
+    def _rounding_of(self, points: FloatArray) -> FloatArray:
+        """What rounding the coordinates can have done to a distance from each of these, whichever are looked up beside it."""
+        size = np.maximum(np.abs(points[..., self._rounded]).max(axis=-1, initial=0.0), self._size)
+        return cast(FloatArray, _ROUNDING * max(self._columns, 1) * size)
 
     def _plant(self) -> Any:
         from scipy.spatial import KDTree
@@ -167,7 +170,7 @@ class Neighbours:
         kernel, squared = _load_kernel(), self._power == 2
         points, codes = np.ascontiguousarray(points), np.ascontiguousarray(codes, dtype=np.int64)
         ends = kernel.bound_codes(self._codes)
-        tiles, slack = len(ends), np.array([2 * _SLACK, 2 * self._rounding_of(points)])
+        tiles, slack = len(ends), np.array([2 * _SLACK, 2 * self._rounding_of(points).max()])
         least, limit = np.empty((len(points), tiles)), np.empty(len(points))
         number, one = np.empty(len(points), dtype=np.int64), np.empty((len(points), 1), dtype=np.int64)
 
@@ -228,8 +231,6 @@ def _by_codes(
     codes: IntArray, distinct: IntArray | None, place: IntArray, weight: IntArray
 ) -> tuple[IntArray | None, IntArray, IntArray]:
     """The same points in the order of their codes, so that those with equal ones lie together."""
-    if not codes.shape[1] or not len(codes):
-        return distinct, place, weight
     of_points = codes if distinct is None else codes[distinct]
     order = np.lexsort(of_points.T)
     rank = np.empty_like(order)

@@ -200,3 +200,19 @@ def test_what_differs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         same.main(["--quick", "--method", "laplace", "--folder", str(tmp_path)])
     assert ended.value.code == 1
     assert "1,000 rows, laplace: duckdb: room masked (memory, duckdb)" in capsys.readouterr().out
+
+
+def test_a_site_that_was_there_keeps_its_key(tmp_path: Path) -> None:
+    """The secrets of this benchmark are known to everybody."""
+    for name in ("vault", "policies"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "vault" / "key").write_bytes(b"k" * 32)
+    with pytest.raises(SystemExit, match="no new site"):
+        same.run_here(tmp_path, 10)
+    assert (tmp_path / "vault" / "key").read_bytes() == b"k" * 32
+
+
+def test_one_engine_is_compared_with_nothing() -> None:
+    with pytest.raises(SystemExit) as ended:
+        same.main(["--quick", "--engine", "memory"])
+    assert ended.value.code == 2

@@ -143,6 +143,14 @@ def test_a_code_is_as_far_as_numbers_that_add_up_to_one(engine: str) -> None:
     assert found_nearest(neighbours, np.zeros((1, 3)), np.zeros((1, 1), dtype=np.int64)) == [[0, 4_001]]
 
 
+def test_what_is_near_to_one_point_does_not_depend_on_the_others(engine: str) -> None:
+    """Two records that are as far but for 10^-9: a point that lies very far away, looked up beside it, makes no tie of them."""
+    known = np.array([[0.25], [-0.25 - 1e-9]] + [[1e3 + place] for place in range(2_000)])
+    points = np.zeros((64, 1))
+    points[40] = 1e7 + 0.5
+    assert Neighbours(known, power=1).count(points)[1].tolist() == [1] * 64
+
+
 def test_rows_that_share_a_hash_are_not_taken_for_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one hash for all rows: nothing is merged that differs, and nothing is lost."""
     monkeypatch.setattr(module, "_hash_rows", lambda known, codes: np.zeros(len(known), dtype=np.uint64))
