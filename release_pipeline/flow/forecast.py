@@ -30,6 +30,7 @@ ALONE: tuple[Engine, ...] = ("duckdb", "spark")  # where arrays do not lie in me
 WORK = Fraction(1, 6)  # of the memory, for pieces of arrays that are worked on, where these lie on disk
 MOST = 60  # bytes of a record in pieces of arrays, where it is one piece
 PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
+SPARE = 8  # that part of the memory, at most, has columns that were read already
 STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it goes on on disk
 HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
     "columns": (60, 0),
@@ -111,6 +112,13 @@ def find_disk_from(site: Site, policy: Policy) -> int | None:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if _forecast_in_memory(policy, middle, site.memory).is_enough else (low, middle)
     return low
+
+
+def count_spare(site: Site, policy: Policy, records: int) -> int:
+    """The bytes of memory that a release of so many records leaves for columns of it that were read: of little memory none, of
+    much an eighth."""
+    memory = forecast_memory(policy, records, allowed=site.memory, engine=site.engine, is_said=site.said_memory is not None)
+    return max(min(memory.allowed - memory.needed, memory.allowed // SPARE), 0)
 
 
 def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryView:

@@ -115,7 +115,7 @@ class Neighbours:
 
     def reach(self, distance: FloatArray, points: FloatArray) -> FloatArray:
         """The distance up to which others count as equally near."""
-        return cast(FloatArray, distance * (1 + _SLACK) + self._rounding_of(points))
+        return distance * (1 + _SLACK) + self._rounding_of(points)
 
     def _rounding_of(self, points: FloatArray) -> FloatArray:
         """What rounding the coordinates can have done to a distance from each of these, whichever are looked up beside it."""

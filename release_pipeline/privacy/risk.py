@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, make, reduce_by
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
 from release_pipeline.privacy.groups import as_integers, count_numbers
 from release_pipeline.privacy.neighbours import Neighbours
@@ -216,9 +216,26 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> t
 
 
 def number_entries(column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
-    """The place of each number among the different ones, ascending."""
+    """The place of each number among the different ones, ascending. Whole ones that lie near together are looked up in a list."""
+    if column.dtype.kind == "i" and len(column):
+        lowest, highest = map(int, find_ends(column, arrays))
+        if highest - lowest < _CHUNK:
+            flags = np.zeros(highest - lowest + 1, dtype=np.bool_)
+            for found in arrays.over(partial(_find_different, column, lowest, len(flags)), len(column), _CHUNK):
+                flags |= found
+            return make(arrays, partial(_look_up, lowest, np.cumsum(flags) - 1), column, dtype=np.int64)
     different, _ = distinct(arrays, ascend(arrays, column))
     return make(arrays, partial(np.searchsorted, different), column, dtype=np.int64)
+
+
+def _find_different(column: IntArray, lowest: int, width: int, part: slice) -> npt.NDArray[np.bool_]:
+    flags = np.zeros(width, dtype=np.bool_)
+    flags[column[part].astype(np.int64) - lowest] = True
+    return flags
+
+
+def _look_up(lowest: int, ranks: IntArray, part: IntArray) -> IntArray:
+    return ranks[part.astype(np.int64) - lowest]
 
 
 def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:

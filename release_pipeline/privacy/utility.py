@@ -386,27 +386,16 @@ def choose_places(ascending: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([ascending[np.rint(ranks).astype(np.intp)], steps]))
 
 
-def share_at_most(column: FloatArray, places: FloatArray, arrays: Arrays = IN_MEMORY) -> FloatArray:
-    """The share of records that are at most each of the ascending places."""
-    return _count_at_most(column, places, arrays) / len(column)
+def share_at_most(ascending: FloatArray, places: FloatArray) -> FloatArray:
+    """The share of records of a column in ascending order that are at most each of the places."""
+    return np.searchsorted(ascending, places, side="right") / len(ascending)
 
 
-def share_of_many(column: FloatArray, places: FloatArray, arrays: Arrays = IN_MEMORY) -> list[float | None]:
+def share_of_many(ascending: FloatArray, places: FloatArray) -> list[float | None]:
     """The same, without the shares that tell of fewer than ten records: at most that or above it. None and all are told."""
-    counts, n = _count_at_most(column, places, arrays), len(column)
+    counts, n = np.searchsorted(ascending, places, side="right"), len(ascending)
     few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
     return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]
-
-
-def _count_at_most(column: FloatArray, places: FloatArray, arrays: Arrays) -> IntArray:
-    counts = np.zeros(len(places) + 1, dtype=np.int64)
-    for found in arrays.over(partial(_count_between, column, places), len(column), _CHUNK):
-        counts += found
-    return np.cumsum(counts[:-1])
-
-
-def _count_between(column: FloatArray, places: FloatArray, part: slice) -> IntArray:
-    return np.bincount(np.searchsorted(places, column[part], side="left"), minlength=len(places) + 1)
 
 
 def covariance_matrix(columns: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> FloatArray:

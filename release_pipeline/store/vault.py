@@ -34,7 +34,7 @@ _BATCH = 1 << 18  # rows of a column that are read together where it goes on to 
 _PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
 _LEAST_PIECE = 1 << 16
-KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
+KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read, where no more memory is spare
 KEPT_ON_DISK = 12  # of those that lie on disk: it reads a column again and again, and DuckDB takes ten times what a file takes
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
@@ -81,13 +81,16 @@ class ReleaseWorkspace(BesideRooms):
         disk_from: int = 0,
         memory: int | None = None,
         begin_sharing: Callable[[], OnCluster] | None = None,
+        spare: Callable[[int], int] = lambda _: 0,
     ) -> None:
         super().__init__(connection)
+        self._spare = spare
         self._folder = folder  # of files without a name
         self._memory = memory
         self._disk, self._disk_from = disk, disk_from
         self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
+        self._sizes: dict[tuple[str, str], int] = {}  # of those that lie in memory, in bytes
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
 
@@ -298,18 +301,23 @@ class ReleaseWorkspace(BesideRooms):
         """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the
         disk that they lie on."""
         for column, values in columns.items():
-            self._kept.pop((name, column), None)
-            self._kept[name, column] = values
+            key = name, column
+            if self._kept.pop(key, None) is not values and not self._lies_on_disk(len(values)):
+                self._sizes[key] = values.nbytes
+            self._kept[key] = values
         stored = [key for key, values in self._kept.items() if self._lies_on_disk(len(values))]
         for key in stored[:-KEPT_ON_DISK]:
             del self._kept[key]
-        held = {key: values.nbytes for key, values in self._kept.items() if not self._lies_on_disk(len(values))}
-        left = sum(held.values())
-        for key, size in held.items():
-            if left <= KEPT_BYTES:
+        held = [key for key in self._kept if key in self._sizes]
+        left = sum(self._sizes[key] for key in held)
+        if left <= KEPT_BYTES:
+            return
+        most = max(KEPT_BYTES, self._spare(max(len(self._kept[key]) for key in held)))
+        for key in held:
+            if left <= most:
                 break
+            left -= self._sizes.pop(key)
             del self._kept[key]
-            left -= size
 
     def _lies_on_disk(self, rows: int) -> bool:
         return self._disk is not None and rows >= self._disk_from
@@ -330,6 +338,7 @@ class ReleaseWorkspace(BesideRooms):
         self._contents.pop(name, None)
         for key in [key for key in self._kept if key[0] == name]:
             del self._kept[key]
+            self._sizes.pop(key, None)
 
 
 ROOMS = RLock()
@@ -346,12 +355,14 @@ def open_workspace(
     share: Fraction = DATABASE,
     disk_from: int | None = None,
     cluster: Cluster | None = None,
+    spare: Callable[[int], int] = lambda _: 0,
 ) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
     DuckDB takes its `share` of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. There
     arrays lie, too, of tables of `disk_from` rows and more, but for those of a `cluster`. One room at a time: between processes
-    DuckDB's lock sees to it, between the threads of one a lock of ours.
+    DuckDB's lock sees to it, between the threads of one a lock of ours. `spare`: how many bytes of memory a release of so many
+    records leaves, for columns that were read once.
     """
     make_vault(vault)
     limit = None if memory is None else int(memory * share)
@@ -375,7 +386,7 @@ def open_workspace(
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
         with transaction(connection):
-            yield ReleaseWorkspace(connection, folder, disk, disk_from or 0, limit, begin_sharing)
+            yield ReleaseWorkspace(connection, folder, disk, disk_from or 0, limit, begin_sharing, spare)
     if spilled is not None:
         with suppress(OSError):  # somebody else is in it already
             spilled.rmdir()

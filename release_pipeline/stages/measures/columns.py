@@ -92,7 +92,7 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
     spreads = {side: asdict(describe_spread(one, arrays)) for side, one in (("original", before), ("released", after))}
     found["spread"] = {**spreads, **weighted}
     places = choose_places(after)
-    shares = {"original": share_of_many(before, places, arrays), "released": share_at_most(after, places, arrays).tolist()}
+    shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
     found["curves"] = {"places": places.tolist(), **shares}
     del everybody, before, after
     seen = compared.seen(name)

@@ -9,7 +9,8 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError
 from release_pipeline.flow import forecast
-from release_pipeline.flow.forecast import FLAGS, HELD, PROGRAM, STORED, VALUE, find_enough, forecast_memory
+from release_pipeline.flow.forecast import FLAGS, HELD, PROGRAM, STORED, VALUE, count_spare, find_enough, forecast_memory
+from release_pipeline.flow.site import Site
 from release_pipeline.policy import load_policy
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.store import connections
@@ -34,6 +35,21 @@ def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
         enough = find_enough(policy, records)
         assert forecast_memory(policy, records, allowed=enough).is_enough
         assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
+
+
+def test_what_is_spare_is_within_what_a_run_may_take(tiny: TinySite) -> None:
+    """Columns that were read are kept in what is left, an eighth of the memory at most; and in none where a run just fits."""
+    policy = tiny.site.policy("people")
+    for memory in ("500 MiB", "1 GiB", "8 GiB"):
+        for engine in ("auto", "memory", "duckdb"):
+            (tiny.home / "site.yaml").write_text(f"memory: {memory}\nengine: {engine}\n")
+            site = Site(tiny.home, {})
+            for records in (10**4, 10**6, 10**7, 10**8, 10**9):
+                needed = forecast_memory(policy, records, allowed=site.memory, engine=engine).needed
+                spare = count_spare(site, policy, records)
+                assert 0 <= spare <= site.memory // 8
+                assert not spare or needed + spare <= site.memory
+    assert count_spare(Site(tiny.home, {}), policy, 10**4) == 1 << 30
 
 
 @pytest.mark.parametrize("method", ["laplace", "dp-cdf"])

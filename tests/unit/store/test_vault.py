@@ -94,6 +94,28 @@ def test_of_a_large_table_only_what_is_asked_for_is_read(
     assert loads == [("a",), ("b",), ("c",), ("b",)]
 
 
+def test_more_is_kept_where_memory_is_spare(
+    tmp_path: Path, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As much as a release of so many records leaves; what is written anew or dropped counts no more."""
+    monkeypatch.setattr(vault, "KEPT_BYTES", COLUMN)
+    asked: list[int] = []
+
+    def spare(rows: int) -> int:
+        asked.append(rows)
+        return 2 * COLUMN + 200
+
+    with open_workspace(tmp_path / "vault", "folk", "people/1/r1", spare=spare) as room:
+        for _ in range(2):
+            room.write("numbers", pa.table({name: pa.array(np.arange(ROWS)) for name in "abc"}))
+            for column in "abacab":
+                room.read("numbers", [column])
+        room.drop(["numbers"])
+        assert (room._kept, room._sizes) == ({}, {})
+    assert loads == [("a",), ("b",), ("c",), ("b",)] * 2
+    assert set(asked) == {ROWS}
+
+
 def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> None:
     before = room.read("records"), dict(content_of(room, "records"))
     room.write("records", OTHER)
