@@ -1,6 +1,7 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say. Two are apart, and have
-options of their own: `python -m benchmarks peers` takes hours, and packages that are none of the project's; `python -m benchmarks
-scale` takes tables of as many rows as are asked for."""
+"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say. Three are apart, and
+have options of their own: `python -m benchmarks peers` takes hours, and packages that are none of the project's; `python -m
+benchmarks scale` takes tables of as many rows as are asked for; and so does `python -m benchmarks same`, which measures nothing,
+but ends with exit code 1 where an engine gives other bytes."""
 
 from __future__ import annotations
 

@@ -23,10 +23,9 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from benchmarks import machine, table
-from benchmarks.scale import ENGINES, REGIONS, SLICE, Engine
+from benchmarks.scale import ENGINES, REGIONS, SLICE, Engine, declare_quasi, write_policy, write_slices
 
 SIZES, QUICK = (10**3, 10**5), (10**3,)
 TASKS = 10  # of a table that is smaller than a cluster's
@@ -63,57 +62,20 @@ def make_slice(first: int, rows: int) -> pa.Table:
     return pa.table(made)
 
 
-def write_source(file: Path, rows: int) -> None:
-    """The source, slice by slice; appears whole."""
-    partial = file.with_suffix(".partial")
-    with pyarrow.parquet.ParquetWriter(partial, make_slice(0, 1).schema) as writer:
-        for first in range(0, rows, SLICE):
-            writer.write_table(make_slice(first, min(SLICE, rows - first)))
-    partial.rename(file)
-
-
 def write_site(home: Path, source: Path, method: str, engine: Engine) -> None:
     """A site whose policy is the same whatever the engine."""
-    (home / "policies").mkdir(parents=True)
-    lines = [
-        "policy: same",
-        "steward: ana",
-        "population: everybody",
-        f"source: {{path: {json.dumps(str(source))}}}",
-        "person: {column: person, records_per_release: 1}",
-        "releases: once",
-        f"protect: {METHODS[method]}",
-        "columns:",
-        "  person: {role: identifier, do: drop}",
-        *(f"  {name}: {said}" for name, said in _declare(method).items()),
-        *_finish(method),
-        "publish: {formats: [parquet]}",
-        "about: {title: Synthetic records, description: Made up to compare by, licence: CC0-1.0, publisher: {name: nobody}, "
-        "contact: {email: nobody@example.org}}",
-    ]
-    (home / "policies" / "same.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (home / "populations.yaml").write_text("everybody: {cap: {releases: 10}}\n", encoding="utf-8")
-    (home / "site.yaml").write_text("\n".join(engine.said) + "\n", encoding="utf-8")
+    write_policy(home, "same", source, METHODS[method], _declare(method), _finish(method), engine)
 
 
 def _declare(method: str) -> dict[str, str]:
-    regions = list(range(1, REGIONS + 1))
     does = "synthesise" if method == "dp-table" else "noise"
     missing = "keep" if method in ("dp-table", "dp-cdf", "dp-cdf k") else "{fill: 0}"
-    found = {
-        name: f"{{role: confidential, do: {does}, {grid}, outside: clamp, missing: {missing}, why: x}}"
-        for name, grid in _GRIDS.items()
-    }
+    found = {name: f"{{{said}}}" for name, said in declare_quasi(METHODS[method]).items()}
+    for name, grid in _GRIDS.items():
+        found[name] = f"{{role: confidential, do: {does}, {grid}, outside: clamp, missing: {missing}, why: x}}"
     if method == "k-epsilon":
-        coarser = "role: quasi, do: generalise"
-        parts = ", ".join(f"part {first}: {regions[first : first + 5]}" for first in range(0, REGIONS, 5))
         cuts = f"{{intervals: [5, 10, 30], {_GRIDS['age']}, outside: clamp}}"
-        found["sex"] = f"{{{coarser}, hierarchy: {{groups: {{any: [1, 2]}}}}}}"
-        found["region"] = f"{{{coarser}, hierarchy: {{groups: {{{parts}}}}}}}"
-        found["age"] = f"{{{coarser}, why: x, missing: {{category: unknown}}, hierarchy: {cuts}}}"
-    else:
-        listed = f"role: quasi, do: {'synthesise' if method == 'dp-table' else 'keep, why: x'}, values:"
-        found |= {"sex": f"{{{listed} [1, 2]}}", "region": f"{{{listed} {regions}}}"}
+        found["age"] = f"{{role: quasi, do: generalise, why: x, missing: {{category: unknown}}, hierarchy: {cuts}}}"
     return found
 
 
@@ -185,7 +147,7 @@ def compare(rows: int, method: str, engines: Sequence[Engine], folder: Path) -> 
     """What differs, in words; nothing, as it should be."""
     source = folder / f"same-{rows}.parquet"
     if not source.exists():
-        write_source(source, rows)
+        write_slices(source, rows, make_slice)
     first: dict[str, str] | None = None
     said: list[str] = []
     for engine in engines:

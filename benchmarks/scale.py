@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,12 +70,16 @@ def make_slice(first: int, rows: int, columns: int) -> pa.Table:
 
 
 def write_source(file: Path, rows: int, columns: int) -> None:
-    """The source, slice by slice; appears whole."""
+    """The source of so many columns."""
+    write_slices(file, rows, lambda first, rows: make_slice(first, rows, columns))
+
+
+def write_slices(file: Path, rows: int, make: Callable[[int, int], pa.Table]) -> None:
+    """A source, slice by slice; appears whole. `make`: the records from a number on, so many of them."""
     partial = file.with_suffix(".partial")
-    schema = make_slice(0, 1, columns).schema
-    with pyarrow.parquet.ParquetWriter(partial, schema) as writer:
+    with pyarrow.parquet.ParquetWriter(partial, make(0, 1).schema) as writer:
         for first in range(0, rows, SLICE):
-            writer.write_table(make_slice(first, min(SLICE, rows - first), columns))
+            writer.write_table(make(first, min(SLICE, rows - first)))
     partial.rename(file)
 
 
@@ -107,13 +111,22 @@ class Engine:
 
 def write_site(home: Path, source: Path, columns: int, protect: str, engine: Engine) -> Path:
     """A site with one policy for the source."""
-    (home / "policies").mkdir(parents=True)
     is_synthetic = "dp-table" in protect
     suppress = ["suppress: {quasi_groups_below: 5, at_most: 5%}"]
     if "k-epsilon" in protect:
         suppress = ["suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 20%}"]
+    declared = {name: f"{{{said}, label: {name}}}" for name, said in _declare(columns, protect).items()}
+    rest = [*([] if is_synthetic else suppress), f"gates: {{min_rows: {10_000 if is_synthetic else 1_000}}}"]
+    return write_policy(home, "scale", source, protect, declared, rest, engine)
+
+
+def write_policy(
+    home: Path, name: str, source: Path, protect: str, declared: Mapping[str, str], rest: Sequence[str], engine: Engine
+) -> Path:
+    """A site with one policy of that name, whose columns beside `person` are declared so; `rest`: its lines behind them."""
+    (home / "policies").mkdir(parents=True)
     lines = [
-        "policy: scale",
+        f"policy: {name}",
         "steward: ana",
         "population: everybody",
         f"source: {{path: {json.dumps(str(source))}}}",
@@ -122,33 +135,33 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
         f"protect: {protect}",
         "columns:",
         "  person: {role: identifier, do: drop}",
-        *(f"  {name}: {{{said}, label: {name}}}" for name, said in _declare(columns, protect).items()),
-        *([] if is_synthetic else suppress),
-        f"gates: {{min_rows: {10_000 if is_synthetic else 1_000}}}",
+        *(f"  {column}: {said}" for column, said in declared.items()),
+        *rest,
         "publish: {formats: [parquet]}",
         "about: {title: Synthetic records, description: Made up to measure by, licence: CC0-1.0, publisher: {name: nobody}, "
         "contact: {email: nobody@example.org}}",
     ]
-    (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    cap = "everybody: {cap: {releases: 10}}\n"
-    (home / "populations.yaml").write_text(cap, encoding="utf-8")
+    (home / "policies" / f"{name}.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (home / "populations.yaml").write_text("everybody: {cap: {releases: 10}}\n", encoding="utf-8")
     (home / "site.yaml").write_text("\n".join(engine.said) + "\n", encoding="utf-8")
     return home
 
 
-def _declare(columns: int, protect: str) -> dict[str, str]:
-    """What the policy says of each column: for `k-epsilon` ages, too, are made coarser, and no others masked."""
+def declare_quasi(protect: str) -> dict[str, str]:
+    """What a policy says of `sex` and `region`."""
     regions = list(range(1, REGIONS + 1))
-    number, found = "role: confidential, do: noise", dict[str, str]()
     if "k-epsilon" in protect:
         coarser = "role: quasi, do: generalise, hierarchy:"
         parts = ", ".join(f"part {first}: {regions[first : first + 5]}" for first in range(0, REGIONS, 5))
-        found = {"sex": f"{coarser} {{groups: {{any: [1, 2]}}}}", "region": f"{coarser} {{groups: {{{parts}}}}}"}
-    else:
-        is_synthetic = "dp-table" in protect
-        number = "role: confidential, do: synthesise" if is_synthetic else number
-        listed = f"role: quasi, do: {'synthesise' if is_synthetic else 'keep, why: x'}, values:"
-        found = {"sex": f"{listed} [1, 2]", "region": f"{listed} {regions}"}
+        return {"sex": f"{coarser} {{groups: {{any: [1, 2]}}}}", "region": f"{coarser} {{groups: {{{parts}}}}}"}
+    listed = f"role: quasi, do: {'synthesise' if 'dp-table' in protect else 'keep, why: x'}, values:"
+    return {"sex": f"{listed} [1, 2]", "region": f"{listed} {regions}"}
+
+
+def _declare(columns: int, protect: str) -> dict[str, str]:
+    """What the policy says of each column: for `k-epsilon` ages, too, are made coarser, and no others masked."""
+    number = f"role: confidential, do: {'synthesise' if 'dp-table' in protect else 'noise'}"
+    found = declare_quasi(protect)
     for name in name_columns(columns):
         kind = name.partition("_")[0]
         high, grid = _DOMAINS[kind]

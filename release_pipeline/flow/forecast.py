@@ -117,8 +117,12 @@ def find_disk_from(site: Site, policy: Policy) -> int | None:
 def count_spare(site: Site, policy: Policy, records: int) -> int:
     """The bytes of memory that a release of so many records leaves for columns of it that were read: of little memory none, of
     much an eighth."""
-    memory = forecast_memory(policy, records, allowed=site.memory, engine=site.engine, is_said=site.said_memory is not None)
+    memory = _forecast_at(site, policy, records)
     return max(min(memory.allowed - memory.needed, memory.allowed // SPARE), 0)
+
+
+def _forecast_at(site: Site, policy: Policy, records: int) -> MemoryView:
+    return forecast_memory(policy, records, allowed=site.memory, engine=site.engine, is_said=site.said_memory is not None)
 
 
 def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryView:
@@ -214,8 +218,7 @@ def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False
 
 def check_memory(site: Site, policy: Policy, records: int, *, where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    is_said = site.said_memory is not None
-    memory = forecast_memory(policy, records, allowed=site.memory, engine=site.engine, is_said=is_said)
+    memory = _forecast_at(site, policy, records)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"

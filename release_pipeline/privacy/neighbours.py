@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from os import cpu_count
 from types import ModuleType
@@ -165,12 +165,16 @@ class Neighbours:
                     lists.append(members[point, :1].astype(np.int64))
             yield _gather(first + part.start, list(zip(distance[part].tolist(), lists, strict=True)))
 
+    @cached_property
+    def _ends(self) -> IntArray:
+        """The least and the largest code of each tile of known points."""
+        return _load_kernel().bound_codes(self._codes)
+
     def _compare(self, first: int, points: FloatArray, codes: IntArray) -> Iterator[Nearest]:
         """The block by comparing all, some points at a time and in threads."""
         kernel, squared = _load_kernel(), self._power == 2
         points, codes = np.ascontiguousarray(points), np.ascontiguousarray(codes, dtype=np.int64)
-        ends = kernel.bound_codes(self._codes)
-        tiles, slack = len(ends), np.array([2 * _SLACK, 2 * self._rounding_of(points).max()])
+        tiles, slack = len(self._ends), np.array([2 * _SLACK, 2 * self._rounding_of(points).max()])
         least, limit = np.empty((len(points), tiles)), np.empty(len(points))
         number, one = np.empty(len(points), dtype=np.int64), np.empty((len(points), 1), dtype=np.int64)
 
@@ -180,7 +184,7 @@ class Neighbours:
 
         def compare(start: int) -> None:
             some = slice(start, start + _AT_ONCE)
-            kernel.find_least(self._known, self._codes, ends, points[some], codes[some], squared, slack, least[some])
+            kernel.find_least(self._known, self._codes, self._ends, points[some], codes[some], squared, slack, least[some])
             nearest = least[some].min(axis=1)
             reach = self.reach(np.sqrt(nearest) if squared else nearest, points[some])
             limit[some] = reach * reach if squared else reach

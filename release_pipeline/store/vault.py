@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import duckdb
 import pyarrow as pa
@@ -66,6 +66,13 @@ class InParts(Protocol):
         ...
 
 
+class _Kept(NamedTuple):
+    """A column that was read, and how many bytes of memory it takes: none where it lies on disk."""
+
+    values: pa.ChunkedArray
+    size: int
+
+
 class ReleaseWorkspace(BesideRooms):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
@@ -89,8 +96,7 @@ class ReleaseWorkspace(BesideRooms):
         self._memory = memory
         self._disk, self._disk_from = disk, disk_from
         self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
-        self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
-        self._sizes: dict[tuple[str, str], int] = {}  # of those that lie in memory, in bytes
+        self._kept: dict[tuple[str, str], _Kept] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
 
@@ -182,7 +188,7 @@ class ReleaseWorkspace(BesideRooms):
         wanted = self.columns(name) if columns is None else columns
         missing = [column for column in wanted if (name, column) not in self._kept]
         loaded = self._load(name, missing) if missing else dict[str, pa.ChunkedArray]()
-        found = {column: loaded[column] if column in loaded else self._kept[name, column] for column in wanted}
+        found = {column: loaded[column] if column in loaded else self._kept[name, column].values for column in wanted}
         for read in (loaded, found):  # those that were asked for are the last ones used
             self._keep(name, read)
         return pa.table(found)
@@ -301,23 +307,23 @@ class ReleaseWorkspace(BesideRooms):
         """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the
         disk that they lie on."""
         for column, values in columns.items():
-            key = name, column
-            if self._kept.pop(key, None) is not values and not self._lies_on_disk(len(values)):
-                self._sizes[key] = values.nbytes
-            self._kept[key] = values
-        stored = [key for key, values in self._kept.items() if self._lies_on_disk(len(values))]
+            before = self._kept.pop((name, column), None)
+            if before is None or before.values is not values:
+                before = _Kept(values, 0 if self._lies_on_disk(len(values)) else values.nbytes)
+            self._kept[name, column] = before
+        stored = [key for key, kept in self._kept.items() if self._lies_on_disk(len(kept.values))]
         for key in stored[:-KEPT_ON_DISK]:
             del self._kept[key]
-        held = [key for key in self._kept if key in self._sizes]
-        left = sum(self._sizes[key] for key in held)
+        held = {key: kept for key, kept in self._kept.items() if kept.size}
+        left = sum(kept.size for kept in held.values())
         if left <= KEPT_BYTES:
             return
-        most = max(KEPT_BYTES, self._spare(max(len(self._kept[key]) for key in held)))
-        for key in held:
+        most = max(KEPT_BYTES, self._spare(max(len(kept.values) for kept in held.values())))
+        for key, kept in held.items():
             if left <= most:
                 break
-            left -= self._sizes.pop(key)
             del self._kept[key]
+            left -= kept.size
 
     def _lies_on_disk(self, rows: int) -> bool:
         return self._disk is not None and rows >= self._disk_from
@@ -338,7 +344,6 @@ class ReleaseWorkspace(BesideRooms):
         self._contents.pop(name, None)
         for key in [key for key in self._kept if key[0] == name]:
             del self._kept[key]
-            self._sizes.pop(key, None)
 
 
 ROOMS = RLock()

@@ -38,12 +38,11 @@ class Side:
         """Whether exactly one row meets all conditions: where some rows tell that there are more, no others are looked at."""
         spans = [self._span(*condition) for condition in predicate]
         rarest = min(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
-        first, beyond = spans[rarest]
+        rows = self.order[predicate[rarest][0]][slice(*spans[rarest])]
         others = [condition for number, condition in enumerate(predicate) if number != rarest]
-        met = 0
-        for start, stop in ((first, min(first + _SOME, beyond)), (first + _SOME, beyond)):
-            if start < stop and met < 2:
-                met += self._count(self.order[predicate[rarest][0]][start:stop], others)
+        met = self._count(rows[:_SOME], others)
+        if met < 2:
+            met += self._count(rows[_SOME:], others)
         return met == 1
 
     def _count(self, rows: npt.NDArray[np.int32], conditions: list[tuple[int, Comparison, float]]) -> int:
