@@ -30,7 +30,7 @@ ALONE: tuple[Engine, ...] = ("duckdb", "spark")  # where arrays do not lie in me
 WORK = Fraction(1, 6)  # of the memory, for pieces of arrays that are worked on, where these lie on disk
 MOST = 60  # bytes of a record in pieces of arrays, where it is one piece
 PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
-SPARE = 8  # that part of the memory, at most, has columns that were read already
+SPARE = 4  # that part of the memory, at most, has columns that were read already, and what allocators keep of what was freed
 STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it goes on on disk
 HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
     "columns": (60, 0),
@@ -115,8 +115,8 @@ def find_disk_from(site: Site, policy: Policy) -> int | None:
 
 
 def count_spare(site: Site, policy: Policy, records: int) -> int:
-    """The bytes of memory that a release of so many records leaves for columns of it that were read: of little memory none, of
-    much an eighth."""
+    """The bytes of memory that a release of so many records leaves for columns of it that were read, and for what was freed: of
+    little memory none, of much a quarter."""
     memory = _forecast_at(site, policy, records)
     return max(min(memory.allowed - memory.needed, memory.allowed // SPARE), 0)
 

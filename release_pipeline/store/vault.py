@@ -35,6 +35,7 @@ _PART = "_column_"  # between the name of such a table and the number of a colum
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
 _LEAST_PIECE = 1 << 16
 KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read, where no more memory is spare
+FREED = 512 << 20  # bytes: what allocators may keep of what was freed, where so much is spare beside as much for columns
 KEPT_ON_DISK = 12  # of those that lie on disk: it reads a column again and again, and DuckDB takes ten times what a file takes
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
@@ -285,8 +286,10 @@ class ReleaseWorkspace(BesideRooms):
             raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
         places = {stored[column] for column in missing}
         if places != {name}:  # columns that lie by themselves
-            give_back_freed()
-            return {column: self._load_column(self._connection.table(stored[column])) for column in missing}
+            relations = {column: self._connection.table(stored[column]) for column in missing}
+            if self._spare(relations[missing[0]].shape[0]) < 2 * FREED:
+                give_back_freed()
+            return {column: self._load_column(relation) for column, relation in relations.items()}
         relation = self._connection.table(name)
         rows, columns = relation.shape
         if self._lies_on_disk(rows):
@@ -318,7 +321,7 @@ class ReleaseWorkspace(BesideRooms):
         left = sum(kept.size for kept in held.values())
         if left <= KEPT_BYTES:
             return
-        most = max(KEPT_BYTES, self._spare(max(len(kept.values) for kept in held.values())))
+        most = max(KEPT_BYTES, self._spare(max(len(kept.values) for kept in held.values())) // 2)
         for key, kept in held.items():
             if left <= most:
                 break
@@ -367,7 +370,7 @@ def open_workspace(
     DuckDB takes its `share` of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. There
     arrays lie, too, of tables of `disk_from` rows and more, but for those of a `cluster`. One room at a time: between processes
     DuckDB's lock sees to it, between the threads of one a lock of ours. `spare`: how many bytes of memory a release of so many
-    records leaves, for columns that were read once.
+    records leaves, half of them for columns that were read once, and half for what allocators keep of what was freed.
     """
     make_vault(vault)
     limit = None if memory is None else int(memory * share)

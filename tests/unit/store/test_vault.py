@@ -97,13 +97,13 @@ def test_of_a_large_table_only_what_is_asked_for_is_read(
 def test_more_is_kept_where_memory_is_spare(
     tmp_path: Path, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As much as a release of so many records leaves; what is written anew or dropped counts no more."""
+    """Half of what a release of so many records leaves; what is written anew or dropped counts no more."""
     monkeypatch.setattr(vault, "KEPT_BYTES", COLUMN)
     asked: list[int] = []
 
     def spare(rows: int) -> int:
         asked.append(rows)
-        return 2 * COLUMN + 200
+        return 2 * (2 * COLUMN + 200)
 
     with open_workspace(tmp_path / "vault", "folk", "people/1/r1", spare=spare) as room:
         for _ in range(2):
@@ -114,6 +114,23 @@ def test_more_is_kept_where_memory_is_spare(
         assert room._kept == {}
     assert loads == [("a",), ("b",), ("c",), ("b",)] * 2
     assert set(asked) == {ROWS}
+
+
+@pytest.mark.parametrize(("spare", "is_given_back"), [(2 * vault.FREED, False), (2 * vault.FREED - 1, True), (0, True)])
+def test_what_was_freed_is_given_back_unless_memory_is_spare(
+    spare: int, is_given_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first large column is read."""
+    given: list[bool] = []
+    monkeypatch.setattr(vault, "LARGE", ROWS)
+    monkeypatch.setattr(vault, "give_back_freed", lambda: given.append(True))
+    with open_workspace(tmp_path / "vault", "folk", "people/1/r1", spare=lambda _: spare) as room:
+        room.write("few", OTHER)
+        room.read("few")
+        assert not given
+        room.write("numbers", pa.table({name: pa.array(np.arange(ROWS)) for name in "ab"}))
+        room.read("numbers", ["a"])
+    assert bool(given) is is_given_back
 
 
 def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> None:
