@@ -2,9 +2,9 @@
 tables must be the same bytes. Exit code 1 where one is not.
 
 The source has what engines differ in most easily: ties, a column that is nearly constant, a grid of 10^9 points, missing values.
-`--engine spark` needs the Spark Connect server at `--spark` and the folder `--storage` that it shares with this machine. Arrays
-are on a cluster from 4,194,304 records on; of fewer, tasks are made smaller here, so that there are some. Secrets that are no
-secrets: nothing of it may be released.
+`--engine spark` needs the Spark Connect server at `--spark` and the folder `--storage` that it shares with this machine. Pieces
+of arrays on disk have a tenth of the records here, however much memory there is, and so have tasks of a cluster where they would
+have more; an engine that held no array elsewhere fails. Secrets that are no secrets: nothing of it may be released.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks import machine, table
 from benchmarks.scale import ENGINES, REGIONS, SLICE, Engine, declare_quasi, write_policy, write_slices
 
 SIZES, QUICK = (10**3, 10**5), (10**3,)
-TASKS = 10  # of a table that is smaller than a cluster's
+PIECES = 10  # of a table, and tasks of one that is smaller than a cluster's
 METHODS = {
     "laplace": "{method: laplace, epsilon: 2}",
     "dp-um": "{method: dp-um, epsilon: 2, k: 25}",
@@ -121,12 +121,13 @@ def _hash_table(vault: duckdb.DuckDBPyConnection, name: str) -> str:
     return " ".join(f"{name}:{missing.hexdigest()}:{entries.hexdigest()}" for name, (missing, entries) in hashes.items())
 
 
-def run_here(home: Path, few: int) -> dict[str, str]:
-    """One release with secrets that are none, in this process."""
+def run_here(home: Path, few: int) -> dict[str, Any]:
+    """One release with secrets that are none, in this process, with pieces of so few records: its hashes, how many arrays lay on
+    disk, and how many passes a cluster did."""
     from release_pipeline.flow import forecast, secret_files
     from release_pipeline.flow.opening import open_release
     from release_pipeline.flow.site import find_site
-    from release_pipeline.store import shared, vault
+    from release_pipeline.store import scratch, shared, vault
 
     site = find_site(home)
     if site.vault.exists() or [file.name for file in site.policy_files()] != ["same.yaml"]:
@@ -134,13 +135,18 @@ def run_here(home: Path, few: int) -> dict[str, str]:
     secret_files.secrets.token_bytes = lambda nbytes=None: bytes(range(nbytes or 32))
     if few < shared.TASK:
         shared.TASK = vault.LARGE = forecast.LARGE = few
+    vault._PIECES, vault._LEAST_PIECE = 1 << 62, few
+    on_disk: list[int] = []
+    reserve = scratch.reserve_bytes
+    scratch.reserve_bytes = lambda file, count: (reserve(file, count), on_disk.append(count))[0]
     site.keyed_hash(b"")  # makes the vault, whose key is then another
     (site.vault / "key").write_bytes(bytes(range(32)))
     flow = open_release(site, "same", "once")
     status = flow.run()
     if status.stage != "candidate":
         raise SystemExit(f"no candidate: {status}")
-    return look_at(home)
+    passes = sum(done.facts.get("cluster_passes", 0) for done in (flow.microaggregate(), flow.mask()))  # done: told again
+    return {"hashes": look_at(home), "disk": len(on_disk), "cluster": passes}
 
 
 def compare(rows: int, method: str, engines: Sequence[Engine], folder: Path) -> str:
@@ -154,13 +160,16 @@ def compare(rows: int, method: str, engines: Sequence[Engine], folder: Path) -> 
         begun = perf_counter()
         with TemporaryDirectory(dir=folder, prefix="site-") as home:
             write_site(Path(home), source, method, engine)
-            command = [sys.executable, "-m", "benchmarks.same", home, str(max(1, rows // TASKS))]
+            command = [sys.executable, "-m", "benchmarks.same", home, str(max(1, rows // PIECES))]
             root = Path(__file__).resolve().parents[1]
-            found = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        took = f"{len(found)} hashes, {perf_counter() - begun:.0f} s"
+            made = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        found: dict[str, str] = made["hashes"]
+        took = f"{len(found)} hashes, {made['disk']} arrays on disk, {made['cluster']} passes, {perf_counter() - begun:.0f} s"
         print(f"{rows:,} {method} {engine.name}: {took}", file=sys.stderr, flush=True)
         first = found if first is None else first
         said += [f"{engine.name}: {name}" for name in sorted({*first, *found}) if first.get(name) != found.get(name)]
+        if not {"memory": True, "duckdb": made["disk"], "spark": made["cluster"]}[engine.name]:
+            said.append(f"{engine.name}: all arrays were in memory")
     return ", ".join(said)
 
 

@@ -11,23 +11,25 @@ All are computed against confidential data or tell about them: figures for a rev
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, make, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, join, make, pieces, reduce_by
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
 from release_pipeline.privacy.groups import as_integers, count_numbers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
 
-_CHUNK = 1 << 20  # of records, or of pairs of a group and a value, that are looked at together
+_CHUNK = 1 << 20  # records that are looked at together, and values that are looked up in a list
+_AT_ONCE = 1 << 18  # of pairs of a group and a value, or of values: a sum over more is one of sums of so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +162,80 @@ def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool, ar
     n, m = len(group), int(reduce_by(np.maximum, value, arrays)) + 1 if len(value) else 0
     if m < 2:
         return 0.0
-    size, cumulated = count_numbers(group, arrays), np.cumsum(count_numbers(value, arrays))
-    overall, P = np.diff(cumulated, prepend=0) / n, cumulated / n
-    before = np.concatenate([np.zeros(1), np.cumsum(P)])
+    size, counts = count_numbers(group, arrays), _count_values(value, m, arrays)
     numbers = _pair(group, value, m, arrays)
     del group, value
     pairs, count = distinct(arrays, arrays.sort(numbers))
     del numbers
-    largest = 0.0
-    for part in _whole_groups(pairs, m):
-        at, of, counted = pairs[part] % m, pairs[part] // m, count[part]
-        first = np.append(True, of[1:] != of[:-1])
-        place = np.cumsum(first) - 1
-        if not ordered:
-            moved = np.maximum(counted / size[of] - overall[at], 0.0)
-            largest = max(largest, float(np.bincount(place, moved).max()))
-            continue
-        total = np.cumsum(counted)
-        begun = (total - counted)[first]  # records in the groups before
-        q = (total - begun[place]) / size[of]
-        end = np.append(at[1:], m)
-        end[np.append(first[1:], True)] = m  # the last value of a group stands to the end
-        crossing = np.clip(np.searchsorted(P, q), at, end)
-        moved = q * (2 * crossing - at - end) + before[end] + before[at] - 2 * before[crossing]
-        moved[first] += before[at[first]]  # up to its first value a group has nothing
-        largest = max(largest, float(np.bincount(place, np.maximum(moved, 0.0)).max()) / (m - 1))
-    return largest
+    parts = _cut_pairs(pairs, count, m)
+    if not ordered:
+        return _add_by_group(len(size), ((part.of, part.compare(size, counts, n)) for part in parts))
+    P = join(arrays, (sums / n for sums in _accumulate(counts)), m)
+    before = join(arrays, chain([np.zeros(1)], _accumulate(P)), m + 1)
+    begun = np.cumsum(size) - size
+    return _add_by_group(len(size), ((part.of, part.move(size, begun, P, before)) for part in parts)) / (m - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Some of the pairs of a group and a value, which ascend: how many records have each, and how many those before them. `end`:
+    the next value of the group, or the number of values. `is_first`: none of the group comes before."""
+
+    of: IntArray
+    at: IntArray
+    end: IntArray
+    counted: IntArray
+    earlier: int
+    is_first: npt.NDArray[np.bool_]
+
+    def compare(self, size: IntArray, counts: IntArray, n: int) -> FloatArray:
+        """What the share of each in its group is above that in all records."""
+        return np.maximum(self.counted / size[self.of] - counts[self.at] / n, 0.0)
+
+    def move(self, size: IntArray, begun: IntArray, P: FloatArray, before: FloatArray) -> FloatArray:
+        """The sum of differences of cumulated shares from each value to the next of its group. `before`: the sum of P up to each
+        value."""
+        q = (self.earlier + np.cumsum(self.counted) - begun[self.of]) / size[self.of]
+        crossing = np.clip(np.searchsorted(P, q), self.at, self.end)
+        moved = q * (2 * crossing - self.at - self.end) + before[self.end] + before[self.at] - 2 * before[crossing]
+        moved[self.is_first] += before[self.at[self.is_first]]  # up to its first value a group has nothing
+        return np.maximum(moved, 0.0)
+
+
+def _cut_pairs(pairs: IntArray, count: IntArray, m: int) -> Iterator[_Pairs]:
+    """All pairs of groups and m values, part by part."""
+    earlier, last = 0, -1
+    for part in pieces(len(pairs), _AT_ONCE):
+        found, counted = pairs[part], count[part]
+        of, at = np.divmod(found, m)
+        beyond = int(pairs[part.stop]) if part.stop < len(pairs) else -1
+        following = np.append(found[1:], beyond)
+        end = np.where(following // m == of, following % m, m)  # the last value of a group stands to the end
+        yield _Pairs(of, at, end, counted, earlier, np.append(of[0] != last, of[1:] != of[:-1]))
+        earlier, last = earlier + int(counted.sum()), int(of[-1])
+
+
+def _add_by_group(groups: int, parts: Iterable[tuple[IntArray, FloatArray]]) -> float:
+    """The largest sum that a group has of its parts, each with ascending groups, none of which is missing between them."""
+    sums = np.zeros(groups)
+    for of, moved in parts:
+        found = np.bincount(of - of[0], moved)
+        sums[int(of[0]) : int(of[0]) + len(found)] += found
+    return float(sums.max())
+
+
+def _count_values(value: IntArray, m: int, arrays: Arrays) -> IntArray:
+    """How many records have each of m values: of many, where the arrays lie."""
+    return count_numbers(value, arrays, m) if m <= _CHUNK else distinct(arrays, ascend(arrays, value))[1]
+
+
+def _accumulate(numbers: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Their sums up to each, part by part, and added one after the other as without parts."""
+    total = np.zeros(1, dtype=numbers.dtype)
+    for part in pieces(len(numbers), _AT_ONCE):
+        sums = np.cumsum(np.concatenate([total, numbers[part]]))[1:]
+        yield sums
+        total = sums[-1:]
 
 
 def _pair(group: IntArray, value: IntArray, m: int, arrays: Arrays) -> IntArray:
@@ -195,16 +245,6 @@ def _pair(group: IntArray, value: IntArray, m: int, arrays: Arrays) -> IntArray:
 
 def _put_together(m: int, group: IntArray, value: IntArray) -> IntArray:
     return group * m + value
-
-
-def _whole_groups(pairs: IntArray, m: int) -> Iterator[slice]:
-    """Slices of ascending pairs of groups and m values, none of which ends within a group."""
-    start = 0
-    while start < len(pairs):
-        last = int(pairs[min(start + _CHUNK, len(pairs)) - 1]) // m
-        beyond = int(np.searchsorted(pairs, (last + 1) * m))
-        yield slice(start, beyond)
-        start = beyond
 
 
 def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> tuple[IntArray, IntArray]:

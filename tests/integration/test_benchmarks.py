@@ -187,19 +187,33 @@ def test_a_release_is_the_same_bytes_in_memory_and_on_disk() -> None:
     assert done.returncode == 0, done.stderr
     assert "1,000 rows, isotonic: the same bytes (memory, duckdb)" in done.stdout
     assert "1,000 rows, k-epsilon: the same bytes (memory, duckdb)" in done.stdout
+    assert "memory: 38 hashes, 0 arrays on disk" in done.stderr
 
 
-def test_what_differs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("there", "arrays", "said"),
+    [
+        ("bb", 3, "duckdb: room masked"),
+        ("cc", 0, "duckdb: all arrays were in memory"),
+        ("bb", 0, "duckdb: room masked, duckdb: all arrays were in memory"),
+    ],
+)
+def test_what_differs_is_named(
+    there: str, arrays: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And an engine that held nothing elsewhere has shown nothing."""
+
     def run_on(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         is_on_disk = "duckdb" in (Path(command[3]) / "site.yaml").read_text(encoding="utf-8")
-        found = {"data.parquet": "aa", "room masked": "bb" if is_on_disk else "cc"}
+        hashes = {"data.parquet": "aa", "room masked": there if is_on_disk else "cc"}
+        found = {"hashes": hashes, "disk": arrays if is_on_disk else 0, "cluster": 0}
         return subprocess.CompletedProcess(command, 0, json.dumps(found), "")
 
     monkeypatch.setattr(same.subprocess, "run", run_on)
     with pytest.raises(SystemExit) as ended:
         same.main(["--quick", "--method", "laplace", "--folder", str(tmp_path)])
     assert ended.value.code == 1
-    assert "1,000 rows, laplace: duckdb: room masked (memory, duckdb)" in capsys.readouterr().out
+    assert f"1,000 rows, laplace: {said} (memory, duckdb)" in capsys.readouterr().out
 
 
 def test_a_site_that_was_there_keeps_its_key(tmp_path: Path) -> None:

@@ -265,6 +265,7 @@ def test_closeness_is_that_of_the_definition_on_random_groups(together: int, mon
     """In exact fractions, every value of every group: one group, groups of one, values of few and of all groups; however many
     records are looked at together."""
     monkeypatch.setattr(risk, "_CHUNK", together)
+    monkeypatch.setattr(risk, "_AT_ONCE", together)
     for seed in range(80):
         chance = random.Random(seed)  # noqa: S311
         n = chance.randint(2, 30)
