@@ -8,13 +8,12 @@ import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from release_pipeline.errors import Blocked, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.content import content_of
-from release_pipeline.flow.forecast import count_spare, find_disk_from, find_share
+from release_pipeline.flow.forecast import find_disk_from, find_share, find_spare
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.reading import open_source
@@ -180,10 +179,10 @@ class ReleaseCheckpoints(ReleaseRecord):
             self.id.workspace,
             memory=site.memory,
             spill=site.spill,
-            share=find_share(site.engine),
+            share=find_share(site.engine, self.policy),
             disk_from=find_disk_from(site, self.policy),
             cluster=find_cluster(site),
-            spare=partial(count_spare, site, self.policy),
+            spare=find_spare(site, self.policy),
         )
 
     def strategy_in(self, workspace: ReleaseWorkspace, *, series: Series | None = None) -> Strategy:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from release_pipeline.errors import OutOfSpace
@@ -41,8 +42,6 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "whole-table": (130, 24),
 }
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
-VALUE, BESIDE_VALUES = 110, 40  # of each different released value of a column, where the audit looks at it by groups, wherever
-# arrays lie; and of a record meanwhile
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
@@ -114,15 +113,21 @@ def find_disk_from(site: Site, policy: Policy) -> int | None:
     return low
 
 
-def count_spare(site: Site, policy: Policy, records: int) -> int:
-    """The bytes of memory that a release of so many records leaves for columns of it that were read, and for what was freed: of
-    little memory none, of much a quarter."""
-    memory = _forecast_at(site, policy, records)
-    return max(min(memory.allowed - memory.needed, memory.allowed // SPARE), 0)
+def find_spare(site: Site, policy: Policy) -> Callable[[int], int]:
+    """By how many records a release has: the bytes of memory that it leaves for columns of it that were read, and for what was
+    freed. Of little memory none, of much a quarter. What site.yaml says is read now."""
+    forecast = _find_forecast(site, policy)
+
+    def count_spare(records: int) -> int:
+        memory = forecast(records)
+        return max(min(memory.allowed - memory.needed, memory.allowed // SPARE), 0)
+
+    return count_spare
 
 
-def _forecast_at(site: Site, policy: Policy, records: int) -> MemoryView:
-    return forecast_memory(policy, records, allowed=site.memory, engine=site.engine, is_said=site.said_memory is not None)
+def _find_forecast(site: Site, policy: Policy) -> Callable[[int], MemoryView]:
+    is_said = site.said_memory is not None
+    return partial(forecast_memory, policy, allowed=site.memory, engine=site.engine, is_said=is_said)
 
 
 def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryView:
@@ -131,7 +136,6 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
     each += PARTS if policy.parts > 1 else 0
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
-    arrays = max(arrays, records * BESIDE_VALUES + _count_values(policy, records) * VALUE)
     arrays += _count_listed(policy, records) + _count_pool(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
@@ -141,10 +145,8 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
     arrays = records * FLAGS
     if not _are_records(policy):
         arrays += _count_clusters(policy, records) * CLUSTER[policy.method.family]
-    if policy.method.family == "by-value" or _are_records(policy):  # else counted with the clusters
-        arrays += _count_values(policy, records) * VALUE
     arrays += _count_listed(policy, records) + _count_pool(policy, records)
-    work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
+    work = min(int(allowed * find_share(engine, policy)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
 
 
@@ -167,20 +169,14 @@ def _count_clusters(policy: Policy, records: int) -> int:
     return min(most, _count_rows(policy.generalised_columns.values(), records)) if policy.generalised_columns else most
 
 
-def _count_values(policy: Policy, records: int) -> int:
-    """How many different values a released noise column may have: of a cluster one, and no more than its grid has points."""
-    points = [column.coded_grid.width + 2 if policy.clamps else records for column in policy.noise_columns.values()]
-    return min(_count_clusters(policy, records), max(points, default=0))
-
-
 def find_place(engine: str, records: int) -> Engine:
     """Whose arrays of so many records are, that do not lie in memory: those of few are this machine's in any case."""
     return "spark" if engine == "spark" and is_shared(records) else "duckdb"
 
 
-def find_share(engine: str) -> Fraction:
-    """What of the memory is DuckDB's."""
-    return DATABASE_ALONE if engine in ALONE else DATABASE
+def find_share(engine: str, policy: Policy) -> Fraction:
+    """What of the memory is DuckDB's: half of it where arrays lie on disk, however short."""
+    return DATABASE_ALONE if engine in ALONE and goes_to_disk(policy) else DATABASE
 
 
 def _count_listed(policy: Policy, records: int) -> int:
@@ -218,7 +214,7 @@ def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False
 
 def check_memory(site: Site, policy: Policy, records: int, *, where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    memory = _forecast_at(site, policy, records)
+    memory = _find_forecast(site, policy)(records)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"

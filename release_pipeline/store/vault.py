@@ -100,13 +100,14 @@ class ReleaseWorkspace(BesideRooms):
         self._kept: dict[tuple[str, str], _Kept] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
+        self._records: int | None = None  # how many rows the largest of them has
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
-        self._stored = None  # it is made by others
+        self._stored = self._records = None  # it is made by others
         load_raw(self._connection, source, columns, release=release, derive=derive)
         return self.raw(source.name)
 
@@ -160,14 +161,18 @@ class ReleaseWorkspace(BesideRooms):
         return self._connection.table(first).shape[0]
 
     def slices(self, name: str, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
-        """Some columns of the table `name`, so many rows at a time, as they were written; at least one slice."""
+        """Some columns of the table `name`, so many rows at a time, as they were written, in a transaction before; at least one
+        slice."""
         stored, count = self._places_of(name), self.count_rows(name)
         if len({stored[column] for column in columns}) < len(columns):  # a small table, in one
             whole = self.read(name, columns)
             yield from (whole.slice(first, rows) for first in range(0, max(count, 1), rows))
             return
         for first in range(0, max(count, 1), rows):
-            yield pa.table({column: self._read_slice(stored[column], column, first, first + rows) for column in columns})
+            found = pa.table({column: self._read_slice(stored[column], column, first, first + rows) for column in columns})
+            if found.num_rows != min(rows, count - first):
+                raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
+            yield found
 
     def _read_slice(self, table: str, column: str, first: int, beyond: int) -> pa.ChunkedArray:
         text = statement("stages/read_slice", table=table, column=column)
@@ -287,7 +292,7 @@ class ReleaseWorkspace(BesideRooms):
         places = {stored[column] for column in missing}
         if places != {name}:  # columns that lie by themselves
             relations = {column: self._connection.table(stored[column]) for column in missing}
-            if self._spare(relations[missing[0]].shape[0]) < 2 * FREED:
+            if self._count_spare() < 2 * FREED:
                 give_back_freed()
             return {column: self._load_column(relation) for column, relation in relations.items()}
         relation = self._connection.table(name)
@@ -321,12 +326,19 @@ class ReleaseWorkspace(BesideRooms):
         left = sum(kept.size for kept in held.values())
         if left <= KEPT_BYTES:
             return
-        most = max(KEPT_BYTES, self._spare(max(len(kept.values) for kept in held.values())) // 2)
+        most = max(KEPT_BYTES, self._count_spare() // 2)
         for key, kept in held.items():
             if left <= most:
                 break
             del self._kept[key]
             left -= kept.size
+
+    def _count_spare(self) -> int:
+        """The bytes of memory that the release leaves, by all of its records whatever table is read: clusters are fewer, and
+        arrays of the records are there beside them."""
+        if self._records is None:
+            self._records = max(map(self.count_rows, self._find_stored()))
+        return self._spare(self._records)
 
     def _lies_on_disk(self, rows: int) -> bool:
         return self._disk is not None and rows >= self._disk_from
@@ -342,6 +354,7 @@ class ReleaseWorkspace(BesideRooms):
         return self._shared
 
     def _drop(self, name: str) -> None:
+        self._records = None
         for table in set(self._find_stored().pop(name, {}).values()):
             self._connection.execute(statement("stages/drop_table", table=table))
         self._contents.pop(name, None)
