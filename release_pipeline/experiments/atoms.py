@@ -26,9 +26,10 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.experiments.tables import Numbers, draw_normal, find_data, read_table
 from release_pipeline.flow.demo import find_demo_data
 from release_pipeline.privacy import Grid, mask_column
+from release_pipeline.privacy.distributions import ks_distance, share_at
 from release_pipeline.privacy.grid import Number
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.privacy.utility import column_error, ks_distance, share_at
+from release_pipeline.privacy.utility import column_error
 
 SECRETS, EPSILON, K, RECORDS = 20, "0.5", 50, 30_000
 METHODS = (

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+from release_pipeline.privacy.distributions import BEYOND, ks_of_clusters, share_at
 from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.utility import BEYOND, ks_of_clusters, share_at
 
 DRAWS, LEAST, MOST = 200_000, 3, 25  # simulated draws per column, and in how many rounds
 

@@ -18,17 +18,11 @@ import pyarrow as pa
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, link
+from release_pipeline.privacy.distributions import Steps, ks_of_steps
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import Originals, record_linkage
-from release_pipeline.privacy.utility import (
-    Steps,
-    column_error,
-    correlation_matrix,
-    covariance_matrix,
-    ks_of_steps,
-    variance_of,
-)
+from release_pipeline.privacy.utility import column_error, correlation_matrix, covariance_matrix, variance_of
 from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.measures.columns import compare_values

@@ -22,9 +22,10 @@ from release_pipeline.experiments.runs import Setting
 from release_pipeline.experiments.tables import COLUMNS, KEY, Numbers, Source, read_source
 from release_pipeline.privacy import Epsilon, noise_stream
 from release_pipeline.privacy.concentrated import epsilon_of, rho_within
+from release_pipeline.privacy.distributions import ks_distance
 from release_pipeline.privacy.methods import mask_column
 from release_pipeline.privacy.noise import shuffled_positions
-from release_pipeline.privacy.utility import column_error, ks_distance
+from release_pipeline.privacy.utility import column_error
 
 KIND, MANY = "columns", "many"
 TABLES = {**COLUMNS, "adult": ("age", "capital_gain", "capital_loss", "hours_per_week", "fnlwgt")}

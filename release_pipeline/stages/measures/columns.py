@@ -15,17 +15,19 @@ import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, make, order, pick
-from release_pipeline.privacy.utility import (
+from release_pipeline.privacy.distributions import (
     choose_places,
-    column_error,
     compare_distributions,
-    correlation_matrix,
-    covariance_matrix,
     describe_spread,
     describe_weighted_spread,
-    rank_correlation_matrix,
     share_at_most,
     share_of_many,
+)
+from release_pipeline.privacy.utility import (
+    column_error,
+    correlation_matrix,
+    covariance_matrix,
+    rank_correlation_matrix,
     sse_paper,
     variance_of,
 )

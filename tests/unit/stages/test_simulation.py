@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy.utility import ks_distance
+from release_pipeline.privacy.distributions import ks_distance
 from release_pipeline.stages.ranges import predict, quantile_of_t
 from release_pipeline.stages.served import SHARES
 from release_pipeline.stages.simulation import Records, Reference, list_groupings, simulate

@@ -116,6 +116,45 @@ def test_more_is_kept_where_memory_is_spare(
     assert set(asked) == {ROWS}
 
 
+def test_what_is_spare_is_by_all_records_whatever_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are fewer clusters than records: reading their columns, one does not keep what a small release would leave."""
+    monkeypatch.setattr(vault, "LARGE", ROWS)
+    monkeypatch.setattr(vault, "KEPT_BYTES", COLUMN)
+    asked: list[int] = []
+
+    def spare(rows: int) -> int:
+        asked.append(rows)
+        return 0 if rows > ROWS else 1 << 30
+
+    with open_workspace(tmp_path / "vault", "folk", "people/1/r1", spare=spare) as room:
+        clusters = pa.table({name: pa.array(np.arange(ROWS)) for name in "abc"})
+        room.write("clusters", clusters)
+        room.write("records", pa.table({"value": pa.array(np.arange(3 * ROWS))}))
+        for name in "abc":
+            room.read("clusters", [name])
+        assert len(room._kept) == 1
+        assert set(asked) == {3 * ROWS}
+        room.drop(["records"])
+        for name in "abc":
+            room.read("clusters", [name])
+        assert len(room._kept) == 3
+        assert set(asked) == {3 * ROWS, ROWS}
+
+
+def test_slices_are_of_what_was_written_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database finds no rows by their numbers in what this transaction wrote: that is told, and not taken for the end."""
+    monkeypatch.setattr(vault, "LARGE", ROWS)
+    table = pa.table({"value": pa.array(np.arange(ROWS))})
+    with opened(tmp_path) as room:
+        room.write("numbers", table)
+        with pytest.raises(StoreError, match="written only now"):
+            list(room.slices("numbers", ["value"], rows=70))
+    with opened(tmp_path) as room:
+        found = list(room.slices("numbers", ["value"], rows=70))
+        assert pa.concat_tables(found).equals(table)
+        assert [part.num_rows for part in found] == [70] * 7 + [10]
+
+
 @pytest.mark.parametrize(("spare", "is_given_back"), [(2 * vault.FREED, False), (2 * vault.FREED - 1, True), (0, True)])
 def test_what_was_freed_is_given_back_unless_memory_is_spare(
     spare: int, is_given_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,285 @@
+"""Distributions of a column: in numbers, compared with another one, and as a curve. Against the original that is confidential.
+
+It does not matter whose row is which. A column comes in ascending order where that is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, varies
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
+from release_pipeline.privacy.utility import mean_of, variance_of
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+TENTHS = (0.1, 0.9)
+BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
+CURVE_POINTS = 120
+_CHUNK = 1 << 20  # records that are looked at together
+_SIDES: tuple[Literal["right"], Literal["left"]] = "right", "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A column in numbers. Of `QUANTILES` and of `TENTHS` (`deciles`), those with fewer than ten records beyond them are None; so
+    are mean and deviation where fewer than ten records differ from the most common value, for they would tell these records'
+    values."""
+
+    mean: float | None
+    deviation: float | None
+    quantiles: tuple[float | None, ...]
+    deciles: tuple[float | None, ...] = ()
+
+
+def describe_spread(ascending: FloatArray, arrays: Arrays = IN_MEMORY) -> Spread:
+    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column in ascending
+    order."""
+    shares = (*QUANTILES, *TENTHS)
+    found = quantiles_of_sorted(ascending, shares)
+    beyond = [round(min(q, 1 - q), 6) * len(ascending) for q in shares]  # 1 - 0.9 is a bit less than 0.1
+    told = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
+    quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
+    if _is_nearly_constant(ascending):
+        return Spread(None, None, quantiles, deciles)
+    return Spread(mean_of(ascending, arrays), math.sqrt(variance_of(ascending, arrays)), quantiles, deciles)
+
+
+def quantiles_of_sorted(ascending: FloatArray, shares: Sequence[float]) -> list[float]:
+    """The quantiles of a column in ascending order, between two values by how far from each.
+
+    >>> quantiles_of_sorted(np.array([0.0, 10.0, 20.0]), [0.25, 1.0])
+    [5.0, 20.0]
+    """
+    found: list[float] = []
+    for share in shares:
+        rank = share * (len(ascending) - 1)
+        low = min(int(rank), len(ascending) - 1)
+        pair = ascending[low : low + 2]
+        found.append(float(np.quantile(pair, rank - low)) if len(pair) > 1 else float(pair[0]))
+    return found
+
+
+def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
+    """The same of what the records stand for, those with a weight. A quantile is the least value that so large a share of it does
+    not exceed, and None with fewer than ten records up to it or from it on; everything is None where nothing has a weight."""
+    counted = weights > 0
+    column, weights = column[counted], weights[counted]
+    if not len(column):
+        return Spread(None, None, (None,) * len(QUANTILES), (None,) * len(TENTHS))
+    found, ascending = weighted_quantiles(column, weights, (*QUANTILES, *TENTHS)), np.sort(column)
+    up_to = np.searchsorted(ascending, found, side="right")
+    from_on = len(column) - np.searchsorted(ascending, found, side="left")
+    few = np.minimum(up_to, from_on) < BEYOND
+    told = tuple(None if hidden else value for value, hidden in zip(found, few.tolist(), strict=True))
+    quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
+    if _is_nearly_constant(ascending):
+        return Spread(None, None, quantiles, deciles)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that no float holds give no deviation
+        mean = weighted_mean(column, weights)
+        deviation = math.sqrt(weighted_mean((column - mean) ** 2, weights))
+    return Spread(mean, deviation, quantiles, deciles)
+
+
+def _is_nearly_constant(ascending: FloatArray) -> bool:
+    """Whether fewer than ten records differ from the most common value: of more records than that it is the middle one."""
+    if len(ascending) <= 2 * BEYOND:
+        return len(ascending) - int(np.unique(ascending, return_counts=True)[1].max()) < BEYOND
+    middle = float(ascending[len(ascending) // 2])
+    first, beyond = (int(np.searchsorted(ascending, middle, side=side)) for side in ("left", "right"))
+    return len(ascending) - (beyond - first) < BEYOND
+
+
+def ks_distance(first: FloatArray, second: FloatArray) -> float:
+    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1].
+
+    >>> ks_distance(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
+    0.5
+    """
+    return ks_of_steps(Steps.of(np.sort(first)), Steps.of(np.sort(second)))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A distribution function: its values in ascending order, and how many records are below each, and in all."""
+
+    values: FloatArray
+    below: IntArray
+
+    @classmethod
+    def of(cls, ascending: FloatArray) -> Steps:
+        """That of a column in ascending order."""
+        starts = np.flatnonzero(np.append(True, (ascending[1:] != ascending[:-1]) & ~np.isnan(ascending[:-1])))
+        return cls(ascending[starts], np.append(starts, len(ascending)))
+
+
+def ks_of_steps(first: Steps, second: Steps) -> float:
+    """The same of two distribution functions. Between two values of one it is constant and the other one rises, so that the
+    largest gap is at one of its values or right before: the one with fewer of them is gone through.
+
+    >>> ks_of_steps(Steps.of(np.array([1.0, 2.0, 3.0, 4.0])), Steps.of(np.array([3.0, 3.0])))
+    0.5
+    """
+    if len(second.values) < len(first.values):
+        first, second = second, first
+    own, others = first.below / first.below[-1], second.below / second.below[-1]
+    at = np.abs(own[1:] - others[np.searchsorted(second.values, first.values, side="right")])
+    just_before = np.abs(own[:-1] - others[np.searchsorted(second.values, first.values, side="left")])
+    return float(max(np.max(at), np.max(just_before)))
+
+
+def compare_distributions(first: FloatArray, second: FloatArray, arrays: Arrays = IN_MEMORY) -> tuple[float, float]:
+    """`ks_distance` and `wasserstein_distance` of two columns in ascending order."""
+    return _ks_of_sorted(first, second, arrays), _wasserstein_of_sorted(first, second, arrays)
+
+
+def _ks_of_sorted(first: FloatArray, second: FloatArray, arrays: Arrays) -> float:
+    """The same of two columns in ascending order, slice by slice: as many numbers as records are not held for it."""
+    if _count_steps(second, arrays) < _count_steps(first, arrays):
+        first, second = second, first
+    return max(arrays.over(partial(_find_gap, first, second), len(first), _CHUNK), default=0.0)
+
+
+def _find_gap(first: FloatArray, second: FloatArray, part: slice) -> float:
+    """The largest gap of two distribution functions at some of the values of the first."""
+    values = Steps.of(first[part]).values
+    at = (
+        np.searchsorted(first, values, side=side) / len(first) - np.searchsorted(second, values, side=side) / len(second)
+        for side in _SIDES
+    )
+    return max(float(np.max(np.abs(one))) for one in at)
+
+
+def _count_steps(ascending: FloatArray, arrays: Arrays) -> int:
+    """How many different values a column in ascending order has, less one."""
+    return sum(arrays.over(partial(_count_changes, ascending), len(ascending) - 1))
+
+
+def _count_changes(ascending: FloatArray, part: slice) -> int:
+    return int(np.count_nonzero(ascending[part.start + 1 : part.stop + 1] != ascending[part]))
+
+
+def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, arrays: Arrays = IN_MEMORY) -> float:
+    """The same of a column in ascending order and of one whose values are those of clusters of so many records each.
+
+    The second distribution function is constant from one of its values to the next, and the first one rises, so that the largest
+    gap is at such a value or right before the next.
+
+    >>> ks_of_clusters(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 3.0]), np.array([1, 3]))
+    0.5
+    """
+    if not _ascends(values, arrays):
+        if varies(sizes, arrays):
+            order = np.argsort(values, kind="stable")
+            values, sizes = values[order], sizes[order]
+        else:
+            values = ascend(arrays, values)
+    counts = list(arrays.over(partial(_sum_of, sizes), len(values), _CHUNK))
+    below = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    gaps = arrays.over(partial(_find_gap_of_clusters, ascending, values, sizes, below), len(values), _CHUNK)
+    return max(gaps, default=0.0)
+
+
+def _sum_of(sizes: IntArray, part: slice) -> int:
+    return int(np.sum(sizes[part]))
+
+
+def _find_gap_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, below: IntArray, part: slice) -> float:
+    """The largest gap at some of the clusters' values. `below`: how many records lie in the slices before each."""
+    n, total = len(ascending), int(below[-1])
+    places, own = values[part], sizes[part]
+    up_to = np.cumsum(own) + int(below[part.start // _CHUNK])
+    differs = places[1:] != places[:-1]  # equal values are one step
+    is_last = np.append(differs, part.stop == len(values) or values[part.stop] != places[-1])
+    is_first = np.append(part.start == 0 or values[part.start - 1] != places[0], differs)
+    at_most = np.searchsorted(ascending, places[is_last], side="right") / n
+    before = np.searchsorted(ascending, places[is_first], side="left") / n
+    return max(
+        float(np.max(np.abs(at_most - up_to[is_last] / total), initial=0.0)),
+        float(np.max(np.abs(before - (up_to - own)[is_first] / total), initial=0.0)),
+    )
+
+
+def _ascends(values: FloatArray, arrays: Arrays) -> bool:
+    return all(arrays.over(partial(_rises, values), len(values) - 1))
+
+
+def _rises(values: FloatArray, part: slice) -> bool:
+    return bool((values[part.start + 1 : part.stop + 1] >= values[part]).all())
+
+
+def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None, arrays: Arrays = IN_MEMORY) -> FloatArray:
+    """The share of records that are each of the points, exactly; of entries that stand for one record each, or for `sizes`."""
+    ascending, place = np.unique(points, return_inverse=True)
+    counts = np.zeros(len(ascending) + 1, dtype=np.int64)
+    for found in arrays.over(partial(_count_at, column, ascending, sizes), len(column)):
+        counts += found
+    return (counts / (len(column) if sizes is None else int(np.sum(sizes))))[place]
+
+
+def _count_at(column: FloatArray, points: FloatArray, sizes: IntArray | None, part: slice) -> IntArray:
+    counts = np.zeros(len(points) + 1, dtype=np.int64)
+    found = np.searchsorted(points, column[part])
+    is_there = column[part] == np.append(points, np.nan)[found]
+    np.add.at(counts, found[is_there], 1 if sizes is None else sizes[part][is_there])
+    return counts
+
+
+def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
+    """The area between the two distribution functions: how far records lie apart on average when both columns are sorted.
+
+    >>> wasserstein_distance(np.array([0.0, 0.0]), np.array([3.0, 5.0, 3.0, 5.0]))
+    4.0
+    """
+    return _wasserstein_of_sorted(np.sort(first), np.sort(second), IN_MEMORY)
+
+
+def _wasserstein_of_sorted(first: FloatArray, second: FloatArray, arrays: Arrays) -> float:
+    """The mean distance of values of equal ranks. Of two lists of other lengths a rank is a share of each: they are compared from
+    one end of either's records to the next, which are whole numbers where all there is counts for len(first) len(second)."""
+    n, m = len(first), len(second)
+    if n == m:
+        return math.fsum(arrays.over(partial(_sum_apart, first, second), n, _CHUNK)) / n
+    return math.fsum(arrays.over(partial(_sum_apart_by_share, first, second), n, _CHUNK)) / n / m
+
+
+def _sum_apart(first: FloatArray, second: FloatArray, part: slice) -> float:
+    return float(np.sum(np.abs(first[part] - second[part])))
+
+
+def _sum_apart_by_share(first: FloatArray, second: FloatArray, part: slice) -> float:
+    n, m = len(first), len(second)
+    ends = np.arange(part.start + 1, part.stop + 1, dtype=np.int64) * m
+    begin, end = part.start * m, int(ends[-1])
+    others = np.arange(begin // n + 1, -(-end // n), dtype=np.int64) * n
+    edges = np.concatenate([[begin], np.sort(np.concatenate([ends, others]), kind="stable")])
+    places = edges[:-1]
+    apart = np.abs(first[places // m] - second[places // n])
+    return float(np.sum(apart * np.diff(edges)))  # no dot product: its digits depend on the processor
+
+
+def choose_places(ascending: FloatArray) -> FloatArray:
+    """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column alone, so that no
+    place is somebody's confidential value: released values, and even steps between the least and the greatest. `ascending`: the
+    released column, sorted."""
+    ranks = np.linspace(0, 1, 2 * CURVE_POINTS // 3) * (len(ascending) - 1)
+    steps = np.linspace(float(ascending[0]), float(ascending[-1]), CURVE_POINTS // 3)
+    return np.unique(np.concatenate([ascending[np.rint(ranks).astype(np.intp)], steps]))
+
+
+def share_at_most(ascending: FloatArray, places: FloatArray) -> FloatArray:
+    """The share of records of a column in ascending order that are at most each of the places."""
+    return np.searchsorted(ascending, places, side="right") / len(ascending)
+
+
+def share_of_many(ascending: FloatArray, places: FloatArray) -> list[float | None]:
+    """The same, without the shares that tell of fewer than ten records: at most that or above it. None and all are told."""
+    counts, n = np.searchsorted(ascending, places, side="right"), len(ascending)
+    few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
+    return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]
