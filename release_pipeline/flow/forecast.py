@@ -41,6 +41,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (130, 24),
 }
+STATISTICS = 40  # and of a cluster for each masked column: the exact sums of all columns are made, and read, together
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
@@ -136,7 +137,7 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
     each += PARTS if policy.parts > 1 else 0
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
-    arrays += _count_listed(policy, records) + _count_pool(policy, records)
+    arrays += _count_listed(policy, records) + _count_pool(policy, records) + _count_statistics(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -145,7 +146,7 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
     arrays = records * FLAGS
     if not _are_records(policy):
         arrays += _count_clusters(policy, records) * CLUSTER[policy.method.family]
-    arrays += _count_listed(policy, records) + _count_pool(policy, records)
+    arrays += _count_listed(policy, records) + _count_pool(policy, records) + _count_statistics(policy, records)
     work = min(int(allowed * find_share(engine, policy)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
 
@@ -167,6 +168,13 @@ def _count_pool(policy: Policy, records: int) -> int:
 def _count_clusters(policy: Policy, records: int) -> int:
     most = records // (policy.protect.k or 1)
     return min(most, _count_rows(policy.generalised_columns.values(), records)) if policy.generalised_columns else most
+
+
+def _count_statistics(policy: Policy, records: int) -> int:
+    """The bytes of a row for each cluster and column; of some methods there are none, or they are counted with the records."""
+    if _are_records(policy) or policy.method.family not in ("columns", "classes"):
+        return 0
+    return _count_clusters(policy, records) * len(policy.noise_columns) * STATISTICS
 
 
 def find_place(engine: str, records: int) -> Engine:
