@@ -41,7 +41,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (130, 24),
 }
-STATISTICS = 40  # and of a cluster for each masked column: the exact sums of all columns are made, and read, together
+STATISTICS = 32  # and of a cluster for each masked column, beside its name: exact sums of all columns are made, and read, at once
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
@@ -174,7 +174,7 @@ def _count_statistics(policy: Policy, records: int) -> int:
     """The bytes of a row for each cluster and column; of some methods there are none, or they are counted with the records."""
     if _are_records(policy) or policy.method.family not in ("columns", "classes"):
         return 0
-    return _count_clusters(policy, records) * len(policy.noise_columns) * STATISTICS
+    return _count_clusters(policy, records) * sum(STATISTICS + len(name.encode()) for name in policy.noise_columns)
 
 
 def find_place(engine: str, records: int) -> Engine:

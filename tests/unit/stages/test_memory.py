@@ -345,6 +345,39 @@ def test_classes_are_what_the_forecast_counts(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("columns", [1, 12])
+def test_exact_sums_of_all_columns_are_what_the_forecast_counts(columns: int) -> None:
+    """Of few records to a cluster and many columns they are more than what is held of one column."""
+    k = 3
+    policy, kept = make_policy("idp-cbls", columns, k=k), dict[str, Any]()
+    strategy = find_strategy(policy)
+    stored: dict[str, Callable[[str], Any]] = {"membership": lambda name: kept[name]}
+    read = read_made(stored)
+
+    def keep(_: str, column: str, values: Any) -> None:
+        kept[column] = pa.array(values.to_numpy(), pa.int32())
+
+    def quiet(_: str) -> None:
+        """No progress."""
+
+    def group() -> None:
+        made = strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=keep)
+        stored.update({name: partial(_whole, table) for name, table in made.tables.items()})
+
+    group()  # what is loaded for it is not counted
+    stored.pop("statistics")
+    before = pa.total_allocated_bytes()
+    peak = measure_peak(group) - 4 * columns  # where clusters lie is the vault's otherwise
+    statistics = stored["statistics"]("")
+    assert len(statistics) == columns * (ROWS // k)
+    rows = statistics.nbytes / len(statistics)
+    print(columns, round(peak, 1), round((pa.total_allocated_bytes() - before) / ROWS, 1), rows)
+    most = forecast.STATISTICS + len("c0")
+    assert most - 4 <= rows <= most, rows
+    assert peak <= forecast.HELD["columns"][0] + columns * most / k, peak
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [2, 6])
 @pytest.mark.parametrize("method", ["idp-cbls", "dp-cdf", "laplace"])
 def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
