@@ -344,26 +344,32 @@ def test_classes_are_what_the_forecast_counts(
     assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [1, 12])
-def test_exact_sums_of_all_columns_are_what_the_forecast_counts(columns: int) -> None:
-    """Of few records to a cluster and many columns they are more than what is held of one column."""
-    k = 3
-    policy, kept = make_policy("idp-cbls", columns, k=k), dict[str, Any]()
-    strategy = find_strategy(policy)
+def prepare_group(strategy: Any) -> tuple[Callable[..., pa.Table], dict[str, Callable[[str], Any]], Callable[[], None]]:
+    """How a strategy reads, what is stored, and its `group`, of which clusters are kept and tables stored."""
+    kept: dict[str, Any] = {}
     stored: dict[str, Callable[[str], Any]] = {"membership": lambda name: kept[name]}
     read = read_made(stored)
 
     def keep(_: str, column: str, values: Any) -> None:
         kept[column] = pa.array(values.to_numpy(), pa.int32())
 
-    def quiet(_: str) -> None:
-        """No progress."""
-
     def group() -> None:
         made = strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=keep)
         stored.update({name: partial(_whole, table) for name, table in made.tables.items()})
 
+    return read, stored, group
+
+
+def quiet(_: str) -> None:
+    """No progress."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [1, 12])
+def test_exact_sums_of_all_columns_are_what_the_forecast_counts(columns: int) -> None:
+    """Of few records to a cluster and many columns they are more than what is held of one column."""
+    k = 3
+    _, stored, group = prepare_group(find_strategy(make_policy("idp-cbls", columns, k=k)))
     group()  # what is loaded for it is not counted
     stored.pop("statistics")
     before = pa.total_allocated_bytes()
@@ -384,19 +390,8 @@ def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int
     """Clusters, noise, suppression, audit, the last look before publishing; clusters are stored, and read when needed."""
     monkeypatch.setattr(measures, "HELD", 0)
     policy = make_policy(method, columns)
-    strategy, kept = find_strategy(policy), dict[str, Any]()
-    stored: dict[str, Callable[[str], Any]] = {"membership": lambda name: kept[name]}
-    read = read_made(stored)
-
-    def keep(_: str, column: str, values: Any) -> None:
-        kept[column] = pa.array(values.to_numpy(), pa.int32())
-
-    def quiet(_: str) -> None:
-        """No progress."""
-
-    def group() -> None:
-        made = strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=keep)
-        stored.update({name: partial(_whole, table) for name, table in made.tables.items()})
+    strategy = find_strategy(policy)
+    read, stored, group = prepare_group(strategy)
 
     def expect() -> None:
         strategy.expect(read, secret=SECRET, progress=quiet)
