@@ -30,6 +30,7 @@ from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, lo
 from release_pipeline.store.spilled import make_spill, remove_spilled
 from release_pipeline.store.sql import statement
 
+_ALL = ("records", "raw")  # tables that have a row for each record of the release
 _BATCH = 1 << 18  # rows of a column that are read together where it goes on to disk
 _PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
@@ -100,7 +101,7 @@ class ReleaseWorkspace(BesideRooms):
         self._kept: dict[tuple[str, str], _Kept] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
-        self._records: int | None = None  # how many rows the largest of them has
+        self._records: int | None = None  # how many the release has
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
@@ -135,6 +136,7 @@ class ReleaseWorkspace(BesideRooms):
         for part in parts:
             self._connection.from_arrow(pa.table({column: part})).insert_into(table)
         stored[column] = table
+        self._records = None
         self._contents.pop(name, None)
 
     def arrays(self, rows: int) -> Arrays:
@@ -170,7 +172,7 @@ class ReleaseWorkspace(BesideRooms):
             return
         for first in range(0, max(count, 1), rows):
             found = pa.table({column: self._read_slice(stored[column], column, first, first + rows) for column in columns})
-            if found.num_rows != min(rows, count - first):
+            if columns and found.num_rows != min(rows, count - first):
                 raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
             yield found
 
@@ -334,10 +336,11 @@ class ReleaseWorkspace(BesideRooms):
             left -= kept.size
 
     def _count_spare(self) -> int:
-        """The bytes of memory that the release leaves, by all of its records whatever table is read: clusters are fewer, and
-        arrays of the records are there beside them."""
+        """The bytes of memory that the release leaves, by all of its records whatever table is read: there may be fewer
+        clusters, or more rows of them with one for each column."""
         if self._records is None:
-            self._records = max(map(self.count_rows, self._find_stored()))
+            stored = {name: places for name, places in self._find_stored().items() if places}
+            self._records = max(self.count_rows(name) for name in ([name for name in _ALL if name in stored] or stored))
         return self._spare(self._records)
 
     def _lies_on_disk(self, rows: int) -> bool:

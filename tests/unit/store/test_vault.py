@@ -133,8 +133,10 @@ def test_what_is_spare_is_by_all_records_whatever_is_read(tmp_path: Path, monkey
         for name in "abc":
             room.read("clusters", [name])
         assert len(room._kept) == 1
+        room.write("statistics", pa.table({"value": pa.array(np.arange(4 * ROWS))}))  # a row for each cluster and column
+        room.read("statistics")
         assert set(asked) == {3 * ROWS}
-        room.drop(["records"])
+        room.drop(["records", "statistics"])
         for name in "abc":
             room.read("clusters", [name])
         assert len(room._kept) == 3
