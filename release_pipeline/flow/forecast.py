@@ -137,7 +137,7 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
     each += PARTS if policy.parts > 1 else 0
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
-    arrays += _count_listed(policy, records) + _count_pool(policy, records) + _count_statistics(policy, records)
+    arrays += _count_anyway(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -146,9 +146,14 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
     arrays = records * FLAGS
     if not _are_records(policy):
         arrays += _count_clusters(policy, records) * CLUSTER[policy.method.family]
-    arrays += _count_listed(policy, records) + _count_pool(policy, records) + _count_statistics(policy, records)
+    arrays += _count_anyway(policy, records)
     work = min(int(allowed * find_share(engine, policy)), records * STORED) + min(int(allowed * WORK), records * MOST)
     return MemoryView(PROGRAM - beside + arrays + work, allowed, find_place(engine, records), beside)
+
+
+def _count_anyway(policy: Policy, records: int) -> int:
+    """The bytes of what is in memory wherever arrays lie."""
+    return _count_listed(policy, records) + _count_pool(policy, records) + _count_statistics(policy, records)
 
 
 def _are_records(policy: Policy) -> bool:

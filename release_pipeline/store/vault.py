@@ -101,14 +101,14 @@ class ReleaseWorkspace(BesideRooms):
         self._kept: dict[tuple[str, str], _Kept] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
-        self._records: int | None = None  # how many the release has
+        self._left: int | None = None  # bytes of memory that the release leaves
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
-        self._stored = self._records = None  # it is made by others
+        self._stored = self._left = None  # it is made by others
         load_raw(self._connection, source, columns, release=release, derive=derive)
         return self.raw(source.name)
 
@@ -136,7 +136,7 @@ class ReleaseWorkspace(BesideRooms):
         for part in parts:
             self._connection.from_arrow(pa.table({column: part})).insert_into(table)
         stored[column] = table
-        self._records = None
+        self._left = None
         self._contents.pop(name, None)
 
     def arrays(self, rows: int) -> Arrays:
@@ -338,10 +338,10 @@ class ReleaseWorkspace(BesideRooms):
     def _count_spare(self) -> int:
         """The bytes of memory that the release leaves, by all of its records whatever table is read: there may be fewer
         clusters, or more rows of them with one for each column."""
-        if self._records is None:
+        if self._left is None:
             stored = {name: places for name, places in self._find_stored().items() if places}
-            self._records = max(self.count_rows(name) for name in ([name for name in _ALL if name in stored] or stored))
-        return self._spare(self._records)
+            self._left = self._spare(max(map(self.count_rows, [name for name in _ALL if name in stored] or stored)))
+        return self._left
 
     def _lies_on_disk(self, rows: int) -> bool:
         return self._disk is not None and rows >= self._disk_from
@@ -357,7 +357,7 @@ class ReleaseWorkspace(BesideRooms):
         return self._shared
 
     def _drop(self, name: str) -> None:
-        self._records = None
+        self._left = None
         for table in set(self._find_stored().pop(name, {}).values()):
             self._connection.execute(statement("stages/drop_table", table=table))
         self._contents.pop(name, None)
