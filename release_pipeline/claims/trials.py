@@ -11,7 +11,7 @@ declared facts: whoever has the counts can make the values, and neither the fit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.privacy.by_value import Stage
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
 from release_pipeline.stages.column_table import load_table
+from release_pipeline.stages.compared import Read, read_tables, read_with
 from release_pipeline.stages.strategies import COUNTS, RECORD, RecordStrategy, Series, Strategy, find_strategy
 from release_pipeline.stages.strategies.by_value import read_stages
 from release_pipeline.stages.strategies.parts import PART
@@ -85,7 +86,9 @@ def count_both(
     for number, made in _group_each(policy, [one, other], draws=draws, purpose=purpose):
         for side, table in enumerate((one, other)):
             secret = derive_secret(purpose, "noise", side, number)
-            measured = strategy.measure(_reader(table, made[side]), secret=secret, context=(), progress=say_nothing)
+            measured = strategy.measure(
+                read_with(made[side], read_records(table)), secret=secret, context=(), progress=say_nothing
+            )
             found[side].append(_split_counts(policy, measured[COUNTS], made[side], table.num_rows))
     return found
 
@@ -155,13 +158,13 @@ def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
     series = Series(secret, 0) if policy.publishes_parts else None
     strategy = find_strategy(policy, series=series)
     if isinstance(strategy, RecordStrategy):  # `mask` reads nothing of it; who looks at releases knows it all the same
-        return dict(strategy.spell_out(_reader(table, {}), secret=secret, context=(), progress=say_nothing))
-    return dict(strategy.group(_reader(table, {}), secret=secret, context=(), progress=say_nothing).tables)
+        return dict(strategy.spell_out(read_records(table), secret=secret, context=(), progress=say_nothing))
+    return dict(strategy.group(read_records(table), secret=secret, context=(), progress=say_nothing).tables)
 
 
 def _mask(strategy: Strategy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
-    measured = strategy.measure(_reader(table, made), secret=secret, context=(), progress=say_nothing)
-    read = _reader(table, made | dict(measured))
+    measured = strategy.measure(read_with(made, read_records(table)), secret=secret, context=(), progress=say_nothing)
+    read = read_with(made | dict(measured), read_records(table))
     return load_table(strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=say_nothing)).table)
 
 
@@ -192,17 +195,9 @@ def _split_counts(policy: Policy, counts: pa.Table, made: Tables, records: int) 
     return {name: Counted([read_stages(table, name) for table in own], rows) for name in policy.noise_columns}
 
 
-def read_records(table: pa.Table) -> Callable[[str, Sequence[str] | None], pa.Table]:
+def read_records(table: pa.Table) -> Read:
     """What stages read the records of a table by."""
-    return _reader(table, {})
-
-
-def _reader(table: pa.Table, made: Tables) -> Callable[[str, Sequence[str] | None], pa.Table]:
-    def read(name: str, columns: Sequence[str] | None) -> pa.Table:
-        found = table if name == "records" else made[name]
-        return found if columns is None else found.select(list(columns))
-
-    return read
+    return read_tables({"records": table})
 
 
 def derive_secret(*context: str | int) -> bytes:

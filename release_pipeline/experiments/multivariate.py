@@ -48,6 +48,7 @@ from release_pipeline.privacy.vectors import (
     VectorScope,
     compute_vectors,
 )
+from release_pipeline.stages.compared import read_tables
 from release_pipeline.stages.strategies import RECORD, find_strategy
 
 TABLES = ("census", "wine")
@@ -239,12 +240,8 @@ def measure_partitioned(
 
 
 def _mask(policy: Policy, source: Source, records: pa.Table, secret: bytes, *, noise: bool) -> float:
-    made: dict[str, pa.Table] = {}
-
-    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
-        whole = records if table == "records" else made[table]
-        return whole if columns is None else whole.select(list(columns))
-
+    made = {"records": records}
+    read = read_tables(made)
     strategy, context = find_strategy(policy), ("multivariate",)
     made |= strategy.group(read, secret=secret, context=context, progress=lambda _: None).tables
     if not noise:

@@ -41,7 +41,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (130, 24),
 }
-STATISTICS = 32  # and of a cluster for each masked column, beside its name: exact sums of all columns are made, and read, at once
+NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
@@ -136,7 +136,7 @@ def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryVie
     fixed = RECORDS if _are_records(policy) else fixed
     each += PARTS if policy.parts > 1 else 0
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
-    arrays = records * (fixed + each * len(policy.released_columns))
+    arrays = max(records * (fixed + each * len(policy.released_columns)), _count_named(policy, records))
     arrays += _count_anyway(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
@@ -153,7 +153,7 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
 
 def _count_anyway(policy: Policy, records: int) -> int:
     """The bytes of what is in memory wherever arrays lie."""
-    return _count_listed(policy, records) + _count_pool(policy, records) + _count_statistics(policy, records)
+    return _count_listed(policy, records) + _count_pool(policy, records)
 
 
 def _are_records(policy: Policy) -> bool:
@@ -175,11 +175,12 @@ def _count_clusters(policy: Policy, records: int) -> int:
     return min(most, _count_rows(policy.generalised_columns.values(), records)) if policy.generalised_columns else most
 
 
-def _count_statistics(policy: Policy, records: int) -> int:
-    """The bytes of a row for each cluster and column; of some methods there are none, or they are counted with the records."""
+def _count_named(policy: Policy, records: int) -> int:
+    """The bytes of the longest column of a table that has a row for each cluster and masked column: nothing else is in memory
+    when that is hashed. Of some methods there is no such table."""
     if _are_records(policy) or policy.method.family not in ("columns", "classes"):
         return 0
-    return _count_clusters(policy, records) * sum(STATISTICS + len(name.encode()) for name in policy.noise_columns)
+    return _count_clusters(policy, records) * sum(NAMED + len(name.encode()) for name in policy.noise_columns)
 
 
 def find_place(engine: str, records: int) -> Engine:

@@ -51,7 +51,7 @@ from release_pipeline.stages.checks import (
     notice_clamping,
     notice_releases,
 )
-from release_pipeline.stages.column_table import load_table
+from release_pipeline.stages.column_table import load_table, select_cells
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.noticed import Noticed
 from release_pipeline.stages.package import spell_out
@@ -171,11 +171,12 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[Not
     context = (policy.canonical_hash(), release or "once", 0)
     made: dict[str, pa.Table] = {}
 
-    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+    def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
         """A column of the records is read when it is asked for: no more than one lies in memory."""
-        if table == "records":
-            return pa.table({name: typed_column(policy, name, raw) for name in columns or policy.released_columns})
-        return made[table] if columns is None else made[table].select(list(columns))
+        if table != "records":
+            return select_cells(made[table], columns, where)
+        columns = columns or list(policy.released_columns)
+        return select_cells(pa.table({name: typed_column(policy, name, raw) for name in columns}), None, where)
 
     place = policy.release_names.index(release) if policy.publishes_parts and release is not None else 0
     strategy = find_strategy(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)

@@ -59,6 +59,12 @@ class ColumnTable:
 AnyTable: TypeAlias = pa.Table | ColumnTable
 
 
+def select_cells(table: pa.Table, columns: Sequence[str] | None, where: tuple[str, str] | None) -> pa.Table:
+    """Some columns, or all, and of the rows those that have a text in a column, where that is given."""
+    rows = table if where is None else table.filter(_compute.equal(table.column(where[0]), where[1]))
+    return rows if columns is None else rows.select(list(columns))
+
+
 def load_table(table: AnyTable) -> pa.Table:
     """The whole table, in memory."""
     return table.select(table.column_names) if isinstance(table, ColumnTable) else table

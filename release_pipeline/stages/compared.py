@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,40 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.stages.column_table import AnyTable, take_few
+from release_pipeline.stages.column_table import AnyTable, select_cells, take_few
 from release_pipeline.stages.measures.sample import read_weights
 
 Numbers = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
-Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
+
+
+class Read(Protocol):
+    """What gives what the stages before have made: a table, by its name."""
+
+    def __call__(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
+        """Some of its columns, or all; and of its rows those that have a text in a column, where that is given. Such rows lie
+        together."""
+        ...
+
+
+def read_tables(tables: Mapping[str, pa.Table]) -> Read:
+    """What gives these tables."""
+
+    def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
+        return select_cells(tables[table], columns, where)
+
+    return read
+
+
+def read_with(made: Mapping[str, pa.Table], read: Read) -> Read:
+    """What gives these tables, and all others as another does."""
+
+    known = read_tables(made)
+
+    def read_made(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
+        return (known if table in made else read)(table, columns, where=where)
+
+    return read_made
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +97,12 @@ class Compared:
         """What reads some records as if there were no others, each column once."""
         kept: dict[str, pa.ChunkedArray] = {}
 
-        def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
             names = self.policy.released_columns if columns is None else columns
             for name in names:
                 if name not in kept:
                     kept[name] = take_few(self.read(table, [name]).column(name), originals)
-            return pa.table({name: kept[name] for name in names})
+            return select_cells(pa.table({name: kept[name] for name in names}), None, where)
 
         return read
 

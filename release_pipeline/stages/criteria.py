@@ -37,8 +37,8 @@ from release_pipeline.privacy.attacks import (
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, shuffled_positions
 from release_pipeline.privacy.shares import Share
 from release_pipeline.stages.audit import LEAST_ATTACKED, attack_table, draw_attacked
-from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.compared import Compared, Read
+from release_pipeline.stages.column_table import load_table, select_cells
+from release_pipeline.stages.compared import Compared, Read, read_with
 from release_pipeline.stages.gates import ATTACKED, Gate
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.strategies import RECORD, Strategy
@@ -148,8 +148,8 @@ def _release(strategy: Strategy, read: Read, made: Mapping[str, pa.Table], secre
     """A release of some records as it would leave, with noise that never does; how much suppression may drop is judged elsewhere.
     None where nobody would be left to attack."""
     context = (PURPOSE, number)
-    masked = strategy.mask(_read_with(read, made), secret=secret, context=context, progress=_quiet)
-    released = load_table(strategy.suppress(_read_with(read, made), masked).table)
+    masked = strategy.mask(read_with(made, read), secret=secret, context=context, progress=_quiet)
+    released = load_table(strategy.suppress(read_with(made, read), masked).table)
     return released if released.num_rows >= LEAST_ATTACKED else None
 
 
@@ -162,23 +162,12 @@ def _stream_of(secret: bytes, number: int) -> Callable[..., NoiseStream]:
     return stream
 
 
-def _read_with(read: Read, made: Mapping[str, pa.Table]) -> Read:
-    """What the stages before have made, with these tables."""
-
-    def read_made(table: str, columns: Sequence[str] | None) -> pa.Table:
-        if table not in made:
-            return read(table, columns)
-        return made[table] if columns is None else made[table].select(list(columns))
-
-    return read_made
-
-
 def _read_some(read: Read, rows: npt.NDArray[np.intp]) -> Read:
     """Some of the records, ascending, as if there were no others: in a room of their own they are numbered from 0 on."""
     places, numbers = pa.array(rows), pa.array(np.arange(len(rows), dtype=np.int64))
 
-    def read_some(table: str, columns: Sequence[str] | None) -> pa.Table:
-        some = read(table, columns).take(places)
+    def read_some(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
+        some = select_cells(read(table, columns).take(places), None, where)
         if RECORD in some.column_names:
             some = some.set_column(some.column_names.index(RECORD), RECORD, numbers)
         return some

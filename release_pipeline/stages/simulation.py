@@ -24,7 +24,8 @@ from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import Originals, record_linkage
 from release_pipeline.privacy.utility import column_error, correlation_matrix, covariance_matrix, variance_of
 from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
-from release_pipeline.stages.column_table import load_table
+from release_pipeline.stages.column_table import load_table, select_cells
+from release_pipeline.stages.compared import read_with
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.prediction import measure_ranking
@@ -58,11 +59,11 @@ class Records:
         """Some of them, in this order, with repetition."""
         return Records({name: column.take(pa.array(places)) for name, column in self.columns.items()})
 
-    def read(self, table: str, names: Sequence[str] | None) -> pa.Table:
+    def read(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
         """As a strategy reads them."""
         if table != "records":
             raise KeyError(table)
-        return pa.table({name: self.columns[name] for name in (self.columns if names is None else names)})
+        return select_cells(pa.table(self.columns), columns, where)
 
 
 @dataclass(frozen=True)
@@ -211,12 +212,13 @@ def simulate(
         nonlocal grouped
         if grouped is None or grouped[0] is not reference or policy.parts > 1:
             grouped = reference, strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
-        made = _Made(reference.records, dict(grouped[1]))
-        made.tables.update(strategy.measure(made.read, secret=secret, context=context, progress=_quiet))
-        done = strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
+        made = dict(grouped[1])
+        read = read_with(made, reference.records.read)
+        made |= strategy.measure(read, secret=secret, context=context, progress=_quiet)
+        done = strategy.suppress(read, strategy.mask(read, secret=secret, context=context, progress=_quiet))
         if not policy.publishes_parts:
             return done, None
-        return done, np.flatnonzero(made.tables["parts"].column(PART).to_numpy() >= 0)
+        return done, np.flatnonzero(made["parts"].column(PART).to_numpy() >= 0)
 
     for draw in range(draws):
         reference = references[draw % len(references)]
@@ -237,20 +239,6 @@ def simulate(
         {name: np.array(found) for name, found in whole.items()},
         once,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """Records, and what the stages before have made of them."""
-
-    records: Records
-    tables: dict[str, pa.Table]
-
-    def read(self, table: str, names: Sequence[str] | None) -> pa.Table:
-        """As a strategy reads them."""
-        if table == "records":
-            return self.records.read(table, names)
-        return self.tables[table] if names is None else self.tables[table].select(list(names))
 
 
 def _compare(

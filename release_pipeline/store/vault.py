@@ -31,6 +31,7 @@ from release_pipeline.store.spilled import make_spill, remove_spilled
 from release_pipeline.store.sql import statement
 
 _ALL = ("records", "raw")  # tables that have a row for each record of the release
+_RESTORE = "Find out who wrote to the vault, and restore it."
 _BATCH = 1 << 18  # rows of a column that are read together where it goes on to disk
 _PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
@@ -102,13 +103,14 @@ class ReleaseWorkspace(BesideRooms):
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
         self._left: int | None = None  # bytes of memory that the release leaves
+        self._records: int | None = None  # how many records it has
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
-        self._stored = self._left = None  # it is made by others
+        self._stored = self._left = self._records = None  # it is made by others
         load_raw(self._connection, source, columns, release=release, derive=derive)
         return self.raw(source.name)
 
@@ -128,16 +130,19 @@ class ReleaseWorkspace(BesideRooms):
             self._find_stored()[name] = dict.fromkeys(table.column_names, name)
 
     def add_column(self, name: str, column: str, values: Any) -> None:
-        """One more column of the table `name`, which has none but such; whole, or part by part."""
+        """One more column of the table `name`, which has none but such, or what follows in one that it has; whole, or part by
+        part."""
         stored = self._find_stored().setdefault(name, {})
-        table = f"{name}{_PART}{len(stored):05}"
-        parts = cast("Iterator[Any]", values if isinstance(values, Iterator) else iter([values]))
-        self._connection.from_arrow(pa.table({column: next(parts)})).create(table)
-        for part in parts:
-            self._connection.from_arrow(pa.table({column: part})).insert_into(table)
-        stored[column] = table
-        self._left = None
+        for part in cast("Iterator[Any]", values if isinstance(values, Iterator) else iter([values])):
+            relation = self._connection.from_arrow(pa.table({column: part}))
+            if column in stored:
+                relation.insert_into(stored[column])
+            else:
+                stored[column] = f"{name}{_PART}{len(stored):05}"
+                relation.create(stored[column])
+        self._left = self._records = None
         self._contents.pop(name, None)
+        self._kept.pop((name, column), None)
 
     def arrays(self, rows: int) -> Arrays:
         """Where arrays of so many entries lie."""
@@ -176,6 +181,16 @@ class ReleaseWorkspace(BesideRooms):
                 raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
             yield found
 
+    def _read_where(self, name: str, columns: Sequence[str], column: str, text: str) -> pa.Table:
+        """Some columns of the rows that have this text in this column; nothing else of them is in memory."""
+        stored = self._places_of(name)
+        find = statement("stages/find_rows", table=stored[column], column=column)
+        [(first, beyond, count)] = self._connection.execute(find, {"text": text}).fetchall()
+        found = pa.table({each: self._read_slice(stored[each], each, first, beyond) for each in columns})
+        if count != beyond - first or found.num_rows != count:
+            raise StoreError(f"the rows of '{text}' in the table '{name}' do not lie together.", remedy=_RESTORE)
+        return found
+
     def _read_slice(self, table: str, column: str, first: int, beyond: int) -> pa.ChunkedArray:
         text = statement("stages/read_slice", table=table, column=column)
         return self._connection.sql(text, params={"first": first, "beyond": beyond}).to_arrow_table().column(0)
@@ -191,9 +206,12 @@ class ReleaseWorkspace(BesideRooms):
         insert_people(self._connection, sort_people(hashed, rows, self._folder))
         self._stored = None
 
-    def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """The table `name`, or some of its columns, in the order in which it was written."""
+    def read(self, name: str, columns: Sequence[str] | None = None, *, where: tuple[str, str] | None = None) -> pa.Table:
+        """The table `name`, or some of its columns, in the order in which it was written. `where`: of the rows only those that
+        have a text in a column, which lie together."""
         wanted = self.columns(name) if columns is None else columns
+        if where is not None:
+            return self._read_where(name, wanted, *where)
         missing = [column for column in wanted if (name, column) not in self._kept]
         loaded = self._load(name, missing) if missing else dict[str, pa.ChunkedArray]()
         found = {column: loaded[column] if column in loaded else self._kept[name, column].values for column in wanted}
@@ -234,7 +252,7 @@ class ReleaseWorkspace(BesideRooms):
                 is_whole = next(iter(stored.values()), table) == name  # as those before, all of which are alike
                 if column in stored or is_whole != (table == name):
                     what = f"the table '{name}' is in this release's room twice."
-                    raise StoreError(what, remedy="Find out who wrote to the vault, and restore it.")
+                    raise StoreError(what, remedy=_RESTORE)
                 stored[column] = table
         return self._stored
 
@@ -339,12 +357,23 @@ class ReleaseWorkspace(BesideRooms):
         """The bytes of memory that the release leaves, by all of its records whatever table is read: there may be fewer
         clusters, or more rows of them with one for each column."""
         if self._left is None:
-            stored = {name: places for name, places in self._find_stored().items() if places}
-            self._left = self._spare(max(map(self.count_rows, [name for name in _ALL if name in stored] or stored)))
+            stored = [name for name, places in self._find_stored().items() if places]
+            self._left = self._spare(self._count_records() or max(map(self.count_rows, stored)))
         return self._left
 
+    def _count_records(self) -> int:
+        """How many records the release has, as far as its tables tell; 0 where none has a row for each."""
+        if self._records is None:
+            stored = self._find_stored()
+            self._records = max((self.count_rows(name) for name in _ALL if stored.get(name)), default=0)
+        return self._records
+
     def _lies_on_disk(self, rows: int) -> bool:
-        return self._disk is not None and rows >= self._disk_from
+        """Whether arrays of so many entries lie on disk: of tables that are large as those of records do, too, where they have
+        fewer rows than there are records."""
+        if self._disk is None:
+            return False
+        return rows >= self._disk_from or (self.is_large(rows) and self._count_records() >= self._disk_from)
 
     def _disk_of(self, rows: int) -> OnDisk | None:
         """What has arrays of so many entries, if they do not lie in memory."""
@@ -357,7 +386,7 @@ class ReleaseWorkspace(BesideRooms):
         return self._shared
 
     def _drop(self, name: str) -> None:
-        self._left = None
+        self._left = self._records = None
         for table in set(self._find_stored().pop(name, {}).values()):
             self._connection.execute(statement("stages/drop_table", table=table))
         self._contents.pop(name, None)

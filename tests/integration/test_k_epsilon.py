@@ -37,9 +37,11 @@ from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.stages.compared import read_with
 from release_pipeline.stages.strategies import find_strategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import SUPPRESSION
+from release_pipeline.store import vault
 from tests.integration.people import PEOPLE, RELEASE, approve_as_before, trust_people
 from tests.integration.sites import ROOT, TinySite, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES
@@ -441,17 +443,23 @@ def test_the_forecast_is_that_of_the_noise(tmp_path: Path) -> None:
         drawn: list[float] = []
         for number in range(8):
             secret = bytes([100 + number]) * 32
-            made = dict(strategy.group(workspace.read, secret=secret, context=(), progress=lambda _: None).tables)
-
-            def read(name: str, columns: Sequence[str] | None, made: dict[str, Any] = made) -> Any:
-                table = made[name] if name in made else workspace.read(name, columns)
-                return table if columns is None else table.select(list(columns))
-
+            made = strategy.group(workspace.read, secret=secret, context=(), progress=lambda _: None).tables
+            read = read_with(made, workspace.read)
             masked = strategy.mask(read, secret=secret, context=(), progress=lambda _: None)
             drawn.append(strategy.suppress(read, masked).share)
     expected = float(np.mean([payload["in_all"] for payload in forecasts]))
     assert abs(expected - float(np.mean(drawn))) < 0.06
     assert 0.1 < expected < 0.9
+
+
+def test_scales_of_many_classes_are_stored_column_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each is made, and read by themselves: the same candidate comes of it."""
+    run(whole := site_of(tmp_path / "whole"))
+    monkeypatch.setattr(vault, "LARGE", 1)
+    run(columns := site_of(tmp_path / "columns"))
+    stored = {name.partition("_column_")[0] for name in columns.tables() if "_column_" in name}
+    assert stored >= {"membership", "statistics"}
+    assert columns.folder().joinpath("data.csv").read_bytes() == whole.folder().joinpath("data.csv").read_bytes()
 
 
 def test_records_that_stand_out_are_dropped_and_k_still_holds(tmp_path: Path) -> None:

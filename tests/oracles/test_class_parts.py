@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -22,6 +22,7 @@ import pytest
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.publication.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.stages.compared import Read, read_tables, read_with
 from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
 from release_pipeline.stages.strategies.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.stages.strategies.parts import PART
@@ -69,9 +70,9 @@ class Made:
     secret: bytes = SECRET
     tables: dict[str, pa.Table] = field(default_factory=dict[str, pa.Table])
 
-    def read(self, name: str, wanted: Sequence[str] | None) -> pa.Table:
-        table = self.records if name == "records" else self.tables[name]
-        return table if wanted is None else table.select(list(wanted))
+    @property
+    def read(self) -> Read:
+        return read_with({"records": self.records}, read_tables(self.tables))
 
     def group(self) -> None:
         strategy = find_strategy(self.policy, series=self.series)

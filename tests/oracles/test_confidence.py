@@ -24,6 +24,7 @@ from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.privacy import Epsilon, Grid, class_noise, standing_out
 from release_pipeline.privacy.class_noise import add_class_noise, class_scales
 from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
+from release_pipeline.stages.compared import read_tables
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD
 
@@ -213,11 +214,7 @@ def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     least = None if least is None else min(least, k)  # a policy with more is refused
     policy = make_policy(columns, k, least, confidence)
     assert isinstance(policy.protect, KEpsilonOptions)
-    strategy = ClassStrategy(policy)
-
-    def read(name: str, wanted: Sequence[str] | None) -> pa.Table:
-        return tables[name] if wanted is None else tables[name].select(list(wanted))
-
+    strategy, read = ClassStrategy(policy), read_tables(tables)
     exposed = [False] * len(group)
     if confidence is not None:
         share = Decimal(confidence[:-1]) / 100

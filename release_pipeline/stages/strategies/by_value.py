@@ -24,7 +24,16 @@ from release_pipeline.stages.served import Served, expect_served, is_limited, re
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.merging import Numbers
-from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
+from release_pipeline.stages.strategies.strategy import (
+    OF_COLUMN,
+    Contexts,
+    Figures,
+    Grouped,
+    Keep,
+    Progress,
+    Read,
+    store_cluster,
+)
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -130,7 +139,7 @@ def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:
     def rows(stage: int, one: Stage) -> dict[str, Any]:
         count = len(one.counts)
         return {
-            "column_name": pa.repeat(name, count),
+            OF_COLUMN: pa.repeat(name, count),
             "stage": pa.array(np.full(count, stage, dtype=np.int64)),
             "first": pa.array(one.edges[:-1]),
             "last": pa.array(one.edges[1:] - 1),
@@ -143,7 +152,7 @@ def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:
 
 def read_stages(counts: pa.Table, name: str) -> list[Stage]:
     """The stages of a column, as `counts_table` had them."""
-    mine = counts.filter(_compute.equal(counts.column("column_name"), name))
+    mine = counts.filter(_compute.equal(counts.column(OF_COLUMN), name))
     return list(_split(mine))
 
 

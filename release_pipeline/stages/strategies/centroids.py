@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
@@ -30,6 +29,7 @@ from release_pipeline.stages.mask import mask
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.merging import Ints, Numbers, merge_evidence, merge_expected
 from release_pipeline.stages.strategies.strategy import (
+    OF_COLUMN,
     RECORD,
     SUPPRESSION,
     Contexts,
@@ -43,7 +43,7 @@ from release_pipeline.stages.strategies.strategy import (
 )
 from release_pipeline.stages.suppress import suppress_table
 
-_compute: Any = pyarrow.compute  # its functions are made at run time
+STATISTICS = ("size", "statistic", "scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,8 @@ class CentroidStrategy:
 
     def find_exact(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Statistics:
         """The exact statistics of a noise column, as they were stored."""
-        return self._stored(name, read("statistics", None), self._read_clusters(name, read))
+        mine = read("statistics", STATISTICS, where=(OF_COLUMN, name))
+        return self._stored(name, mine, self._read_clusters(name, read))
 
     def _read_clusters(self, name: str, read: Read) -> npt.NDArray[np.intp]:
         """The cluster of each record in a noise column."""
@@ -176,9 +177,8 @@ class CentroidStrategy:
         )
         return audit_table(compared, groups=groups, streams=streams, progress=progress)
 
-    def _stored(self, name: str, statistics: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:
+    def _stored(self, name: str, mine: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
-        mine = statistics.filter(_compute.equal(statistics.column("column_name"), name))
         column, scale = self.policy.noise_columns[name], mine.column("scale").to_numpy()
         grid = column.exact_grid
         return Statistics(
@@ -208,7 +208,7 @@ def statistics_table(name: str, exact: Statistics) -> pa.Table:
     """The exact statistics of one column, a row per cluster."""
     return pa.table(
         {
-            "column_name": pa.repeat(name, len(exact.size)),
+            OF_COLUMN: pa.repeat(name, len(exact.size)),
             "size": pa.array(exact.size),
             "statistic": pa.array(exact.statistic),
             "scale": pa.array(exact.scale),

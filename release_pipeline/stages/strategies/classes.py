@@ -56,6 +56,7 @@ from release_pipeline.stages.strategies.grouping import (
 )
 from release_pipeline.stages.strategies.strategy import (
     CLASS,
+    OF_COLUMN,
     RECORD,
     SUPPRESSION,
     Contexts,
@@ -67,6 +68,7 @@ from release_pipeline.stages.strategies.strategy import (
     Suppressed,
     describe_scales,
     store_cluster,
+    store_rows,
 )
 from release_pipeline.stages.suppress import combine_cells, find_smallest
 
@@ -184,9 +186,9 @@ class ClassStrategy:
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
         classes = make_classes(self.policy, self.protect, read, progress, self.records.arrays)
-        return self.group_of(classes, read).hand_over("membership", keep)
+        return self.group_of(classes, read, keep)
 
-    def group_of(self, classes: Classes, read: Read) -> Grouped:
+    def group_of(self, classes: Classes, read: Read, keep: Keep | None = None) -> Grouped:
         """The same, of classes that are made."""
         arrays = self.records.arrays
         sizes = class_sizes(classes.group, arrays=arrays)
@@ -194,7 +196,8 @@ class ClassStrategy:
         parts: list[pa.Table] = []
         for name, column in self.policy.noise_columns.items():
             scale = class_scales(self._units(name, read), classes.group, self.policy.column_epsilon[name], arrays)
-            parts.append(pa.table({"column_name": pa.repeat(name, len(scale)), "scale": pa.array(scale)}))
+            rows = pa.table({OF_COLUMN: pa.repeat(name, len(scale)), "scale": pa.array(scale)})
+            store_rows("statistics", rows, parts, keep)
             evidence[name] = {
                 "epsilon": str(self.policy.column_epsilon[name]),
                 "records": int(sizes.sum()),
@@ -203,13 +206,10 @@ class ClassStrategy:
                 **describe_scales(scale, float(column.grid)),
             }
         membership: dict[str, Any] = {}
-        store_cluster(CLASS, classes.group, len(sizes), membership, None, arrays)
-        tables = {
-            "membership": pa.table(membership),
-            "statistics": pa.concat_tables(parts),
-            "labels": pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()}),
-        }
-        return Grouped(tables, evidence, self.facts_of(classes))
+        store_cluster(CLASS, classes.group, len(sizes), membership, keep, arrays)
+        made = {} if keep is not None else {"membership": pa.table(membership), "statistics": pa.concat_tables(parts)}
+        labels = pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()})
+        return Grouped({**made, "labels": labels}, evidence, self.facts_of(classes))
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""
@@ -342,8 +342,7 @@ class ClassStrategy:
         return grid.quantise(read("records", [name]).column(name).to_numpy(), self.records.arrays)
 
     def _scale(self, read: Read, name: str) -> Ints:
-        statistics = read("statistics", None)
-        return statistics.filter(_compute.equal(statistics.column("column_name"), name)).column("scale").to_numpy()
+        return read("statistics", ["scale"], where=(OF_COLUMN, name)).column(0).to_numpy()
 
     def facts_of(self, classes: Classes) -> dict[str, Any]:
         """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""

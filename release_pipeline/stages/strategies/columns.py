@@ -13,7 +13,16 @@ from release_pipeline.stages.microaggregate import expect_error, microaggregate
 from release_pipeline.stages.served import ROUNDS, Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
-from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
+from release_pipeline.stages.strategies.strategy import (
+    Contexts,
+    Figures,
+    Grouped,
+    Keep,
+    Progress,
+    Read,
+    store_cluster,
+    store_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +61,10 @@ class ColumnStrategy(CentroidStrategy):
         for name in self.policy.noise_columns:
             progress(f"clustering {name}")
             part, evidence[name] = self._group_column(name, read, secret, context, membership, keep)
-            parts.append(part)
-        kept = {"membership": pa.table(membership)} if membership else {}
-        return Grouped({**kept, "statistics": pa.concat_tables(parts)}, evidence)
+            store_rows("statistics", part, parts, keep)
+            del part
+        made = {} if keep is not None else {"membership": pa.table(membership), "statistics": pa.concat_tables(parts)}
+        return Grouped(made, evidence)
 
     def _group_column(
         self, name: str, read: Read, secret: bytes, context: Contexts, membership: dict[str, Any], keep: Keep | None

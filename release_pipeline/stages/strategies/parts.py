@@ -16,7 +16,7 @@ from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
-from release_pipeline.stages.column_table import AnyTable, load_table
+from release_pipeline.stages.column_table import AnyTable, load_table, select_cells
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
@@ -283,10 +283,10 @@ class _Cache:
         self._read = read
         self._columns: dict[str, pa.Table] = {}
 
-    def read(self, table: str, columns: Sequence[str] | None) -> pa.Table:
+    def read(self, table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
         """As the function that it was made of."""
-        if table != "records" or columns is None:
-            return self._read(table, columns)
+        if table != "records" or columns is None or where is not None:
+            return self._read(table, columns, where=where)
         for name in columns:
             if name not in self._columns:
                 self._columns[name] = self._read("records", [name]).combine_chunks()
@@ -296,10 +296,10 @@ class _Cache:
         """What a part reads: its records, and its share of the tables."""
         places = pa.array(rows)
 
-        def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
             if table == "records":
-                return self.read(table, columns).take(places)
-            return tables[table] if columns is None else tables[table].select(list(columns))
+                return select_cells(self.read(table, columns).take(places), None, where)
+            return select_cells(tables[table], columns, where)
 
         return read
 

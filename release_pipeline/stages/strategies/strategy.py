@@ -23,6 +23,7 @@ from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
+OF_COLUMN = "column_name"  # of a table with rows for each column of the records: which of them a row is of
 CLASS = f"{OURS}_class"  # the class of a record, never released
 SUPPRESSION = f"{OURS}_suppression"  # beside the columns in what is expected
 
@@ -30,7 +31,8 @@ Progress: TypeAlias = Callable[[str], None]
 Contexts: TypeAlias = Sequence[Context]
 
 
-Keep: TypeAlias = Callable[[str, str, Any], None]  # takes one more column of a table, by the table's name and its own
+# takes one more column of a table, by the table's name and its own, or what follows in one that it took before
+Keep: TypeAlias = Callable[[str, str, Any], None]
 Figures: TypeAlias = dict[str, dict[str, Any]]  # by column, and name
 
 
@@ -89,6 +91,16 @@ def store_cluster(
         keep("membership", name, values)
 
 
+def store_rows(table: str, rows: pa.Table, made: list[pa.Table], keep: Keep | None) -> None:
+    """The rows that a table has of one column of the records: to `keep`, so that those of others need not lie in memory, or among
+    those that are made."""
+    if keep is None:
+        made.append(rows)
+        return
+    for name in rows.column_names:
+        keep(table, name, rows.column(name))
+
+
 def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, float]:
     """The smallest, the middle and the largest noise scale, in a column's own units."""
     return {
@@ -117,8 +129,8 @@ class Strategy(Protocol):
         ...
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
-        """The exact part, before any noise. Columns as long as the records go to `keep`, where it is given; else
-        they are among the tables."""
+        """The exact part, before any noise. Columns as long as the records, and those that have rows for each column of them, go
+        to `keep`, where it is given; else they are among the tables."""
         ...
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:

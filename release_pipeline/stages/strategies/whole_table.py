@@ -31,6 +31,7 @@ from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
+from release_pipeline.stages.compared import read_with
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.columns import compare_values, pick_values
@@ -156,10 +157,7 @@ class WholeTableStrategy:
             secret = _take_secret(streams("a release without the control group"))
             made = in_memory.measure(read, secret=secret, context=(), progress=lambda _: None)
 
-            def read_made(table: str, columns: Any) -> pa.Table:
-                return made[table] if table in made else read(table, columns)
-
-            return load_table(in_memory.mask(read_made, secret=secret, context=(), progress=lambda _: None))
+            return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         return audit_synthetic(self.policy, read, released, remake=remake, streams=streams, progress=progress, arrays=arrays)
 

@@ -17,6 +17,7 @@ from release_pipeline.flow.content import content_of
 from release_pipeline.stages.column_table import ColumnTable
 from release_pipeline.store import exposed, people, vault
 from release_pipeline.store.exposed import Sums
+from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 ROWS = 500
@@ -155,6 +156,67 @@ def test_slices_are_of_what_was_written_before(tmp_path: Path, monkeypatch: pyte
         found = list(room.slices("numbers", ["value"], rows=70))
         assert pa.concat_tables(found).equals(table)
         assert [part.num_rows for part in found] == [70] * 7 + [10]
+
+
+@pytest.mark.parametrize("large", [1, 8 * ROWS])
+def test_rows_of_a_text_are_read_by_themselves(
+    tmp_path: Path, large: int, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a table in columns and of one that is whole: those rows, in their order, and no column as a whole."""
+    monkeypatch.setattr(vault, "LARGE", large)
+    names = [name for name in ("b", "a", "it's") for _ in range(ROWS)]
+    table = pa.table({"of": names, "size": pa.array(np.arange(3 * ROWS)), "town": [None, *names[1:]]})
+    with opened(tmp_path) as room:
+        room.write("statistics", table)
+    with opened(tmp_path) as room:
+        for place, name in enumerate(("b", "a", "it's")):
+            own = table.slice(place * ROWS, ROWS)
+            assert room.read("statistics", ["size"], where=("of", name)).equals(own.select(["size"]))
+            assert room.read("statistics", where=("of", name)).to_pylist() == own.to_pylist()
+        assert room.read("statistics", ["town", "size"], where=("of", "c")).num_rows == 0
+        assert loads == []
+        place = room._places_of("statistics")["of"]
+        room._connection.execute(f"UPDATE {place} SET \"of\" = 'b' WHERE rowid = {2 * ROWS}")  # noqa: S608
+        with pytest.raises(StoreError, match="'b' in the table 'statistics' do not lie together"):
+            room.read("statistics", ["size"], where=("of", "b"))
+
+
+def test_a_column_may_come_part_by_part(tmp_path: Path) -> None:
+    """What follows is read behind what came before, and the content is that of a table that was written at once."""
+    table = pa.table({"of": ["a"] * ROWS + ["b"] * ROWS, "size": pa.array(np.arange(2 * ROWS))})
+    with opened(tmp_path / "whole") as room:
+        room.write("statistics", table)
+        content = content_of(room, "statistics")
+    with opened(tmp_path / "parts") as room:
+        for part in (table.slice(0, ROWS), table.slice(ROWS)):
+            for column in table.column_names:
+                room.add_column("statistics", column, part.column(column))
+                assert room.read("statistics", [column]).num_rows == room.count_rows("statistics")  # none is kept of before
+        assert content_of(room, "statistics") == content
+        assert room.read("statistics").equals(table)
+    with opened(tmp_path / "parts") as room:
+        assert content_of(room, "statistics") == content
+
+
+def test_what_is_large_lies_on_disk_as_records_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of clusters may have fewer rows than a table from which on arrays lie on disk, and many all the same."""
+    monkeypatch.setattr(vault, "LARGE", ROWS)
+
+    def lies_on_disk(room: ReleaseWorkspace, rows: int) -> bool:
+        return isinstance(room.arrays(rows), OnDisk)
+
+    how = {"memory": 1 << 30, "disk_from": 3 * ROWS}
+    with open_workspace(tmp_path / "vault", "folk", "people/1/r1", **how) as room:  # type: ignore[arg-type]
+        assert [lies_on_disk(room, rows) for rows in (ROWS, 3 * ROWS - 1, 3 * ROWS)] == [False, False, True]
+        room.write("records", pa.table({"value": pa.array(np.arange(2 * ROWS))}))
+        assert [lies_on_disk(room, rows) for rows in (ROWS, 3 * ROWS - 1, 3 * ROWS)] == [False, False, True]
+        room.write("records", pa.table({"value": pa.array(np.arange(3 * ROWS))}))
+        assert [lies_on_disk(room, rows) for rows in (ROWS - 1, ROWS)] == [False, True]
+        room.write("clusters", pa.table({"value": pa.array(np.arange(ROWS)), "name": ["a"] * ROWS}))
+        room.read("clusters", ["value", "name"])
+        assert [kept.size for (name, _), kept in room._kept.items() if name == "clusters"] == [0, 0]
+        room.drop(["records"])
+        assert not lies_on_disk(room, ROWS)
 
 
 @pytest.mark.parametrize(("spare", "is_given_back"), [(2 * vault.FREED, False), (2 * vault.FREED - 1, True), (0, True)])
