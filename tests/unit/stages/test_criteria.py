@@ -19,8 +19,8 @@ from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.shares import Share, difference_beyond, measure_share
 from release_pipeline.stages.audit import LEAST_ATTACKED, attack_table
 from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.compared import Compared
-from release_pipeline.stages.criteria import ROUNDS, _read_with, _stream_of, expect_criteria, judge_criteria, list_criteria  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.stages.compared import Compared, read_with
+from release_pipeline.stages.criteria import ROUNDS, _stream_of, expect_criteria, judge_criteria, list_criteria  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.stages.simulation import Records
 from release_pipeline.stages.strategies import RECORD, Grouped, Suppressed, find_strategy
 from tests.integration.sites import policy_text
@@ -150,7 +150,7 @@ def test_of_clusters_a_control_group_that_was_in_them_hides_what_linking_gains()
     [foreseen] = [entry for entry in found if entry["attack"] == "linking"]
     assert foreseen["beyond"]["low"] > 0
     made = strategy.group(records.read, secret=SECRET, context=(), progress=lambda _: None).tables
-    read = _read_with(records.read, made)
+    read = read_with(made, records.read)
     released = load_table(strategy.mask(read, secret=SECRET, context=(), progress=lambda _: None))
     compared = Compared(policy, records.read, released, released.column(RECORD).to_numpy(), released)
     rounds = [attack_table(compared, _stream_of(SECRET, number))[0] for number in range(ROUNDS)]
