@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import duckdb
 import pyarrow as pa
@@ -21,6 +21,7 @@ from release_pipeline.store.connections import open_database, read_batches, tran
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
 from release_pipeline.store.hashing import MANY, PersonKeys, Rows
+from release_pipeline.store.kept import KeptColumns
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.people import insert_people, sort_people
 from release_pipeline.store.raw import RawTable
@@ -36,9 +37,7 @@ _BATCH = 1 << 18  # rows of a column that are read together where it goes on to 
 _PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
 _LEAST_PIECE = 1 << 16
-KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read, where no more memory is spare
 FREED = 512 << 20  # bytes: what allocators may keep of what was freed, where so much is spare beside as much for columns
-KEPT_ON_DISK = 12  # of those that lie on disk: it reads a column again and again, and DuckDB takes ten times what a file takes
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
@@ -69,13 +68,6 @@ class InParts(Protocol):
         ...
 
 
-class _Kept(NamedTuple):
-    """A column that was read, and how many bytes of memory it takes: none where it lies on disk."""
-
-    values: pa.ChunkedArray
-    size: int
-
-
 class ReleaseWorkspace(BesideRooms):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
@@ -99,7 +91,7 @@ class ReleaseWorkspace(BesideRooms):
         self._memory = memory
         self._disk, self._disk_from = disk, disk_from
         self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
-        self._kept: dict[tuple[str, str], _Kept] = {}  # by table and column, the last one used at the end
+        self._kept = KeptColumns(self._lies_on_disk, self._count_spare)
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
         self._left: int | None = None  # bytes of memory that the release leaves
@@ -142,7 +134,7 @@ class ReleaseWorkspace(BesideRooms):
                 relation.create(stored[column])
         self._left = self._records = None
         self._contents.pop(name, None)
-        self._kept.pop((name, column), None)
+        self._kept.forget(name)
 
     def arrays(self, rows: int) -> Arrays:
         """Where arrays of so many entries lie."""
@@ -212,11 +204,12 @@ class ReleaseWorkspace(BesideRooms):
         wanted = self.columns(name) if columns is None else columns
         if where is not None:
             return self._read_where(name, wanted, *where)
-        missing = [column for column in wanted if (name, column) not in self._kept]
+        kept = {column: values for column in wanted if (values := self._kept.find(name, column)) is not None}
+        missing = [column for column in wanted if column not in kept]
         loaded = self._load(name, missing) if missing else dict[str, pa.ChunkedArray]()
-        found = {column: loaded[column] if column in loaded else self._kept[name, column].values for column in wanted}
+        found = {column: loaded[column] if column in loaded else kept[column] for column in wanted}
         for read in (loaded, found):  # those that were asked for are the last ones used
-            self._keep(name, read)
+            self._kept.keep(name, read)
         return pa.table(found)
 
     def content(
@@ -319,7 +312,7 @@ class ReleaseWorkspace(BesideRooms):
         rows, columns = relation.shape
         if self._lies_on_disk(rows):
             return {column: self._load_column(relation.select(duckdb.ColumnExpression(column))) for column in missing}
-        others = [] if rows * columns * _CELL > KEPT_BYTES else [name for name in relation.columns if name not in missing]
+        others = [name for name in relation.columns if name not in missing] if self._kept.may_have(rows * columns * _CELL) else []
         table = relation.select(*(duckdb.ColumnExpression(column) for column in (*missing, *others))).to_arrow_table()
         return dict(zip(table.column_names, table.columns, strict=True))
 
@@ -330,28 +323,6 @@ class ReleaseWorkspace(BesideRooms):
             return relation.to_arrow_table().column(0)
         reader = relation.to_arrow_reader(_BATCH)
         return disk.keep_column((batch.column(0) for batch in read_batches(reader)), reader.schema.field(0).type, rows)
-
-    def _keep(self, name: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
-        """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the
-        disk that they lie on."""
-        for column, values in columns.items():
-            before = self._kept.pop((name, column), None)
-            if before is None or before.values is not values:
-                before = _Kept(values, 0 if self._lies_on_disk(len(values)) else values.nbytes)
-            self._kept[name, column] = before
-        stored = [key for key, kept in self._kept.items() if self._lies_on_disk(len(kept.values))]
-        for key in stored[:-KEPT_ON_DISK]:
-            del self._kept[key]
-        held = {key: kept for key, kept in self._kept.items() if kept.size}
-        left = sum(kept.size for kept in held.values())
-        if left <= KEPT_BYTES:
-            return
-        most = max(KEPT_BYTES, self._count_spare() // 2)
-        for key, kept in held.items():
-            if left <= most:
-                break
-            del self._kept[key]
-            left -= kept.size
 
     def _count_spare(self) -> int:
         """The bytes of memory that the release leaves, by all of its records whatever table is read: there may be fewer
@@ -390,8 +361,7 @@ class ReleaseWorkspace(BesideRooms):
         for table in set(self._find_stored().pop(name, {}).values()):
             self._connection.execute(statement("stages/drop_table", table=table))
         self._contents.pop(name, None)
-        for key in [key for key in self._kept if key[0] == name]:
-            del self._kept[key]
+        self._kept.forget(name)
 
 
 ROOMS = RLock()

@@ -15,7 +15,7 @@ import pytest
 from release_pipeline.errors import StoreError
 from release_pipeline.flow.content import content_of
 from release_pipeline.stages.column_table import ColumnTable
-from release_pipeline.store import exposed, people, vault
+from release_pipeline.store import exposed, kept, people, vault
 from release_pipeline.store.exposed import Sums
 from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
@@ -62,9 +62,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("kept", [0, COLUMN, 2 * COLUMN, 1 << 20])
-def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseWorkspace, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vault, "KEPT_BYTES", kept)
+@pytest.mark.parametrize("most", [0, COLUMN, 2 * COLUMN, 1 << 20])
+def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseWorkspace, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "KEPT_BYTES", most)
     for columns in (["income"], None, ["age", "town"], ["town"], ["income", "age"], None):
         wanted = SMALL if columns is None else SMALL.select(columns)
         found = room.read("records", columns)
@@ -87,11 +87,11 @@ def test_of_a_large_table_only_what_is_asked_for_is_read(
     room: ReleaseWorkspace, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no more of it is held than may be kept: the columns that were used last."""
-    monkeypatch.setattr(vault, "KEPT_BYTES", 2 * COLUMN + 200)
+    monkeypatch.setattr(kept, "KEPT_BYTES", 2 * COLUMN + 200)
     room.write("numbers", pa.table({name: pa.array(np.arange(ROWS)) for name in "abc"}))
     for column in "abacab":
         room.read("numbers", [column])
-        assert sum(kept.values.nbytes for kept in room._kept.values()) <= vault.KEPT_BYTES
+        assert sum(one.values.nbytes for one in room._kept.columns.values()) <= kept.KEPT_BYTES
     assert loads == [("a",), ("b",), ("c",), ("b",)]
 
 
@@ -99,7 +99,7 @@ def test_more_is_kept_where_memory_is_spare(
     tmp_path: Path, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of what a release of so many records leaves; what is written anew or dropped counts no more."""
-    monkeypatch.setattr(vault, "KEPT_BYTES", COLUMN)
+    monkeypatch.setattr(kept, "KEPT_BYTES", COLUMN)
     asked: list[int] = []
 
     def spare(rows: int) -> int:
@@ -112,7 +112,7 @@ def test_more_is_kept_where_memory_is_spare(
             for column in "abacab":
                 room.read("numbers", [column])
         room.drop(["numbers"])
-        assert room._kept == {}
+        assert room._kept.columns == {}
     assert loads == [("a",), ("b",), ("c",), ("b",)] * 2
     assert set(asked) == {ROWS}
 
@@ -120,7 +120,7 @@ def test_more_is_kept_where_memory_is_spare(
 def test_what_is_spare_is_by_all_records_whatever_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are fewer clusters than records: reading their columns, one does not keep what a small release would leave."""
     monkeypatch.setattr(vault, "LARGE", ROWS)
-    monkeypatch.setattr(vault, "KEPT_BYTES", COLUMN + 200)
+    monkeypatch.setattr(kept, "KEPT_BYTES", COLUMN + 200)
     asked: list[int] = []
 
     def spare(rows: int) -> int:
@@ -133,14 +133,14 @@ def test_what_is_spare_is_by_all_records_whatever_is_read(tmp_path: Path, monkey
         room.write("records", pa.table({"value": pa.array(np.arange(3 * ROWS))}))
         for name in "abc":
             room.read("clusters", [name])
-        assert len(room._kept) == 1
+        assert len(room._kept.columns) == 1
         room.write("statistics", pa.table({"value": pa.array(np.arange(4 * ROWS))}))  # a row for each cluster and column
         room.read("statistics")
         assert set(asked) == {3 * ROWS}
         room.drop(["records", "statistics"])
         for name in "abc":
             room.read("clusters", [name])
-        assert len(room._kept) == 3
+        assert len(room._kept.columns) == 3
         assert set(asked) == {3 * ROWS, ROWS}
 
 
@@ -214,7 +214,7 @@ def test_what_is_large_lies_on_disk_as_records_do(tmp_path: Path, monkeypatch: p
         assert [lies_on_disk(room, rows) for rows in (ROWS - 1, ROWS)] == [False, True]
         room.write("clusters", pa.table({"value": pa.array(np.arange(ROWS)), "name": ["a"] * ROWS}))
         room.read("clusters", ["value", "name"])
-        assert [kept.size for (name, _), kept in room._kept.items() if name == "clusters"] == [0, 0]
+        assert [one.size for (name, _), one in room._kept.columns.items() if name == "clusters"] == [0, 0]
         room.drop(["records"])
         assert not lies_on_disk(room, ROWS)
 
