@@ -41,7 +41,10 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (130, 24),
 }
+# where few records make a cluster, and that is more: bytes of a record and of a cluster, for each of the columns held at once
+CLUSTERED: dict[Family, tuple[int, int]] = {"columns": (40, 85), "vectors": (25, 180), "mdav": (25, 180)}
 NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
+UNITED = 64  # and where those of random parts are put together, of which all are held
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
@@ -133,11 +136,11 @@ def _find_forecast(site: Site, policy: Policy) -> Callable[[int], MemoryView]:
 
 def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryView:
     fixed, each = HELD[policy.method.family]
-    fixed = RECORDS if _are_records(policy) else fixed
-    each += PARTS if policy.parts > 1 else 0
-    fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
-    arrays = max(records * (fixed + each * len(policy.released_columns)), _count_named(policy, records))
-    arrays += _count_anyway(policy, records)
+    more = (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
+    arrays = max(records * (fixed + each * len(policy.released_columns)), _count_clustered(policy, records))
+    if policy.parts > 1:
+        arrays += records * PARTS * len(policy.released_columns) + _count_named(policy, records, UNITED)
+    arrays = max(arrays + records * more, _count_named(policy, records, NAMED)) + _count_anyway(policy, records)
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 
 
@@ -154,6 +157,17 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
 def _count_anyway(policy: Policy, records: int) -> int:
     """The bytes of what is in memory wherever arrays lie."""
     return _count_listed(policy, records) + _count_pool(policy, records)
+
+
+def _count_clustered(policy: Policy, records: int) -> int:
+    """The bytes of arrays of records and of clusters: where few records make a cluster, the latter are most of it."""
+    if _are_records(policy):
+        return records * RECORDS
+    if policy.method.family not in CLUSTERED:
+        return 0
+    of_record, of_cluster = CLUSTERED[policy.method.family]
+    at_once = 1 if policy.method.family == "columns" else len(policy.noise_columns)
+    return at_once * (records * of_record + _count_clusters(policy, records) * of_cluster)
 
 
 def _are_records(policy: Policy) -> bool:
@@ -175,12 +189,12 @@ def _count_clusters(policy: Policy, records: int) -> int:
     return min(most, _count_rows(policy.generalised_columns.values(), records)) if policy.generalised_columns else most
 
 
-def _count_named(policy: Policy, records: int) -> int:
-    """The bytes of the longest column of a table that has a row for each cluster and masked column: nothing else is in memory
-    when that is hashed. Of some methods there is no such table."""
-    if _are_records(policy) or policy.method.family not in ("columns", "classes"):
+def _count_named(policy: Policy, records: int, each: int) -> int:
+    """So many bytes, and those of its column's name, for each row of a table that has one for each cluster and masked column. Of
+    some methods there is no such table."""
+    if _are_records(policy) or policy.method.family not in ("columns", "classes", "vectors", "mdav"):
         return 0
-    return _count_clusters(policy, records) * sum(NAMED + len(name.encode()) for name in policy.noise_columns)
+    return _count_clusters(policy, records) * sum(each + len(name.encode()) for name in policy.noise_columns)
 
 
 def find_place(engine: str, records: int) -> Engine:

@@ -51,7 +51,7 @@ from release_pipeline.stages.checks import (
     notice_clamping,
     notice_releases,
 )
-from release_pipeline.stages.column_table import load_table, select_cells
+from release_pipeline.stages.column_table import load_table, needed_for, select_cells
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.noticed import Noticed
 from release_pipeline.stages.package import spell_out
@@ -176,7 +176,8 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[Not
         if table != "records":
             return select_cells(made[table], columns, where)
         columns = columns or list(policy.released_columns)
-        return select_cells(pa.table({name: typed_column(policy, name, raw) for name in columns}), None, where)
+        needed = {name: typed_column(policy, name, raw) for name in needed_for(columns, where)}
+        return select_cells(pa.table(needed), columns, where)
 
     place = policy.release_names.index(release) if policy.publishes_parts and release is not None else 0
     strategy = find_strategy(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)

@@ -298,7 +298,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 secret=secret,
                 context=self._context,
                 progress=self.progress,
-                keep=keep if workspace.is_large(checkpoint.records) else None,
+                keep=keep if workspace.is_large(checkpoint.records * len(policy.noise_columns)) else None,
             )
             for name, table in made.tables.items():
                 workspace.write(name, table)

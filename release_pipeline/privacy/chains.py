@@ -20,7 +20,7 @@ so that it is an upper bound, and for one column with trimmed sums the truth. Al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -38,6 +38,7 @@ from release_pipeline.privacy.sensitivity import HEADROOM, ceil_ratios, refuse_s
 
 _DEEPEST = 16  # level of the curve up to which the public bound looks for its least: beyond, the cells outnumber any clusters
 _LIMIT_BITS = 60
+_TOGETHER = 1 << 16  # entries of records and columns whose changes are in memory together, or those of a cluster that has more
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,52 +99,70 @@ def find_extremes(ordered: IntArray, clusters: OrderClusters) -> Extremes:
 class Chains:
     """The changes of sums that chains are made of, for one direction.
 
-    leaving   per record and column: its own cluster, when the record goes on in this direction (0 in the chain's last cluster)
-    through   per cluster and column: a cluster between
-    entering  per cluster and column: the cluster that the new record enters, at the worst
+    following  per cluster and column: what it gains when it loses a record that goes on in this direction
+    through    per cluster and column: a cluster between
+    entering   per cluster and column: the cluster that the new record enters, at the worst
     """
 
-    leaving: IntArray
+    following: IntArray
     through: IntArray
     entering: IntArray
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Neighbours:
-    """All chains of a table: `later` and `earlier`; and `staying`, per record and column, when a record is replaced by one that
-    falls into its own cluster."""
+    """All chains of a table: `later` and `earlier`. What one record does to its own cluster is found piece by piece each time
+    that it is asked for: arrays of all records and columns would be most of the memory."""
 
+    ordered: IntArray
     clusters: OrderClusters
+    widths: IntArray
+    extremes: Extremes | None
     later: Chains
     earlier: Chains
-    staying: IntArray
+
+    def own_clusters(self) -> Iterator[tuple[IntArray, npt.NDArray[np.intp], list[IntArray]]]:
+        """Of some clusters after the other: where their records begin, the cluster of each record, and per record and column what
+        its own cluster changes by when it is replaced by one that falls into the same, when it goes on later, and earlier (0 in
+        the last cluster of a chain)."""
+        size, together = self.clusters.size, _TOGETHER // self.ordered.shape[1]
+        beyond: IntArray = np.concatenate([self.clusters.start.astype(np.int64), np.array([len(self.ordered)])])
+        first: int = 0
+        while first < self.clusters.count:
+            [fitting] = np.searchsorted(beyond, [beyond[first] + together], side="right") - 1
+            last: int = max(int(fitting), first + 1)
+            own = np.repeat(np.arange(first, last, dtype=np.intp), size[first:last])
+            records = self.ordered[beyond[first] : beyond[last]]
+            extremes = None if self.extremes is None else self.extremes.of(own)
+            changes: list[IntArray] = [_worst(records, self.widths, extremes)]
+            for chains, end in ((self.later, self.clusters.count - 1), (self.earlier, 0)):
+                leaving = _change(records, chains.following[own], extremes)
+                leaving[own == end] = 0
+                changes.append(leaving)
+            yield beyond[first:last] - beyond[first], own, changes
+            first = last
+
+
+def _change(lost: IntArray, gained: IntArray, extremes: Extremes | None) -> IntArray:
+    """What a plain sum, or with `extremes` a trimmed one, changes by."""
+    return np.abs(gained - lost) if extremes is None else extremes.change(lost, gained)
+
+
+def _worst(lost: IntArray, widths: IntArray, extremes: Extremes | None) -> IntArray:
+    """The same for any gained value: the ends of the domain are the worst ones."""
+    ends = (np.zeros_like(lost), np.broadcast_to(widths, lost.shape))
+    return np.maximum(*(_change(lost, end, extremes) for end in ends))
 
 
 def find_neighbours(ordered: IntArray, clusters: OrderClusters, widths: IntArray, extremes: Extremes | None) -> Neighbours:
     """What every neighbour of this table changes, at the worst: plain sums, or with `extremes` trimmed ones."""
-    own = clusters.places
 
-    def change(lost: IntArray, gained: IntArray, *, records: bool = False) -> IntArray:
-        if extremes is None:
-            return np.abs(gained - lost)
-        return (extremes.of(own) if records else extremes).change(lost, gained)
-
-    def worst(lost: IntArray, *, records: bool = False) -> IntArray:
-        ends = (np.zeros_like(lost), np.broadcast_to(widths, lost.shape))
-        return np.maximum(*(change(lost, end, records=records) for end in ends))
-
-    def chains(boundary: IntArray, following: IntArray, last: int) -> Chains:
-        leaving = change(ordered, following[own], records=True)
-        leaving[own == last] = 0
-        return Chains(leaving, change(boundary, following), worst(boundary))
+    def chains(boundary: IntArray, following: IntArray) -> Chains:
+        return Chains(following, _change(boundary, following, extremes), _worst(boundary, widths, extremes))
 
     first, final = ordered[clusters.start], ordered[clusters.start + clusters.size - 1]
-    return Neighbours(
-        clusters=clusters,
-        later=chains(first, np.concatenate([first[1:], first[-1:]]), clusters.count - 1),
-        earlier=chains(final, np.concatenate([final[:1], final[:-1]]), 0),
-        staying=worst(ordered, records=True),
-    )
+    later = chains(first, np.concatenate([first[1:], first[-1:]]))
+    return Neighbours(ordered, clusters, widths, extremes, later, earlier=chains(final, np.concatenate([final[:1], final[:-1]])))
 
 
 def table_loss(neighbours: Neighbours, scales: IntArray) -> Fraction | float:
@@ -151,11 +170,7 @@ def table_loss(neighbours: Neighbours, scales: IntArray) -> Fraction | float:
 
     0/0 counts as 0, and x/0 is infinite. Each ratio is rounded up to 2^-s, so that the figure is never below the bound.
     """
-    unmoved = scales == 0
-    without_noise, ways = unmoved[neighbours.clusters.places], (neighbours.later, neighbours.earlier)
-    of_records = (neighbours.staying, *(chains.leaving for chains in ways))
-    of_clusters = (part for chains in ways for part in (chains.through, chains.entering))
-    if any(part[without_noise].any() for part in of_records) or any(part[unmoved].any() for part in of_clusters):
+    if (scales == 0).any() and _is_bare(neighbours, scales == 0):
         return np.inf
     rough = _worst_chain(neighbours, np.maximum(scales, 1).astype(np.float64), _float_ratios)
     bits = max(_LIMIT_BITS - int(rough).bit_length(), 8)
@@ -248,23 +263,29 @@ def reach_scales(widths: Sequence[int], weights: Sequence[Fraction], reach: Frac
     return scales
 
 
+def _is_bare(neighbours: Neighbours, unmoved: npt.NDArray[np.bool_]) -> bool:
+    """Whether something changes that has no noise."""
+    ways = (neighbours.later, neighbours.earlier)
+    return any(part[unmoved].any() for chains in ways for part in (chains.through, chains.entering)) or any(
+        part[unmoved[own]].any() for _, own, changes in neighbours.own_clusters() for part in changes
+    )
+
+
 def _float_ratios(changes: IntArray, scales: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return changes / scales
 
 
 def _worst_chain(neighbours: Neighbours, scales: npt.NDArray[Any], ratios: Any) -> Any:
     """The largest sum of ratios along a chain: in real numbers, or in integers where `ratios` gives such."""
-    clusters = neighbours.clusters
-
-    def cost(changes: IntArray, *, records: bool = False) -> npt.NDArray[Any]:
-        of = scales[clusters.places] if records else scales
-        sums = ratios(changes, of).sum(axis=1)
-        return np.maximum.reduceat(sums, clusters.start) if records else sums
-
-    worst = cost(neighbours.staying, records=True).max()
-    for chains, step in ((neighbours.later, 1), (neighbours.earlier, -1)):
-        parts = (cost(chains.leaving, records=True), cost(chains.through), cost(chains.entering))
-        worst = max(worst, _longest(*(part[::step] for part in parts)))
+    worst, leaving = 0, (list[npt.NDArray[Any]](), list[npt.NDArray[Any]]())
+    for start, own, (staying, *ways) in neighbours.own_clusters():
+        of = scales[own]
+        worst = max(worst, ratios(staying, of).sum(axis=1).max())
+        for found, changes in zip(leaving, ways, strict=True):
+            found.append(np.maximum.reduceat(ratios(changes, of).sum(axis=1), start))
+    for chains, found, step in ((neighbours.later, leaving[0], 1), (neighbours.earlier, leaving[1], -1)):
+        passing, entering = (ratios(changes, scales).sum(axis=1) for changes in (chains.through, chains.entering))
+        worst = max(worst, _longest(*(part[::step] for part in (np.concatenate(found), passing, entering))))
     return worst
 
 

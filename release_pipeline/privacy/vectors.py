@@ -15,7 +15,7 @@ is what bounds the noise. MDAV's clusters depend on all records: it is for k-ano
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -151,7 +151,7 @@ def mask_vectors(
         transforms=tuple(transforms) if transforms is not None else ("linear",) * len(domains),
     )
     declared = [Grid.declare(domain, step) for domain, step in zip(domains, grids, strict=True)]
-    units = quantise_columns([values[:, place] for place in range(values.shape[1])], declared)
+    units = quantise_columns(values.T, declared)
     parts = compute_vectors(units, grids=declared, spec=spec, secret=secret, context=context)
     released = [
         add_noise(part, clamp=clamp, secret=secret, context=(*context, place))[part.cluster] for place, part in enumerate(parts)
@@ -167,10 +167,11 @@ def mask_vectors(
     )
 
 
-def quantise_columns(columns: Sequence[npt.NDArray[np.generic]], grids: Sequence[Grid]) -> IntArray:
-    """Records by columns, each in units of its grid."""
-    out = np.empty((len(columns[0]), len(columns)), dtype=np.int64)
+def quantise_columns(columns: Iterable[npt.NDArray[np.generic]], grids: Sequence[Grid]) -> IntArray:
+    """Records by columns, each in units of its grid; one is asked for after the other."""
+    out = np.empty((0, len(grids)), dtype=np.int64)
     for place, (column, grid) in enumerate(zip(columns, grids, strict=True)):
+        out = out if place else np.empty((len(column), len(grids)), dtype=np.int64)
         out[:, place] = grid.quantise(as_numbers(column))
     return out
 
@@ -201,6 +202,7 @@ def compute_vectors(
         ties=noise_stream(secret, *context, "ties"),
     )
     ordered = units[clusters.order]
+    del units  # nobody needs them any more, if the caller does not
     extremes = find_extremes(ordered, clusters) if spec.statistic == "trimmed" else None
     statistic = extremes.trimmed if extremes is not None else np.add.reduceat(ordered, clusters.start, axis=0)
     neighbours = find_neighbours(ordered, clusters, np.array(widths), extremes)

@@ -3,7 +3,7 @@ parts no more than a part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -63,6 +63,11 @@ def select_cells(table: pa.Table, columns: Sequence[str] | None, where: tuple[st
     """Some columns, or all, and of the rows those that have a text in a column, where that is given."""
     rows = table if where is None else table.filter(_compute.equal(table.column(where[0]), where[1]))
     return rows if columns is None else rows.select(list(columns))
+
+
+def needed_for(columns: Iterable[str], where: tuple[str, str] | None) -> list[str]:
+    """What to read for `select_cells` of these columns: them, and the one that has the text."""
+    return list(dict.fromkeys([*columns, *([] if where is None else where[:1])]))
 
 
 def load_table(table: AnyTable) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.stages.column_table import AnyTable, select_cells, take_few
+from release_pipeline.stages.column_table import AnyTable, needed_for, select_cells, take_few
 from release_pipeline.stages.measures.sample import read_weights
 
 Numbers = npt.NDArray[np.float64]
@@ -98,11 +98,12 @@ class Compared:
         kept: dict[str, pa.ChunkedArray] = {}
 
         def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
-            names = self.policy.released_columns if columns is None else columns
-            for name in names:
+            wanted = list(self.policy.released_columns) if columns is None else columns
+            needed = needed_for(wanted, where)
+            for name in needed:
                 if name not in kept:
                     kept[name] = take_few(self.read(table, [name]).column(name), originals)
-            return select_cells(pa.table({name: kept[name] for name in names}), None, where)
+            return select_cells(pa.table({name: kept[name] for name in needed}), wanted, where)
 
         return read
 

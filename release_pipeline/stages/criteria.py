@@ -37,7 +37,7 @@ from release_pipeline.privacy.attacks import (
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, shuffled_positions
 from release_pipeline.privacy.shares import Share
 from release_pipeline.stages.audit import LEAST_ATTACKED, attack_table, draw_attacked
-from release_pipeline.stages.column_table import load_table, select_cells
+from release_pipeline.stages.column_table import load_table, needed_for, select_cells
 from release_pipeline.stages.compared import Compared, Read, read_with
 from release_pipeline.stages.gates import ATTACKED, Gate
 from release_pipeline.stages.measures.features import encode_entries
@@ -167,10 +167,10 @@ def _read_some(read: Read, rows: npt.NDArray[np.intp]) -> Read:
     places, numbers = pa.array(rows), pa.array(np.arange(len(rows), dtype=np.int64))
 
     def read_some(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
-        some = select_cells(read(table, columns).take(places), None, where)
+        some = read(table, columns if columns is None else needed_for(columns, where)).take(places)
         if RECORD in some.column_names:
             some = some.set_column(some.column_names.index(RECORD), RECORD, numbers)
-        return some
+        return select_cells(some, columns, where)
 
     return read_some
 

@@ -78,8 +78,14 @@ def microaggregate_together(
     spec, columns = policy.vectors, policy.noise_columns
     assert spec is not None  # noqa: S101  for the type checker
     grids = [column.exact_grid for column in columns.values()]
-    units = quantise_columns([numbers(name) for name in columns], grids)
-    found = compute_vectors(units, grids=grids, spec=spec, secret=secret, context=context, progress=progress)
+    found = compute_vectors(
+        quantise_columns(map(numbers, columns), grids),
+        grids=grids,
+        spec=spec,
+        secret=secret,
+        context=context,
+        progress=progress,
+    )
     return dict(zip(columns, found, strict=True))
 
 

@@ -45,8 +45,8 @@ class KeptColumns:
             if before is None or before.values is not values:
                 before = _Kept(values, 0 if self.lies_on_disk(len(values)) else values.nbytes)
             self.columns[table, column] = before
-        stored = [key for key, kept in self.columns.items() if self.lies_on_disk(len(kept.values))]
-        for key in stored[:-KEPT_ON_DISK]:
+        on_disk = [key for key, kept in self.columns.items() if not kept.size]
+        for key in on_disk[:-KEPT_ON_DISK]:
             del self.columns[key]
         held = {key: kept.size for key, kept in self.columns.items() if kept.size}
         left = sum(held.values())

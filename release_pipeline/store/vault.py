@@ -125,13 +125,18 @@ class ReleaseWorkspace(BesideRooms):
         """One more column of the table `name`, which has none but such, or what follows in one that it has; whole, or part by
         part."""
         stored = self._find_stored().setdefault(name, {})
-        for part in cast("Iterator[Any]", values if isinstance(values, Iterator) else iter([values])):
+        parts = [values] if not isinstance(values, Iterator) else cast("Iterator[Any]", values)
+        for part in parts:
             relation = self._connection.from_arrow(pa.table({column: part}))
-            if column in stored:
-                relation.insert_into(stored[column])
-            else:
+            if column not in stored:
                 stored[column] = f"{name}{_PART}{len(stored):05}"
                 relation.create(stored[column])
+            elif relation.types == self._connection.table(stored[column]).types:
+                relation.insert_into(stored[column])
+            else:  # the database would make of them what came before
+                raise TypeError(f"what follows in the column '{column}' of the table '{name}' is of another type.")
+        if column not in stored:
+            raise ValueError(f"the column '{column}' of the table '{name}' came in no parts.")
         self._left = self._records = None
         self._contents.pop(name, None)
         self._kept.forget(name)
@@ -175,11 +180,11 @@ class ReleaseWorkspace(BesideRooms):
 
     def _read_where(self, name: str, columns: Sequence[str], column: str, text: str) -> pa.Table:
         """Some columns of the rows that have this text in this column; nothing else of them is in memory."""
-        stored = self._places_of(name)
+        stored = self._find_places(name, (*columns, column))
         find = statement("stages/find_rows", table=stored[column], column=column)
         [(first, beyond, count)] = self._connection.execute(find, {"text": text}).fetchall()
         found = pa.table({each: self._read_slice(stored[each], each, first, beyond) for each in columns})
-        if count != beyond - first or found.num_rows != count:
+        if count != beyond - first or (columns and found.num_rows != count):
             raise StoreError(f"the rows of '{text}' in the table '{name}' do not lie together.", remedy=_RESTORE)
         return found
 
@@ -234,6 +239,13 @@ class ReleaseWorkspace(BesideRooms):
         if name not in self._find_stored():
             raise StoreError(f"there is no table '{name}' in this release's room.", remedy="Run the release from its start.")
         return self._find_stored()[name]
+
+    def _find_places(self, name: str, columns: Sequence[str]) -> dict[str, str]:
+        """The same; these columns are among them."""
+        stored = self._places_of(name)
+        if absent := [column for column in columns if column not in stored]:
+            raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
+        return stored
 
     def _find_stored(self) -> dict[str, dict[str, str]]:
         """By table and column: the table that it lies in."""
@@ -299,9 +311,7 @@ class ReleaseWorkspace(BesideRooms):
 
     def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
         """These columns of a table, and of a small one the others too."""
-        stored = self._places_of(name)
-        if absent := [column for column in missing if column not in stored]:
-            raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
+        stored = self._find_places(name, missing)
         places = {stored[column] for column in missing}
         if places != {name}:  # columns that lie by themselves
             relations = {column: self._connection.table(stored[column]) for column in missing}

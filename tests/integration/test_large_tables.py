@@ -89,6 +89,19 @@ def test_the_same_release_comes_of_it(name: str, tmp_path: Path, monkeypatch: py
     assert not stored & of_records
 
 
+def test_many_columns_of_fewer_records_are_handed_over_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is rows of clusters and columns that would be held together: of two columns twice as many as of records at the most."""
+    whole = run(make(tmp_path / "whole", POLICIES["clusters"]))
+    monkeypatch.setattr(vault, "LARGE", 91)
+    tiny = make(tmp_path / "columns", POLICIES["clusters"])
+    assert {name: found for name, found in run(tiny).items() if name.endswith((".csv", ".parquet"))} == {
+        name: found for name, found in whole.items() if name.endswith((".csv", ".parquet"))
+    }
+    stored = set(tiny.tables())
+    assert {"records", "masked"} <= stored
+    assert {"statistics", "statistics_column_00000"} & stored == {"statistics_column_00000"}
+
+
 def test_a_release_goes_on_whatever_way_it_was_stored_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begun with small tables, ended with large ones, validated once more: nothing of the other way is left or read."""
     tiny = make(tmp_path / "site", {})

@@ -16,7 +16,7 @@ from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
-from release_pipeline.stages.column_table import AnyTable, load_table, select_cells
+from release_pipeline.stages.column_table import AnyTable, load_table, needed_for, select_cells
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
@@ -298,7 +298,8 @@ class _Cache:
 
         def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
             if table == "records":
-                return select_cells(self.read(table, columns).take(places), None, where)
+                needed = columns if columns is None else needed_for(columns, where)
+                return select_cells(self.read(table, needed).take(places), columns, where)
             return select_cells(tables[table], columns, where)
 
         return read

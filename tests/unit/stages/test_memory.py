@@ -364,15 +364,25 @@ def quiet(_: str) -> None:
     """No progress."""
 
 
+def count_forecast(policy: Policy) -> float:
+    """The bytes of a record that the forecast has for arrays."""
+    needed = forecast.forecast_memory(policy, ROWS, allowed=1 << 60).needed
+    return (needed - forecast.PROGRAM) / ROWS - forecast.STORED
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 12])
-def test_exact_sums_of_one_column_are_held_at_a_time(columns: int) -> None:
+@pytest.mark.parametrize(("method", "k"), [("dp-um", 1), ("idp-ls", 2), ("idp-cbls", 3), ("idp-cbls", 20)])
+def test_exact_sums_of_one_column_are_held_at_a_time(method: str, k: int, columns: int) -> None:
     """Of few records to a cluster and many columns all of them would be more than what is held of one column. What is hashed of
     them is what the forecast counts."""
-    k = 3
-    read, stored, group = prepare_group(strategy := find_strategy(make_policy("idp-cbls", columns, k=k)))
-    group()  # what is loaded for it is not counted
-    peak = measure_peak(group)
+    read, stored, group = prepare_group(strategy := find_strategy(policy := make_policy(method, columns, k=k)))
+
+    def expect() -> None:
+        strategy.expect(read, secret=SECRET, progress=quiet)
+
+    expect()  # what is loaded for it is not counted
+    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
     statistics = stored.read("statistics", None)
     assert stored.tables == {}
     assert len(statistics) == columns * (ROWS // k)
@@ -381,9 +391,37 @@ def test_exact_sums_of_one_column_are_held_at_a_time(columns: int) -> None:
     assert most - 4 <= longest <= most, longest
     masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
     masked.column("c0")
-    peaks = [peak, measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])]
-    print(columns, peaks)
-    assert max(peaks) <= forecast.HELD["columns"][0], peaks
+    peaks["mask"] = measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])
+    print(method, k, columns, peaks, count_forecast(policy))
+    assert max(peaks.values()) <= count_forecast(policy), peaks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [2, 10])
+@pytest.mark.parametrize(
+    ("method", "k"),
+    [
+        ("order: hilbert", 2),
+        ("order: hilbert", 20),
+        ("order: corner, statistic: trimmed", 3),
+        ("order: hilbert, scope: centroid", 2),
+    ],
+)
+def test_vectors_are_what_the_forecast_counts(method: str, k: int, columns: int) -> None:
+    """Beside the numbers that were read, of which there is one column at a time."""
+    text = HEAD + f"protect: {{method: dp-mdav, epsilon: 4, k: {k}, {method}}}\ncolumns:\n  town: {{role: quasi, do: drop}}\n"
+    number = "{role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}"
+    policy = parse_policy(text + "".join(f"  c{place}: {number}\n" for place in range(columns)), name="many.yaml")
+    read, stored, group = prepare_group(strategy := find_strategy(policy))
+
+    def expect() -> None:
+        strategy.expect(read, secret=SECRET, progress=quiet)
+
+    expect()  # what is loaded for it is not counted
+    tables = sum(table.nbytes for table in stored.tables.values()) / ROWS
+    peaks = {"expect": measure_peak(expect), "group": measure_peak(group) + tables}
+    print(method, k, columns, peaks, count_forecast(policy))
+    assert max(peaks.values()) <= count_forecast(policy), peaks
 
 
 @pytest.mark.slow

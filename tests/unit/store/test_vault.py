@@ -174,6 +174,10 @@ def test_rows_of_a_text_are_read_by_themselves(
             assert room.read("statistics", ["size"], where=("of", name)).equals(own.select(["size"]))
             assert room.read("statistics", where=("of", name)).to_pylist() == own.to_pylist()
         assert room.read("statistics", ["town", "size"], where=("of", "c")).num_rows == 0
+        assert room.read("statistics", [], where=("of", "b")).num_columns == 0
+        for columns, where in ((["wealth"], ("of", "b")), (["size"], ("wealth", "b"))):
+            with pytest.raises(StoreError, match="no column 'wealth'"):
+                room.read("statistics", columns, where=where)
         assert loads == []
         place = room._places_of("statistics")["of"]
         room._connection.execute(f"UPDATE {place} SET \"of\" = 'b' WHERE rowid = {2 * ROWS}")  # noqa: S608
@@ -196,6 +200,17 @@ def test_a_column_may_come_part_by_part(tmp_path: Path) -> None:
         assert room.read("statistics").equals(table)
     with opened(tmp_path / "parts") as room:
         assert content_of(room, "statistics") == content
+
+
+def test_what_follows_in_a_column_is_of_its_type_and_there_is_something(tmp_path: Path) -> None:
+    """The database would make numbers of texts, and a column without parts would not be there."""
+    with opened(tmp_path) as room:
+        room.add_column("statistics", "size", pa.array([1, 2]))
+        with pytest.raises(TypeError, match="'size' of the table 'statistics' is of another type"):
+            room.add_column("statistics", "size", pa.array(["3"]))
+        with pytest.raises(ValueError, match="'scale' of the table 'statistics' came in no parts"):
+            room.add_column("statistics", "scale", iter(()))
+        assert room.read("statistics").to_pydict() == {"size": [1, 2]}
 
 
 def test_what_is_large_lies_on_disk_as_records_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
