@@ -36,7 +36,7 @@ STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyo
 HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
     "columns": (60, 0),
     "by-value": (85, 0),
-    "vectors": (130, 48),
+    "vectors": (60, 30),
     "mdav": (130, 48),
     "classes": (160, 64),
     "whole-table": (130, 24),
