@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from scipy import stats
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.loss import wider_bound
-from release_pipeline.privacy import Epsilon, Grid, noise_stream, order_clusters, order_keys
+from release_pipeline.privacy import Epsilon, Grid, chains, noise_stream, order_clusters, order_keys
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import NANO
 from release_pipeline.privacy.chains import (
@@ -34,7 +35,16 @@ from release_pipeline.privacy.chains import (
 from release_pipeline.privacy.clusters import OrderClusters, cut_ranks
 from release_pipeline.privacy.curve import cell_reach, curve_depth
 from release_pipeline.privacy.partition import draw_parts
-from release_pipeline.privacy.vectors import Insensitive, Order, Statistic, Transform, VectorScope, compute_vectors, mask_vectors
+from release_pipeline.privacy.vectors import (
+    VECTOR_SCOPES,
+    Insensitive,
+    Order,
+    Statistic,
+    Transform,
+    VectorScope,
+    compute_vectors,
+    mask_vectors,
+)
 from tests.oracles import plain_vectors
 from tests.oracles.plain_vectors import Record
 
@@ -43,6 +53,12 @@ ORDERS: tuple[Order, ...] = ("corner", "hilbert")
 STATISTICS: tuple[Statistic, ...] = ("plain", "trimmed")
 KINDS = ("spread", "ties", "along the axes", "outlier", "constant")
 SHAPES = [(6,), (5, 3), (2, 6), (2, 1, 2)]  # widths
+
+
+@pytest.fixture(autouse=True)
+def few_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of these small tables, too, what records do to their own clusters is found a few clusters at a time."""
+    monkeypatch.setattr(chains, "_TOGETHER", 7)
 
 
 class _Case:
@@ -157,6 +173,25 @@ def test_the_accountant_is_never_below_the_truth_for_any_scales(order: Order, st
         assert truth <= bound if truth < plain_vectors.INFINITE else bound == np.inf
         infinite += bound == np.inf
     assert infinite
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("widths", [(50,), (1000, 7, 100), (1000,) * 9])
+def test_how_many_records_are_looked_at_together_changes_nothing(
+    widths: tuple[int, ...], statistic: Statistic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scales and losses to the last digit: a cluster by itself, a few, and all of them."""
+    rng = np.random.default_rng(len(widths))
+    units = np.stack([rng.integers(0, width, 200, endpoint=True) for width in widths], axis=1)
+    grids, epsilons = [Grid.declare((0, width), 1) for width in widths], Epsilon.of("2").split([1] * len(widths))
+    for k, scope in product((3, 11, 150), VECTOR_SCOPES):
+        spec = Insensitive(epsilons, k, "hilbert", statistic, scope, ("linear",) * len(widths))
+        found: list[Any] = []
+        for together in (1, 100 * len(widths), 1 << 16):
+            monkeypatch.setattr(chains, "_TOGETHER", together)
+            made = compute_vectors(units, grids=grids, spec=spec, secret=SECRET, context=())
+            found.append([(one.scale.tolist(), one.loss) for one in made])
+        assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("order", ORDERS)
