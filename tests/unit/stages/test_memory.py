@@ -397,6 +397,26 @@ def test_exact_sums_of_one_column_are_held_at_a_time(method: str, k: int, column
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 2, 20])
+def test_simulated_counts_are_what_the_forecast_counts(k: int) -> None:
+    """With k 1, as it is unless a policy says otherwise, they are some arrays as long as the table."""
+    strategy = find_strategy(policy := make_policy("dp-cdf", 2, k=k))
+    read, stored, group = prepare_group(strategy)
+
+    def expect() -> None:
+        strategy.expect(read, secret=SECRET, progress=quiet)
+
+    expect()  # what is loaded for it is not counted
+    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
+    stored.tables |= strategy.measure(read, secret=SECRET, context=(), progress=quiet)
+    masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
+    masked.column("c0")
+    peaks["mask"] = measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])
+    print(k, peaks, count_forecast(policy))
+    assert max(peaks.values()) <= count_forecast(policy), peaks
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [2, 10])
 @pytest.mark.parametrize(
     ("method", "k"),
