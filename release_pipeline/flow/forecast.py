@@ -41,8 +41,14 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "classes": (160, 64),
     "whole-table": (130, 24),
 }
-# where few records make a cluster, and that is more: bytes of a record and of a cluster, for each of the columns held at once
-CLUSTERED: dict[Family, tuple[int, int]] = {"columns": (40, 85), "by-value": (40, 85), "vectors": (25, 180), "mdav": (25, 180)}
+# where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
+# that are held at once
+CLUSTERED: dict[Family, tuple[int, int, int]] = {
+    "columns": (40, 0, 85),
+    "by-value": (40, 0, 85),
+    "vectors": (55, 22, 175),
+    "mdav": (55, 22, 175),
+}
 NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
 UNITED = 64  # and where those of random parts are put together, of which all are held
 RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
@@ -165,9 +171,9 @@ def _count_clustered(policy: Policy, records: int) -> int:
         return records * RECORDS
     if policy.method.family not in CLUSTERED:
         return 0
-    of_record, of_cluster = CLUSTERED[policy.method.family]
+    fixed, of_record, of_cluster = CLUSTERED[policy.method.family]
     at_once = len(policy.noise_columns) if policy.method.family in ("vectors", "mdav") else 1
-    return at_once * (records * of_record + _count_clusters(policy, records) * of_cluster)
+    return records * (fixed + at_once * of_record) + at_once * _count_clusters(policy, records) * of_cluster
 
 
 def _are_records(policy: Policy) -> bool:

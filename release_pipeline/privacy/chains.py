@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.clusters import OrderClusters
 from release_pipeline.privacy.curve import cell_reach, curve_depth
@@ -38,7 +39,7 @@ from release_pipeline.privacy.sensitivity import HEADROOM, ceil_ratios, refuse_s
 
 _DEEPEST = 16  # level of the curve up to which the public bound looks for its least: beyond, the cells outnumber any clusters
 _LIMIT_BITS = 60
-_TOGETHER = 1 << 16  # entries of records and columns whose changes are in memory together, or those of a cluster that has more
+_TOGETHER = 1 << 16  # entries of records and columns whose changes are in memory together
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,26 +122,21 @@ class Neighbours:
     later: Chains
     earlier: Chains
 
-    def own_clusters(self) -> Iterator[tuple[IntArray, npt.NDArray[np.intp], list[IntArray]]]:
-        """Of some clusters after the other: where their records begin, the cluster of each record, and per record and column what
-        its own cluster changes by when it is replaced by one that falls into the same, when it goes on later, and earlier (0 in
-        the last cluster of a chain)."""
-        size, together = self.clusters.size, _TOGETHER // self.ordered.shape[1]
-        beyond: IntArray = np.concatenate([self.clusters.start.astype(np.int64), np.array([len(self.ordered)])])
-        first: int = 0
-        while first < self.clusters.count:
-            [fitting] = np.searchsorted(beyond, [beyond[first] + together], side="right") - 1
-            last: int = max(int(fitting), first + 1)
-            own = np.repeat(np.arange(first, last, dtype=np.intp), size[first:last])
-            records = self.ordered[beyond[first] : beyond[last]]
+    def own_clusters(self) -> Iterator[tuple[npt.NDArray[np.intp], list[IntArray]]]:
+        """Of some records after the other: the cluster of each, and per record and column what its own cluster changes by when it
+        is replaced by one that falls into the same, when it goes on later, and earlier (0 in the last cluster of a chain)."""
+        start, last = self.clusters.start, self.clusters.count - 1
+        for part in pieces(len(self.ordered), max(_TOGETHER // self.ordered.shape[1], 1)):
+            ranks: npt.NDArray[np.intp] = np.arange(int(part.start), int(part.stop), dtype=np.intp)
+            own = np.searchsorted(start, ranks, side="right") - 1
+            records = self.ordered[part]
             extremes = None if self.extremes is None else self.extremes.of(own)
-            changes: list[IntArray] = [_worst(records, self.widths, extremes)]
-            for chains, end in ((self.later, self.clusters.count - 1), (self.earlier, 0)):
+            changes = [_worst(records, self.widths, extremes)]
+            for chains, end in ((self.later, last), (self.earlier, 0)):
                 leaving = _change(records, chains.following[own], extremes)
                 leaving[own == end] = 0
                 changes.append(leaving)
-            yield beyond[first:last] - beyond[first], own, changes
-            first = last
+            yield own, changes
 
 
 def _change(lost: IntArray, gained: IntArray, extremes: Extremes | None) -> IntArray:
@@ -267,7 +263,7 @@ def _is_bare(neighbours: Neighbours, unmoved: npt.NDArray[np.bool_]) -> bool:
     """Whether something changes that has no noise."""
     ways = (neighbours.later, neighbours.earlier)
     return any(part[unmoved].any() for chains in ways for part in (chains.through, chains.entering)) or any(
-        part[unmoved[own]].any() for _, own, changes in neighbours.own_clusters() for part in changes
+        part[unmoved[own]].any() for own, changes in neighbours.own_clusters() for part in changes
     )
 
 
@@ -277,15 +273,18 @@ def _float_ratios(changes: IntArray, scales: npt.NDArray[Any]) -> npt.NDArray[np
 
 def _worst_chain(neighbours: Neighbours, scales: npt.NDArray[Any], ratios: Any) -> Any:
     """The largest sum of ratios along a chain: in real numbers, or in integers where `ratios` gives such."""
-    worst, leaving = 0, (list[npt.NDArray[Any]](), list[npt.NDArray[Any]]())
-    for start, own, (staying, *ways) in neighbours.own_clusters():
-        of = scales[own]
+    ways, worst = (neighbours.later, neighbours.earlier), 0
+    through = [ratios(chains.through, scales).sum(axis=1) for chains in ways]
+    leaving = [np.zeros_like(costs) for costs in through]
+    for own, (staying, *changes) in neighbours.own_clusters():
+        of, begins = scales[own], np.flatnonzero(np.diff(own, prepend=-1))
         worst = max(worst, ratios(staying, of).sum(axis=1).max())
-        for found, changes in zip(leaving, ways, strict=True):
-            found.append(np.maximum.reduceat(ratios(changes, of).sum(axis=1), start))
-    for chains, found, step in ((neighbours.later, leaving[0], 1), (neighbours.earlier, leaving[1], -1)):
-        passing, entering = (ratios(changes, scales).sum(axis=1) for changes in (chains.through, chains.entering))
-        worst = max(worst, _longest(*(part[::step] for part in (np.concatenate(found), passing, entering))))
+        part = slice(own[0], own[-1] + 1)  # the first and the last of them may have more records in other pieces
+        for most, change in zip(leaving, changes, strict=True):
+            most[part] = np.maximum(most[part], np.maximum.reduceat(ratios(change, of).sum(axis=1), begins))
+    for chains, *found, step in zip(ways, leaving, through, (1, -1), strict=True):
+        costs = (*found, ratios(chains.entering, scales).sum(axis=1))
+        worst = max(worst, _longest(*(part[::step] for part in costs)))
     return worst
 
 

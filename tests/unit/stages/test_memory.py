@@ -424,6 +424,7 @@ def test_simulated_counts_are_what_the_forecast_counts(k: int) -> None:
         ("order: hilbert", 2),
         ("order: hilbert", 20),
         ("order: corner, statistic: trimmed", 3),
+        ("order: corner, statistic: trimmed", 60_000),
         ("order: hilbert, scope: centroid", 2),
     ],
 )
