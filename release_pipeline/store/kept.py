@@ -21,11 +21,8 @@ class _Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeptColumns:
-    """The last columns used. `lies_on_disk`: whether a column of so many rows lies there; `count_spare`: the bytes of memory that
-    are left, half of them for these."""
+    """The last columns used. Nothing here knows whose they are, so that they go when their owner does."""
 
-    lies_on_disk: Callable[[int], bool]
-    count_spare: Callable[[], int]
     columns: dict[tuple[str, str], _Kept] = field(default_factory=dict[tuple[str, str], _Kept])  # the last one used at the end
 
     def find(self, table: str, column: str) -> pa.ChunkedArray | None:
@@ -37,13 +34,21 @@ class KeptColumns:
         """Whether so many bytes are kept wherever memory is not spare."""
         return size <= KEPT_BYTES
 
-    def keep(self, table: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
+    def keep(
+        self,
+        table: str,
+        columns: Mapping[str, pa.ChunkedArray],
+        *,
+        lies_on_disk: Callable[[int], bool],
+        count_spare: Callable[[], int],
+    ) -> None:
         """Keep these columns as the last ones used, and let go of the first until what is kept is little: of memory, or of the
-        disk that they lie on."""
+        disk that they lie on. `lies_on_disk`: whether a column of so many rows does; `count_spare`: the bytes of memory that are
+        left, half of them for these."""
         for column, values in columns.items():
             before = self.columns.pop((table, column), None)
             if before is None or before.values is not values:
-                before = _Kept(values, 0 if self.lies_on_disk(len(values)) else values.nbytes)
+                before = _Kept(values, 0 if lies_on_disk(len(values)) else values.nbytes)
             self.columns[table, column] = before
         on_disk = [key for key, kept in self.columns.items() if not kept.size]
         for key in on_disk[:-KEPT_ON_DISK]:
@@ -52,7 +57,7 @@ class KeptColumns:
         left = sum(held.values())
         if left <= KEPT_BYTES:
             return
-        most = max(KEPT_BYTES, self.count_spare() // 2)
+        most = max(KEPT_BYTES, count_spare() // 2)
         for key, size in held.items():
             if left <= most:
                 break

@@ -91,7 +91,7 @@ class ReleaseWorkspace(BesideRooms):
         self._memory = memory
         self._disk, self._disk_from = disk, disk_from
         self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
-        self._kept = KeptColumns(self._lies_on_disk, self._count_spare)
+        self._kept = KeptColumns()
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
         self._left: int | None = None  # bytes of memory that the release leaves
@@ -214,7 +214,7 @@ class ReleaseWorkspace(BesideRooms):
         loaded = self._load(name, missing) if missing else dict[str, pa.ChunkedArray]()
         found = {column: loaded[column] if column in loaded else kept[column] for column in wanted}
         for read in (loaded, found):  # those that were asked for are the last ones used
-            self._kept.keep(name, read)
+            self._kept.keep(name, read, lies_on_disk=self._lies_on_disk, count_spare=self._count_spare)
         return pa.table(found)
 
     def content(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import hmac
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,6 +95,20 @@ def test_of_a_large_table_only_what_is_asked_for_is_read(
         room.read("numbers", [column])
         assert sum(one.values.nbytes for one in room._kept.columns.values()) <= kept.KEPT_BYTES
     assert loads == [("a",), ("b",), ("c",), ("b",)]
+
+
+def test_what_is_kept_goes_with_the_room(tmp_path: Path) -> None:
+    """At once, and not when garbage is looked for: the next stage needs the memory."""
+    gc.disable()
+    try:
+        with opened(tmp_path) as room:
+            room.write("records", SMALL)
+            room.read("records")
+            gone = weakref.ref(room)
+            del room
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_more_is_kept_where_memory_is_spare(
