@@ -57,7 +57,7 @@ SHAPES = [(6,), (5, 3), (2, 6), (2, 1, 2)]  # widths
 
 @pytest.fixture(autouse=True)
 def few_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of these small tables, too, what records do to their own clusters is found a few clusters at a time."""
+    """Of these small tables, too, what records do to their own clusters is found a few records at a time."""
     monkeypatch.setattr(chains, "_TOGETHER", 7)
 
 
@@ -180,7 +180,7 @@ def test_the_accountant_is_never_below_the_truth_for_any_scales(order: Order, st
 def test_how_many_records_are_looked_at_together_changes_nothing(
     widths: tuple[int, ...], statistic: Statistic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scales and losses to the last digit: a cluster by itself, a few, and all of them."""
+    """Scales and losses to the last digit: a record by itself, some that end within a cluster, and all of them."""
     rng = np.random.default_rng(len(widths))
     units = np.stack([rng.integers(0, width, 200, endpoint=True) for width in widths], axis=1)
     grids, epsilons = [Grid.declare((0, width), 1) for width in widths], Epsilon.of("2").split([1] * len(widths))
