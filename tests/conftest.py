@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as a command has it; workers of tests are as many as processors
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import numpy.typing as npt

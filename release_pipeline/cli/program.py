@@ -35,7 +35,8 @@ from release_pipeline.cli.stopping import list_outputs, say_stopped
 from release_pipeline.cli.visible import keep_line, visible_output
 from release_pipeline.errors import ReleasePipelineError, own_frame, read_out_of_space
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its matrices are small here, and threads wait by spinning
+for _library in ("OPENBLAS", "OMP"):  # before NumPy and scikit-learn load: threads that wait by spinning cost more than they gain
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 COLLECT_AFTER = 10_000  # objects: a command is short, and at Python's 700 spends a tenth of it on looking for garbage
 
 

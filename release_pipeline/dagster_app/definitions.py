@@ -16,7 +16,8 @@ from release_pipeline.dagster_app.building import build_defs
 from release_pipeline.dagster_app.records import report_in_words
 from release_pipeline.flow.site import HOME
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes of runs, as in `cli.program`
+for _library in ("OPENBLAS", "OMP"):  # of the processes of runs, as in `cli.program`
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 # Error texts of libraries may quote cells: Dagster keeps them out of its records, and here out of the console too.
 os.environ["DAGSTER_REDACT_USER_CODE_ERRORS"] = "1"
