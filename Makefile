@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test quick desk ui lint docs bench lock dist dagster-versions clean
+.PHONY: help demo demo-table test test-share test-all quick desk ui lint docs bench lock dist dagster-versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -37,8 +37,16 @@ demo: $(READY)  ## the whole chain on embedded public data: five waves, each rel
 demo-table: $(READY)  ## the second demo: three waves as synthetic rows, one epsilon for everything; a site of its own
 	@$(BIN)/release-pipeline demo --table
 
-test: $(READY)  ## run all tests, slow and statistical ones included
-	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+TEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+test: $(READY)  ## run the tests that every change needs: all but the files in tests/long.txt
+	$(TEST) --long none
+
+SHARES = 8
+test-share: $(READY)  ## run an eighth of the files in tests/long.txt, another one each day (SHARE=3: the fourth)
+	$(TEST) --long $(or $(SHARE),$(shell expr $$(date +%s) / 86400 % $(SHARES)))/$(SHARES)
+
+test-all: $(READY)  ## run all tests: an hour on two cores
+	$(TEST)
 
 # Left out: whatever is marked slow or statistical, what is compared with brute force (tests/oracles) or held for any input
 # (tests/property), the papers' experiments, and all of tests/integration but one release: processes, crashes, races, Dagster, the UI.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import gc
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -37,15 +38,38 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # above every `tmp_path`: no test waits for a disk there
 gc.set_threshold(10_000)  # objects: thousands of tests are alive, and Python's 700 have them looked through all the time
 
-LONGEST = (  # by what they took when they were measured, waiting included; then what takes a minute of a processor
-    *("test_daemon", "test_protocol_crash", "test_operations", "test_reproduction", "test_benchmarks", "test_dagster_release"),
-    *("test_release_flow", "test_cli.py", "test_claims", "test_k_epsilon", "test_attacks", "test_parts", "test_five_people"),
-    *("test_publication_leaks", "test_idempotence", "test_sources", "test_races", "test_roots", "test_source_files"),
-    *("test_stops", "test_dagster_postgres", "test_publication_crash", "statistical/test_analyst", "test_audit_claims"),
-    "test_table_policies",
-)
+TESTS = Path(__file__).parent
+# Files that take minutes: benchmarks, daemons, servers, browsers, memory, whole matrices. `make test` leaves them out.
+LONG = (TESTS / "long.txt").read_text().split()
+FIRST = ("test_release_flow", "test_dagster_release", "test_attacks", *LONG)  # so that no worker has one by itself at the end
 ABSENT = "absent"  # in the place of the folder of reference data
 COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--long`: which of the long files run; all of them where it is not given."""
+    parser.addoption("--long", metavar="none|K/N", help="no long file, or nothing but every Nth of them from the Kth on")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a `--long` that means nothing, and a list that names a file that has gone."""
+    chosen = config.getoption("--long")
+    if chosen not in (None, "none") and not re.fullmatch(r"\d+/[1-9]\d*", chosen):
+        raise pytest.UsageError(f"--long is 'none' or like 3/8, not {chosen!r}")
+    if missing := [name for name in LONG if not (TESTS / name).is_file()]:
+        raise pytest.UsageError(f"tests/long.txt names files that are not there: {', '.join(missing)}")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files that `--long` does not choose, before they are imported."""
+    chosen = config.getoption("--long")
+    if chosen is None or collection_path.is_dir():
+        return None
+    name = str(collection_path.relative_to(TESTS)) if collection_path.is_relative_to(TESTS) else ""
+    if chosen == "none":
+        return True if name in LONG else None
+    share, shares = map(int, chosen.split("/"))
+    return None if name in LONG[share % shares :: shares] else True
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -56,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
         if item.name in COMPILED:
             item.add_marker(pytest.mark.slow)
     yield
-    items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
+    items.sort(key=lambda item: next((place for place, name in enumerate(FIRST) if name in item.nodeid), len(FIRST)))
 
 
 def pytest_xdist_auto_num_workers() -> int:
