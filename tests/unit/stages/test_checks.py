@@ -34,7 +34,7 @@ def test_what_is_clamped_is_never_told_as_nothing(beyond: int, told: str) -> Non
     ("missing", "counts", "told"),
     [
         ("fail", {"above": 1_200}, "1,200 records outside the declared domain, clamped to it: 50.00% of all."),
-        ("{keep: [refused]}", {"coded": 1}, "1 record with a code for no value, released without one as declared."),
+        ("keep, codes: {-8: refused}", {"coded": 1}, "1 record with a code for no value, released without one as declared."),
         ("keep", {"missing": 1_000}, "1,000 records without a value, released without one as declared."),
         ("{fill: 0}", {"missing": 2}, "2 records without a value, filled as declared."),
         (
