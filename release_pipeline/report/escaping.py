@@ -14,7 +14,7 @@ import jinja2
 from jinja2.filters import FILTERS
 
 from release_pipeline.policy.formats import say_scope, say_unit
-from release_pipeline.privacy.figures import count_things, format_count, format_moment, join_names
+from release_pipeline.privacy.figures import count_things, format_count, format_moment
 from release_pipeline.report.view import ColumnView
 from release_pipeline.sentences import EXPLORE, PAPERS, PUBLIC, REVIEWERS, STATUS, Catalogue
 
@@ -166,7 +166,6 @@ def load_templates(format: Format) -> jinja2.Environment:
         "restored": describe_order,
         "hidden": describe_size,
         "kind": describe_derivation,
-        "named": join_names,
     }
     return environment
 
