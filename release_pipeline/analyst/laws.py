@@ -17,7 +17,6 @@ from typing import Literal, TypeAlias
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.catalogue.readings import read_means, read_slopes
 from release_pipeline.privacy.figures import format_count, join_names, show_figure
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.scales import PLAIN
@@ -119,7 +118,7 @@ def decline_method(facts: Facts) -> str:
 
 def decline_release(facts: Facts) -> str:
     """Why nothing can be said of any masked column's mean; empty where something can."""
-    return decline_rows(facts) or decline_method(facts) or read_means(facts.spec)
+    return decline_rows(facts) or decline_method(facts) or facts.spec.kit.means
 
 
 def decline_simulation(facts: Facts) -> str:
@@ -245,7 +244,7 @@ def explain_kit(facts: Facts) -> Iterator[str]:
 def decline_slope(facts: Facts) -> str:
     """Why links between columns cannot be corrected; empty where they can: where every record has public noise of its own, and
     stayed where that put it."""
-    why = decline_method(facts) or read_slopes(facts.spec)
+    why = decline_method(facts) or facts.spec.kit.slopes
     if why:
         return why
     if facts.clamped:

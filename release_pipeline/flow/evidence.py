@@ -16,9 +16,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
 from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
-from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.noticed import Noticed
 from release_pipeline.store import formats
 
 EVIDENCE = "evidence.json"
@@ -469,9 +467,7 @@ class CriterionFigures:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
-    original, nothing where gates stopped it before; `figures_of` reads it. `warnings` are in English; `noticed` has the same as
-    counts, none in evidence of earlier versions. `language`: that of the page and of the card to come; evidence has it where it
-    is not English."""
+    original, nothing where gates stopped it before; `figures_of` reads it."""
 
     release: str
     gates: tuple[Judged, ...]
@@ -486,9 +482,7 @@ class Evidence:
     expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()
-    language: str = ENGLISH
     criteria: tuple[CriterionFigures, ...] = ()
-    noticed: tuple[Noticed, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""

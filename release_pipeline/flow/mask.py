@@ -53,7 +53,6 @@ from release_pipeline.stages.checks import (
 )
 from release_pipeline.stages.column_table import load_table, needed_for, select_cells
 from release_pipeline.stages.measures.columns import compare_values
-from release_pipeline.stages.noticed import Noticed
 from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
 from release_pipeline.store.raw import RawTable
@@ -166,7 +165,7 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
         return _mask(policy, table, release, noticed, progress)
 
 
-def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[Noticed, ...], progress: Progress) -> MaskedTable:
+def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str, ...], progress: Progress) -> MaskedTable:
     secret = secrets.token_bytes(SECRET_BYTES)
     context = (policy.canonical_hash(), release or "once", 0)
     made: dict[str, pa.Table] = {}
@@ -201,7 +200,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[Not
         records=masked.num_rows,
         claim=describe_claim(policy),
         columns=evidence,
-        warnings=tuple(one.words for one in (*noticed, *notice_clamping(taken, policy))),
+        warnings=(*noticed, *notice_clamping(taken, policy)),
         policy_hash=policy.canonical_hash(),
         release=release,
         definition=policy.definition,

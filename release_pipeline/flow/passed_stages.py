@@ -42,7 +42,7 @@ class Ingested(Checkpoint):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated(Checkpoint):
     """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `origins`: of the
-    source; `noticed`: the warnings as counts, none by an earlier version."""
+    source."""
 
     stage: ClassVar[str] = "validated"
     records: int
@@ -52,7 +52,6 @@ class Validated(Checkpoint):
     expectations: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
     clamping: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
     origins: tuple[str, ...] = ()
-    noticed: tuple[Figures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,7 +66,6 @@ from release_pipeline.report.counts import (
 )
 from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
-from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
@@ -90,7 +89,6 @@ from release_pipeline.stages.criteria import judge_criteria, list_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
-from release_pipeline.stages.noticed import Noticed
 from release_pipeline.stages.package import grid_facts, spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.tables import TABLES, measure_tables
@@ -165,7 +163,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
 
-    def collect_checks(self) -> tuple[list[Check], list[Noticed], str]:
+    def collect_checks(self) -> tuple[list[Check], list[str], str]:
         """The checks of what was ingested, by counts alone, what else was noticed, and the version of it all. Makes `records`."""
         policy = self.policy
         with self._workspace() as workspace:
@@ -235,8 +233,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             payload: dict[str, object] = {
                 "records": checkpoint.records,
-                "warnings": [one.words for one in noticed],
-                "noticed": [one.to_json() for one in noticed],
+                "warnings": noticed,
                 "content": keyed,
                 "checks": passed,
             }
@@ -251,7 +248,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
         facts = {"rows": checkpoint.records, "checks": len(checks)}
-        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(one.words for one in noticed))
+        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(noticed))
 
     def _read_again(self) -> list[str] | None:
         """What `validate` reads of the raw records once they were judged; None where that may be any of it."""
@@ -511,10 +508,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             "budget": audited.budget,
             "checks_passed": validated.checks,
             "warnings": validated.warnings,
-            **({"noticed": validated.noticed} if validated.noticed else {}),
             **({"criteria": audited.criteria} if audited.criteria else {}),
             **({"expectations": validated.expectations} if policy.expect else {}),
-            **({} if self.policy.language == ENGLISH else {"language": self.policy.language}),  # of the page beside it
             **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),
         }
         return formats.EVIDENCE.mark(evidence)

@@ -6,19 +6,17 @@ from release_pipeline.policy.about import About, Coverage
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.published import labels_of
 from release_pipeline.report.about import AboutView, ColumnWords, ContributorView
-from release_pipeline.sentences import PUBLIC
 
 
 def tell_about(about: About) -> AboutView:
-    """What the policy says of the data as a whole; a known licence is called as it is in the language that is spoken."""
+    """What the policy says of the data as a whole."""
     covered = about.coverage or Coverage.model_construct()
     first, last = (None, None) if covered.days is None else (day.isoformat() for day in covered.days)
     licence = about.licence
-    titles = PUBLIC.read_section("licence_title")
     return AboutView(
         title=about.title,
         description=about.description,
-        licence=(licence.name, titles.get(licence.name, licence.title), licence.address),
+        licence=(licence.name, licence.title, licence.address),
         publisher=(about.publisher.name, about.publisher.url),
         contact=(about.contact.name, about.contact.email, about.contact.url),
         contributors=tuple(ContributorView(one.name, one.role, one.organisation, one.orcid) for one in about.contributors),

@@ -21,7 +21,6 @@ from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.periods import Every
 from release_pipeline.policy.scalars import Category, Code, Exact, Name, unique
 from release_pipeline.privacy.dates import Unit
-from release_pipeline.privacy.figures import format_decimal
 from release_pipeline.sentences import POLICY
 
 MOST_EDGES, MOST_ENTRIES = 200, 5_000
@@ -93,13 +92,13 @@ class Bands(Derived):
         """The labels; made of the edges where none are named."""
         if self.labels:
             return tuple(str(label) for label in self.labels)
-        edges = [decimal_text(edge) for edge in self.at]  # entries are data: the same in each language
+        edges = [decimal_text(edge) for edge in self.at]
         middle = [f"{low} to below {high}" for low, high in itertools.pairwise(edges)]
         return (f"below {edges[0]}", *middle, f"{edges[-1]} or more")
 
     def preview(self) -> Iterator[str]:
         """Each band with its label."""
-        edges = [format_decimal(decimal_text(edge)) for edge in self.at]
+        edges = [decimal_text(edge) for edge in self.at]
         lowest, *others = self.outputs
         yield POLICY("derive.below", edge=edges[0], label=lowest)
         yield from (POLICY("derive.from", edge=edge, label=label) for edge, label in zip(edges, others, strict=True))
@@ -128,9 +127,9 @@ class Limit(Derived):
     def preview(self) -> Iterator[str]:
         """Both ends."""
         if self.bottom is not None:
-            yield POLICY("derive.bottom", bound=format_decimal(decimal_text(self.bottom)))
+            yield POLICY("derive.bottom", bound=decimal_text(self.bottom))
         if self.top is not None:
-            yield POLICY("derive.top", bound=format_decimal(decimal_text(self.top)))
+            yield POLICY("derive.top", bound=decimal_text(self.top))
 
 
 class Sum(Derived):

@@ -26,7 +26,6 @@ from pydantic import (
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.scalars import Category, Exact, Name, Percent, Text, unique
-from release_pipeline.privacy.figures import format_decimal
 from release_pipeline.sentences import POLICY
 
 
@@ -122,10 +121,10 @@ class Total(Rule):
     @property
     def words(self) -> str:
         """It in words."""
-        parts, grid = " + ".join(self.sum), format_decimal(decimal_text(self.grid))
+        parts, grid = " + ".join(self.sum), decimal_text(self.grid)
         if not self.within:
             return POLICY("expect.total", parts=parts, sum=self.equals, grid=grid)
-        within = format_decimal(decimal_text(self.within))
+        within = decimal_text(self.within)
         return POLICY("expect.total_within", parts=parts, sum=self.equals, grid=grid, within=within)
 
 

@@ -20,9 +20,6 @@ from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Revi
 from release_pipeline.policy.sketch import Sketch
 from release_pipeline.policy.suppression import AnySuppress
 from release_pipeline.policy.tables import Table, by_name
-from release_pipeline.sentences import check_language
-
-Spoken = Literal["en", "de"]  # of `sentences.LANGUAGES`: what package and reviewers' page say; stewards write as they like
 
 
 class PolicyFile(Frozen):
@@ -58,6 +55,5 @@ class PolicyFile(Frozen):
     publish: Publish = Publish()
     retain: Days | None = None
     about: Annotated[About | None, Option(added_later=True)] = None
-    language: Annotated[Spoken, AfterValidator(check_language), Option(added_later=True)] = "en"
     assessment: Annotated[Assessment | None, Option(added_later=True)] = None
     shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it

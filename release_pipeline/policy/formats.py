@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.sentences import FIGURES, POLICY
 
 SOME = 12
@@ -73,8 +72,3 @@ def name_reasons(reasons: Iterable[str]) -> str:
 def say_scope(scope: str) -> str:
     """What a claim is about, in a word or two; the name of a definition, or any other, as it is."""
     return POLICY.read_section("scope").get(scope, scope)
-
-
-def say_nano(nano: int) -> str:
-    """An exact amount of nano-epsilon, or nano-rho, as people write it; `privacy.budget.format_nano` is for programs."""
-    return format_decimal(format_nano(nano))

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Plai
 from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.scalars import CANONICAL, Category, Name, unique
-from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.sentences import POLICY
 
 FORMS = "one of {below: x}, {above: x}, {from: a, to: b} and {equals: x}"
@@ -111,7 +111,7 @@ def _describe_condition(column: str, condition: Range | tuple[int | str, ...], *
     if not isinstance(condition, Range):
         names = [str(value) for value in condition]
         return POLICY("rule.is", column=column, values=name_some(names) if some else join_names(names, "or"))
-    ends = {word: format_decimal(text) for word, text in condition.written.items()}
+    ends = condition.written
     if "from" in ends:
         return POLICY("rule.from", column=column, first=ends["from"], last=ends["to"])
     if "below" in ends:

@@ -1,19 +1,18 @@
 """What each mechanism promises, as one formal statement: the short form of docs/mechanisms.md, which has the proofs.
 
 The catalogue has one text for each mechanism; a policy adds what its people and random parts make of it. The card, `check` and
-the reviewers' page take theirs from here. What is claimed is what is stated in English; said in another language it is a reading
-of that, for which no proof was written.
+the reviewers' page take theirs from here.
 """
 
 from __future__ import annotations
 
 from release_pipeline.policy.families import find_family
-from release_pipeline.policy.formats import say_nano, say_unit
+from release_pipeline.policy.formats import say_unit
 from release_pipeline.policy.model import Policy
-from release_pipeline.privacy.catalogue.readings import read_statement
+from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue.tables import PURE_TABLES, RHO_TABLES
 from release_pipeline.privacy.figures import count_things, join_names
-from release_pipeline.sentences import ENGLISH, POLICY, speaking
+from release_pipeline.sentences import POLICY
 
 
 def _state_people(policy: Policy) -> str:
@@ -26,23 +25,17 @@ def _state_people(policy: Policy) -> str:
     return POLICY("statement.person", records=records) if policy.records_per_person > 1 else ""
 
 
-def state_formally(policy: Policy) -> str:
-    """The claim in the words that are proved, which are English, whatever is spoken."""
-    with speaking(ENGLISH):
-        return state_claim(policy)
-
-
 def state_claim(policy: Policy) -> str:
     """The formal statement of a policy's mechanism, for as many records as a person has, and for random parts."""
-    parts = [read_statement(policy.claim)]
+    parts = [policy.claim.statement]
     if policy.adds_up:
         parts.append(_state_people(policy))
     if policy.tables:
         claim = RHO_TABLES if any(table.by_rho for table in policy.tables.values()) else PURE_TABLES
-        parts.append(POLICY("statement.tables", tables=join_names(policy.tables), statement=read_statement(claim)))
+        parts.append(POLICY("statement.tables", tables=join_names(policy.tables), statement=claim.statement))
         if claim is RHO_TABLES and not all(table.by_rho for table in policy.tables.values()):
             parts.append(POLICY("statement.half_of_square"))
-        parts.append(POLICY("statement.together", unit=say_unit(policy.unit), amount=say_nano(policy.epsilon or 0)))
+        parts.append(POLICY("statement.together", unit=say_unit(policy.unit), amount=format_nano(policy.epsilon or 0)))
     if policy.parts > 1:
         parts.append(find_family(policy.protect).state_parts(policy))
     return " ".join(part for part in parts if part)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.policy.formats import exact_text, name_some, say_nano, say_unit
+from release_pipeline.policy.formats import exact_text, name_some, say_unit
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.tables import Grouping, Table, Tabulation
-from release_pipeline.privacy.figures import count_things, format_decimal, show_figure
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.figures import count_things, show_figure
 from release_pipeline.sentences import POLICY
 
 
@@ -37,16 +38,16 @@ _KINDS = {  # by whether records have to have a value, whether one is added up, 
 
 def describe_share(table: Table) -> str:
     """What a table may lose for one record."""
-    amount = format_decimal(str(table.share))
+    amount = str(table.share)
     return POLICY("table.rho", amount=amount) if table.by_rho else POLICY("table.epsilon", amount=amount)
 
 
 def list_shares(policy: Policy) -> Iterator[str]:
     """What each table may lose, in the unit of the policy."""
     for name, table in policy.tables.items():
-        share = format_decimal(str(table.share))
+        share = str(table.share)
         if policy.protect.by_rho and not table.by_rho:
-            yield POLICY("amount.table_in_rho", table=name, epsilon=share, rho=say_nano(table.in_rho(1)))
+            yield POLICY("amount.table_in_rho", table=name, epsilon=share, rho=format_nano(table.in_rho(1)))
         else:
             yield POLICY("amount.table", table=name, amount=share)
 
@@ -56,7 +57,7 @@ def describe_tables(policy: Policy) -> Iterator[str]:
     for name, tabulation in policy.tabulations.items():
         yield f"{name}: {describe_table(tabulation.table)}; {'; '.join(describe_levels(tabulation))}"
     if policy.tables:
-        amount, unit, records = say_nano(policy.tables_cost or 0), say_unit(policy.unit), policy.records_per_person
+        amount, unit, records = format_nano(policy.tables_cost or 0), say_unit(policy.unit), policy.records_per_person
         if records == 1:
             yield POLICY("table.together", unit=unit, amount=amount)
         elif policy.of_households:

@@ -33,7 +33,7 @@ class Tie:
 
     @property
     def words(self) -> str:
-        """The rule in words, in the language that is spoken."""
+        """The rule in words."""
         if isinstance(self.rule, Sum | Difference):
             return f"{self.name} = {''.join(self.rule.preview())}"
         if isinstance(self.rule, Derived):

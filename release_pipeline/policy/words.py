@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
-from release_pipeline.policy.formats import say_nano
 from release_pipeline.policy.loss import share_of_parts
 from release_pipeline.policy.model import Policy
 from release_pipeline.privacy.amplification import amplified, prs20_bound
-from release_pipeline.privacy.figures import format_date, format_decimal, show_figure
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.figures import show_figure
 from release_pipeline.sentences import POLICY
 
 
@@ -73,7 +73,7 @@ def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
     PRS20's bound."""
     nano = policy.epsilon or 0
     if policy.protect.amplification is None:
-        amount, others = say_nano(nano), policy.parts - 1
+        amount, others = format_nano(nano), policy.parts - 1
         by_rho = policy.protect.by_rho
         yield (
             POLICY("charge.first_part_by_rho", amount=amount, others=others)
@@ -83,11 +83,11 @@ def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
         return
     for done in _some_of(policy.parts):
         if done == policy.parts:
-            yield POLICY("charge.after_all", amount=say_nano(nano))
+            yield POLICY("charge.after_all", amount=format_nano(nano))
             break
         share = share_of_parts(policy, done, rows)
         older = show_figure(prs20_bound(nano, share) or 0)
-        yield POLICY("charge.after", done=done, parts=policy.parts, amount=say_nano(amplified(nano, share)), older=older)
+        yield POLICY("charge.after", done=done, parts=policy.parts, amount=format_nano(amplified(nano, share)), older=older)
 
 
 def _some_of(parts: int) -> list[int]:
@@ -99,7 +99,7 @@ def describe_target(policy: Policy, name: str) -> str:
     target = policy.audit.predict[name]
     column = policy.noise_columns.get(name)
     if target.above is not None and column is not None and column.clock is not None:
-        return POLICY("target.after", column=name, moment=format_date(column.say(target.above)))
+        return POLICY("target.after", column=name, moment=column.say(target.above))
     if target.above is None:
         return POLICY("target.equal", column=name, entry=target.equals)
-    return POLICY("target.above", column=name, number=format_decimal(f"{target.above:f}"))
+    return POLICY("target.above", column=name, number=f"{target.above:f}")

@@ -1,25 +1,18 @@
-"""How figures are written for people, everywhere: in plans, cards, pages and the analyst's kit, in the language that is spoken
-(`sentences.speaking`). What programs read is never written here."""
+"""How figures are written for people, everywhere: in plans, cards, pages and the analyst's kit. What programs read is never
+written here."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from release_pipeline.sentences import ENGLISH, FIGURES, spoken
+from release_pipeline.sentences import FIGURES
 
 DIGITS = 3
 LEAST_SHARE = 0.0001  # that is told as a number
 _MOST_DIGITS = 17  # 17 digits tell any two floats apart
-_DECIMAL = re.compile(r"[-+]?\d+(\.\d+)?")
-_TYPESET = frozenset({"de"})  # languages with a real minus, raised powers, and thousands apart in declared numbers too
-_LONG = 5  # digits before the point from which declared numbers have their thousands apart: years have four
-_MINUS = "\u2212"
-_RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
-_DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def show_figure(number: float) -> str:
@@ -28,7 +21,7 @@ def show_figure(number: float) -> str:
     >>> [show_figure(number) for number in (0.12345, 999.4, 999.7, -999.7, 28699.2)]
     ['0.123', '999', '1,000', '-1,000', '28,699']
     """
-    return write_number(f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}")
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
 
 def show_share(share: float) -> str:
@@ -59,25 +52,11 @@ def format_count(number: int) -> str:
     >>> format_count(20190)
     '20,190'
     """
-    return write_number(f"{number:,}")
-
-
-def format_decimal(text: str) -> str:
-    """A declared number, which is an exact decimal: all of its digits, with the marks of the language. Any other text as it is.
-
-    >>> format_decimal("0.5"), format_decimal("50000"), format_decimal("2020-01-01")
-    ('0.5', '50000', '2020-01-01')
-    """
-    if spoken() == ENGLISH or _DECIMAL.fullmatch(text) is None:
-        return text
-    whole, point, rest = text.partition(".")
-    if spoken() in _TYPESET and len(whole.lstrip("+-")) >= _LONG:
-        whole = f"{int(whole):,}"
-    return write_number(f"{whole}{point}{rest}")
+    return f"{number:,}"
 
 
 def count_of(number: int, what: str) -> str:
-    """A number of things in words, in English alone: what is said in other languages, too, counts by `count_things`.
+    """A number of things in words, which are no key of the catalogue: `count_things` takes them from there.
 
     >>> count_of(1, "release"), count_of(2000, "release")
     ('1 release', '2,000 releases')
@@ -145,28 +124,6 @@ def format_moment(text: str) -> str:
     return FIGURES("moment.full", year=year, month=month, day=day, hour=hour, minute=minute)
 
 
-def format_day(text: str) -> str:
-    """A day as people write it; any other text as it is.
-
-    >>> format_day("2026-11-20"), format_day("2026")
-    ('2026-11-20', '2026')
-    """
-    found = _DAY.fullmatch(text)
-    return text if found is None else FIGURES("moment.day", year=found[1], month=found[2], day=found[3])
-
-
-def format_date(text: str) -> str:
-    """A date, or a date with a time and no zone, as a policy writes it; any other text as it is.
-
-    >>> format_date("2026-11-20"), format_date("2026-11-20T09:30:00")
-    ('2026-11-20', '2026-11-20T09:30:00')
-    """
-    day, _, time = text.partition("T")
-    if spoken() not in _TYPESET or format_day(day) == day:
-        return text
-    return join_names([format_day(day), *([time] if time else [])])
-
-
 def format_number(value: float | None, digits: int = DIGITS) -> str:
     """A measured figure with so many significant digits; of one that has more before its point, all of these.
 
@@ -181,10 +138,10 @@ def format_number(value: float | None, digits: int = DIGITS) -> str:
     if value == 0:
         return "0"
     if digits <= int(power) < 12:
-        return write_number(f"{value:,.0f}")
+        return f"{value:,.0f}"
     if not -4 <= int(power) < 12:
-        return FIGURES("figure.power", mantissa=write_number(_strip(mantissa)), power=_write_power(int(power)))
-    return write_number(_strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}"))
+        return FIGURES("figure.power", mantissa=_strip(mantissa), power=int(power))
+    return _strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}")
 
 
 def format_share(share: float | None, digits: int = DIGITS) -> str:
@@ -224,25 +181,8 @@ def say_missing() -> str:
     return FIGURES("figure.missing")
 
 
-def write_number(text: str) -> str:
-    """A number as Python writes it, with the marks of the language.
-
-    >>> write_number("1,234.5")
-    '1,234.5'
-    """
-    if spoken() == ENGLISH:
-        return text
-    marks = {ord("."): FIGURES("mark.decimal"), ord(","): FIGURES("mark.thousands")}
-    return text.translate(marks | {ord("-"): _MINUS} if spoken() in _TYPESET else marks)
-
-
-def _write_power(power: int) -> str:
-    """A power of ten, raised where the language has no sign before it."""
-    return str(power).translate(_RAISED) if spoken() in _TYPESET else str(power)
-
-
 def _in_percent(text: str) -> str:
-    return FIGURES("share.percent", number=write_number(text))
+    return FIGURES("share.percent", number=text)
 
 
 def _strip(text: str) -> str:

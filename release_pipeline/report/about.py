@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from release_pipeline.privacy.figures import format_day, join_names
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.sentences import PUBLIC
 
 
@@ -69,7 +69,7 @@ class AboutView:
         if self.places:
             yield PUBLIC("about.places"), ", ".join(self.places)
         if self.first is not None:
-            yield PUBLIC("about.time"), PUBLIC("about.from_to", first=format_day(self.first), last=format_day(self.last or ""))
+            yield PUBLIC("about.time"), PUBLIC("about.from_to", first=self.first, last=self.last or "")
         if self.sampling is not None:
             yield PUBLIC("about.sampling"), self.sampling
         if self.intended_use is not None:

@@ -15,7 +15,7 @@ from release_pipeline.report.about import AboutView
 from release_pipeline.report.escaping import describe_derivation, end_sentence, say_amount
 from release_pipeline.report.lists import render_csv
 from release_pipeline.report.view import ColumnView, PublicView, TableView
-from release_pipeline.sentences import PUBLIC, in_its_language
+from release_pipeline.sentences import PUBLIC
 
 _FORMATS = {"parquet": "apache-parquet", "dta": "stata", "sav": "spss"}
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -27,7 +27,6 @@ MEDIA_TYPES = {
 }
 
 
-@in_its_language
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
     """datapackage.json (Data Package v2 where the policy says what the data are, else v1, which reads the same but for the terms
     of licence, contributors and keywords): one resource for each file of each format of the view, all with the same

@@ -14,23 +14,12 @@ import jinja2
 from jinja2.filters import FILTERS
 
 from release_pipeline.policy.formats import say_scope, say_unit
-from release_pipeline.privacy.dates import read_span
-from release_pipeline.privacy.figures import (
-    count_things,
-    format_count,
-    format_date,
-    format_decimal,
-    format_moment,
-    join_names,
-    say_span,
-    write_number,
-)
+from release_pipeline.privacy.figures import count_things, format_count, format_moment
 from release_pipeline.report.view import ColumnView
-from release_pipeline.sentences import ENGLISH, EXPLORE, PAPERS, PUBLIC, REVIEWERS, STATUS, Catalogue, spoken
+from release_pipeline.sentences import EXPLORE, PAPERS, PUBLIC, REVIEWERS, STATUS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
-_BEFORE_PERCENT = re.compile("(?<=\\d)\u00a0(?=%)")
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _MARKDOWN = str.maketrans(
     {char: f"&#{ord(char)};" for char in "|`\\$"}
@@ -55,26 +44,25 @@ class _Name(str):
 
 
 def format_text(text: str) -> str:
-    """A text on one line, as people may see it: runs of spaces as one, but for the one that keeps a number and its percent sign
-    together; characters that are not seen named by their number.
+    """A text on one line, as people may see it: runs of spaces as one, characters that are not seen named
+    by their number.
 
-    >>> format_text("two\\n lines \\u202eback"), format_text("a\\u00a0b, 4,1\\u00a0%") == "a b, 4,1\\u00a0%"
-    ('two lines [U+202E]back', True)
+    >>> format_text("two\\n lines \\u202eback"), format_text("a\\u00a0b")
+    ('two lines [U+202E]back', 'a b')
     """
-    line = _around_percent(text, lambda part: " ".join(part.split()))
+    line = " ".join(text.split())
     return line if line.isprintable() else "".join(map(_name_unseen, line))  # printable: nothing of C, nor of Z but spaces
 
 
 def format_name(text: str) -> str:
-    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too, but for the one that
-    keeps a number and its percent sign together.
+    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too.
 
-    >>> format_name("two\\nlines "), format_name("4,1\\u00a0%") == "4,1\\u00a0%", format_name("a\\u00a0b")
-    ('two[U+000A]lines ', True, 'a[U+00A0]b')
+    >>> format_name("two\\nlines "), format_name("a\\u00a0b")
+    ('two[U+000A]lines ', 'a[U+00A0]b')
     """
     if text.isprintable():
         return text
-    return _around_percent(text, lambda part: "".join(map(_name_odd, part)))
+    return "".join(map(_name_odd, text))
 
 
 def end_sentence(text: str) -> str:
@@ -105,15 +93,8 @@ def describe_derivation(name: str) -> str:
 
 
 def say_amount(text: str) -> str:
-    """A declared number, or an amount that has no end, as people write it; any other text as it is."""
-    if text == "infinity":
-        return PUBLIC("total.infinite")
-    if spoken() == ENGLISH:
-        return text
-    span = read_span(text)
-    if span is not None:
-        return say_span(*map(str, span))
-    return format_date(format_decimal(text))
+    """An amount that has no end in words; any other text as it is."""
+    return PUBLIC("total.infinite") if text == "infinity" else text
 
 
 def describe_order(consistency: str) -> str:
@@ -124,11 +105,6 @@ def describe_order(consistency: str) -> str:
 def describe_size(size: str) -> str:
     """Whether how large a household is is protected."""
     return PUBLIC.read_section("household_size").get(size, size)
-
-
-def mark_english(text: str) -> object:
-    """A text of the page that is English in every language, like the title of a paper."""
-    return text if spoken() == ENGLISH else Ready(f'<span lang="en">{_escape_html(text)}</span>')
 
 
 def escape_markdown(text: str) -> str:
@@ -175,7 +151,6 @@ def load_templates(format: Format) -> jinja2.Environment:
         "status": partial(_fill_html, STATUS),
         "explore": partial(_fill_html, EXPLORE),
         "things": count_things,
-        "language": spoken,
         "paper": partial(_fill_markdown if format == "markdown" else _fill_html, PAPERS),
     }
     environment.filters |= {
@@ -190,10 +165,7 @@ def load_templates(format: Format) -> jinja2.Environment:
         "scope": say_scope,
         "restored": describe_order,
         "hidden": describe_size,
-        "english": mark_english,
         "kind": describe_derivation,
-        "number": write_number,
-        "named": join_names,
     }
     return environment
 
@@ -204,11 +176,6 @@ def _fill_html(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
 
 def _fill_markdown(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
     return Ready(catalogue(key, **{name: _escape_markdown(value) for name, value in values.items()}))
-
-
-def _around_percent(text: str, write: Callable[[str], str]) -> str:
-    """A text whose parts are written so, but for each no-break space between a number and its percent sign."""
-    return "\u00a0".join(map(write, _BEFORE_PERCENT.split(text)))
 
 
 def _name_odd(char: str) -> str:

@@ -33,7 +33,7 @@ from release_pipeline.report.sections.subgroups import describe_subgroups
 from release_pipeline.report.sections.suppression import describe_suppression
 from release_pipeline.report.sections.ties import describe_ties
 from release_pipeline.report.status import draw_burndown, format_amount, list_sums
-from release_pipeline.sentences import LANGUAGES, REVIEWERS, in_its_language
+from release_pipeline.sentences import REVIEWERS
 
 ORDER = (
     describe_map,
@@ -63,7 +63,6 @@ _MANY_GATES = 8  # in one picture
 _MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 
 
-@in_its_language
 def render_internal(view: InternalView) -> str:
     """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none. What
     styles broad tables is there with them alone, and what lays open ones beside their pictures with criteria, which no evidence
@@ -83,7 +82,6 @@ def render_internal(view: InternalView) -> str:
         "sums": list_sums,
         "steps": REVIEWERS.read_section("step"),
         "amount": format_amount,
-        "language_name": LANGUAGES.get(view.language, view.language),
         "told": [] if view.about is None else list_told(view.about),
         "most_entries": _MOST_ENTRIES,
     }

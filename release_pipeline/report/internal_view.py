@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.about import AboutView, ColumnWords
 from release_pipeline.report.status import PopulationView
-from release_pipeline.sentences import ENGLISH
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
 
@@ -108,8 +107,8 @@ class NoiseColumnView:
 class AttackView:
     """One attack (singling out, linking, guessing a value): how often it succeeds on people of the table, on people whose own
     rows were taken out of it, and by plain guessing. `risk`: what is beyond the control, (attack - control) / (1 - control).
-    `words`: what the attacker knows and tries. `worst`: the column or columns that it is worst for, if it was tried for several.
-    `kind`: its name as it was noted, where `name` says it in another language."""
+    `words`: what the attacker knows and tries. `worst`: the column or columns that it is worst for, if it was tried for
+    several."""
 
     name: str
     words: str
@@ -118,7 +117,6 @@ class AttackView:
     guess: float
     risk: ShareView
     worst: str = ""
-    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,11 +408,8 @@ class InternalView:
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample, and `in_class_among`
-    among how many originals within classes, where these are one. `language`: that of all texts but
-    `statement`, which is in English, and of `warnings` where an earlier version noted them in English alone
-    (`has_noted_warnings`); `translation`: what the statement says in that language, where it is another one. `criteria`:
-    attacks by the criterion that they are tried for, none in evidence of earlier versions; `before_charge`: these are of
-    simulated releases, for it was stopped before there was a table."""
+    among how many originals within classes, where these are one. `criteria`: attacks by the criterion that they are tried
+    for; `before_charge`: these are of simulated releases, for it was stopped before there was a table."""
 
     release: str
     policy: str
@@ -467,10 +462,7 @@ class InternalView:
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
     in_class_among: int | None = None
-    language: str = ENGLISH
-    translation: str | None = None
     about: AboutView | None = None
     before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()
-    has_noted_warnings: bool = False

@@ -12,31 +12,28 @@ import json
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.privacy.figures import count_things, format_day
+from release_pipeline.privacy.figures import count_things
 from release_pipeline.report.datapackage import describe_table
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.families import FamilyTexts, find_texts
 from release_pipeline.report.view import ColumnView, LooksView, PublicView, TableView
-from release_pipeline.sentences import ENGLISH, LANGUAGES, POLICY, PUBLIC, in_its_language
+from release_pipeline.sentences import POLICY, PUBLIC
 
 SAID = ("label", "description", "unit", "question")  # of a column by the policy, where it says so
 CARD_FORMAT = "privacy-card/1"
 CARD_SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "privacy-card.schema.json").read_text(encoding="utf-8"))
 
 
-@in_its_language
 def render_card_json(view: PublicView) -> str:
     """privacy-card.json: every field of the view, by the names that `CARD_SCHEMA` describes; ASCII, in one fixed order."""
     return json.dumps(_make_card(view, find_texts(view)), indent=2, ensure_ascii=True) + "\n"
 
 
-@in_its_language
 def render_card_html(view: PublicView) -> str:
     """privacy-card.html: the same facts as one page that needs nothing else, for an analyst and for a citizen."""
     return load_templates("html").get_template("privacy-card.html").render(_context(view))
 
 
-@in_its_language
 def render_note(view: PublicView) -> str:
     """RELEASE_NOTE.md: what an analyst must know to use the data and to verify the package."""
     return load_templates("markdown").get_template("RELEASE_NOTE.md").render(_context(view))
@@ -52,8 +49,6 @@ def _context(view: PublicView) -> dict[str, Any]:
         "not_protected": _list_uncovered(view),
         "scope_words": _describe_scope(view),
         "law_words": PUBLIC("values.law"),
-        "is_english": view.language == ENGLISH,
-        "language_name": LANGUAGES.get(view.language, view.language),
         "table_words": {table.name: describe_table(table) for table in view.tables},
     }
 
@@ -62,10 +57,10 @@ def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
     count = count_things(looks.count, "look")
     if set(looks.on) == {"source"}:
-        return PUBLIC("looks.source", looks=count, last=format_day(looks.last))
+        return PUBLIC("looks.source", looks=count, last=looks.last)
     if set(looks.on) == {"file"}:
-        return PUBLIC("looks.file", looks=count, last=format_day(looks.last))
-    return PUBLIC("looks.both", looks=count, last=format_day(looks.last))
+        return PUBLIC("looks.file", looks=count, last=looks.last)
+    return PUBLIC("looks.both", looks=count, last=looks.last)
 
 
 def _list_uncovered(view: PublicView) -> list[str]:
@@ -94,7 +89,6 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
     rows = texts.describe_kind_of_rows()  # a key of such rows alone, as the headline is
     return {
         "format": CARD_FORMAT,
-        **({} if view.language == ENGLISH else {"language": view.language}),  # which older cards, all in English, do not name
         **({} if view.headline is None else {"headline": view.headline}),
         **({"cannot_occur": list(view.cannot_occur)} if view.cannot_occur else {}),
         **({} if view.looks is None else {"looks": _tell_looks(view.looks)}),
@@ -108,7 +102,6 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
         "claim": {
             "words": view.claim,
             "statement": view.statement,
-            **({} if view.translation is None else {"translation": view.translation}),
             "definition": {"name": view.definition, "words": view.definition_words},
             "neighbours": view.neighbours,
             "records_per_person": view.records_per_person,

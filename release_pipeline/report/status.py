@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import count_of, format_count, format_decimal
+from release_pipeline.privacy.figures import count_of, format_count
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.sentences import REVIEWERS, STATUS
 
@@ -207,7 +207,7 @@ def format_amount(amount: int | None, population: PopulationView) -> str:
     """An amount in the cap's unit, exactly; None is infinity."""
     if amount is None:
         return REVIEWERS("left.infinite")
-    return format_count(amount) if population.in_releases else format_decimal(format_nano(amount))
+    return format_count(amount) if population.in_releases else format_nano(amount)
 
 
 def name_anchor(release: str) -> str:

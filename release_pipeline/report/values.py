@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.privacy.figures import format_date, format_day, format_number
+from release_pipeline.privacy.figures import format_number
 from release_pipeline.report.prose import is_number
 
 _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -15,7 +15,7 @@ _MOST_TICKS = 8
 
 def format_value(value: float | None, clock: Clock | None) -> str:
     """A value of a column."""
-    return format_number(value) if clock is None or not is_number(value) or value is None else format_date(clock.show(value))
+    return format_number(value) if clock is None or not is_number(value) or value is None else clock.show(value)
 
 
 def format_difference(value: float | None, clock: Clock | None) -> str:
@@ -37,8 +37,8 @@ def list_moments(low: float, high: float, clock: Clock) -> Iterator[tuple[float,
         days = max(round(span / timedelta(days=_MOST_TICKS)), 1)
         day = first.replace(hour=0, minute=0, second=0)
         for tick in (day + timedelta(days=passed) for passed in range(0, (last - day).days + 1, days)):
-            yield clock.count_to(tick), format_day(f"{tick:%Y-%m-%d}")
+            yield clock.count_to(tick), f"{tick:%Y-%m-%d}"
         return
     step = max(round((high - low) / _MOST_TICKS), 1)
     for units in range(round(low), round(high) + 1, step):
-        yield float(units), format_date(clock.show(units))
+        yield float(units), clock.show(units)

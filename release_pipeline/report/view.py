@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from release_pipeline.policy.published import name_data
 from release_pipeline.policy.typed import Plain
 from release_pipeline.report.about import AboutView
-from release_pipeline.sentences import ENGLISH
 
 BLOCKS_FILE = "data.blocks.csv"  # noisy counts of several columns together
 SHORT = 10_000  # characters of any one text: no table of people fits
@@ -140,8 +139,7 @@ class PublicView:
     large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the
     whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
     the data that parameters were chosen by. `data_files`: of formats whose rows lie in several files, in how many. `about`: what
-    the data are, as the policy declares it. `language`: that of all texts but `statement`, which is the formal statement in
-    English; `translation`: what it says in that language, where it is another one."""
+    the data are, as the policy declares it."""
 
     release: str
     policy: str
@@ -198,8 +196,6 @@ class PublicView:
     looks: LooksView | None = None
     about: AboutView | None = None
     data_files: tuple[tuple[str, int], ...] = ()
-    language: str = ENGLISH
-    translation: str | None = None
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

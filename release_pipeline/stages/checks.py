@@ -7,26 +7,23 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from release_pipeline.policy.families import find_family
-from release_pipeline.policy.formats import decimal_text, find_near
+from release_pipeline.policy.formats import find_near
 from release_pipeline.policy.kinds.missing import number_of_code
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
 from release_pipeline.policy.sections import Person
-from release_pipeline.privacy.figures import percent
-from release_pipeline.privacy.utility import Clamping
-from release_pipeline.stages.noticed import (
-    BLANK,
-    CLAMPED,
-    CODED,
-    EXPECTATION,
-    FILLED,
-    HEAVILY_CLAMPED,
-    OF_OTHER_RELEASES,
-    SOME,
-    TIES,
-    Noticed,
+from release_pipeline.privacy.figures import (
+    LEAST_SHARE,
+    count_things,
+    format_count,
+    format_percent,
+    join_names,
+    percent,
+    show_share,
 )
+from release_pipeline.privacy.utility import Clamping
+from release_pipeline.sentences import REVIEWERS
 
 TENS = 10  # to which counts of stewards' expectations are rounded up
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
@@ -127,12 +124,14 @@ def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Chec
     return [Check("missing", name, "without_release", missing, f"column {name}: {_records(missing)} without a release.")]
 
 
-def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[Noticed]:
+def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
     """A word on records of releases that the policy does not declare: they are in none."""
     if not counts["undeclared"]:
         return []
-    count = SOME if policy.slots is not None else counts["undeclared"]  # no count of people leaves
-    return [Noticed(OF_OTHER_RELEASES, policy.source.release_column or "", count)]
+    column = policy.source.release_column or ""
+    if policy.slots is not None:  # no count of people leaves
+        return [REVIEWERS("warning.some_of_other_releases", column=column)]
+    return [REVIEWERS("warning.of_other_releases", column=column, records=count_things(counts["undeclared"], "record"))]
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
@@ -183,9 +182,10 @@ def refusals(checks: Sequence[Check]) -> list[str]:
     return [check.message for check in checks if check.failed]
 
 
-def notice(facts: Facts, policy: Policy) -> list[Noticed]:
-    """What stops nothing and deserves a word, by the counts: clamped and filled records, heavy ties, broken rules."""
-    found: list[Noticed] = []
+def notice(facts: Facts, policy: Policy) -> list[str]:
+    """A sentence on each thing that stops nothing, by the counts: clamped and filled records, heavy ties, broken rules. It names
+    columns and counts, never a cell."""
+    found: list[str] = []
     for name, column in policy.columns.items():
         if isinstance(column.reading, NumberReading):
             how = column.reading
@@ -196,10 +196,10 @@ def notice(facts: Facts, policy: Policy) -> list[Noticed]:
     return [*found, *_notice_expectations(facts, policy)]
 
 
-def notice_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[Noticed]:
+def notice_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
     """A word on noise columns that clamping took much from, however few records it moved. Not how much, which is no count."""
     return [
-        Noticed(HEAVILY_CLAMPED, name, share=HEAVY_CLAMPING)
+        REVIEWERS("warning.heavily_clamped", column=name, share=format_percent(HEAVY_CLAMPING, 0))
         for name, clamping in taken.items()
         if name in policy.noise_columns and clamping.variance > HEAVY_CLAMPING
     ]
@@ -302,33 +302,39 @@ def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
     return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
 
 
-def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[Noticed]:
+def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[str]:
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
-        yield Noticed(CLAMPED, name, beyond, among=facts.records)
+        share = beyond / facts.records
+        words = format_percent(share, 2) if share >= LEAST_SHARE else show_share(share)
+        yield REVIEWERS("warning.clamped", column=name, records=count_things(beyond, "record"), share=words)
     if counts.get("coded"):
-        yield Noticed(CODED, name, counts["coded"])
+        yield REVIEWERS("warning.coded", column=name, records=count_things(counts["coded"], "record"))
     if counts.get("missing") and kept:
-        yield Noticed(BLANK, name, counts["missing"])
+        yield REVIEWERS("warning.blank", column=name, records=count_things(counts["missing"], "record"))
     elif counts.get("missing") and filled:
-        yield Noticed(FILLED, name, counts["missing"])
+        yield REVIEWERS("warning.filled", column=name, records=count_things(counts["missing"], "record"))
 
 
-def _notice_ties(name: str, facts: Facts) -> Iterator[Noticed]:
+def _notice_ties(name: str, facts: Facts) -> Iterator[str]:
     counts = facts.columns.get(name, {})
     if counts.get("most_frequent", 0) >= HEAVY_TIES * facts.records:
-        yield Noticed(TIES, name)
+        yield REVIEWERS("warning.ties", column=name)
 
 
-def _notice_expectations(facts: Facts, policy: Policy) -> Iterator[Noticed]:
+def _notice_expectations(facts: Facts, policy: Policy) -> Iterator[str]:
     """Rules that are broken, and not more often than they may be."""
     for check in _check_expectations(facts, policy):
         if 0 < check.count <= check.at_most:
-            rule = policy.expect[check.fact]
-            most = rule.at_most if isinstance(rule.at_most, int) else f"{decimal_text(rule.at_most * 100)}%"
-            columns = tuple(dict.fromkeys(rule.columns))
-            yield Noticed(EXPECTATION, check.fact, round_up(check.count), at_most=str(most), columns=columns)
+            name, rule = check.fact, policy.expect[check.fact]
+            columns, broken = join_names(dict.fromkeys(rule.columns)), format_count(round_up(check.count))
+            if isinstance(rule.at_most, int):
+                most = count_things(rule.at_most, "record")
+                yield REVIEWERS("warning.expectation", name=name, columns=columns, broken=broken, most=most)
+            else:
+                share = percent(rule.at_most)
+                yield REVIEWERS("warning.expectation_share", name=name, columns=columns, broken=broken, share=share)
 
 
 def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[Check]:

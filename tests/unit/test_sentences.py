@@ -8,14 +8,16 @@ import string
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from jinja2 import nodes
 
 from release_pipeline import sentences
-from release_pipeline.privacy.catalogue.readings import list_stated
+from release_pipeline.policy.hierarchies.dates import PERIODS
+from release_pipeline.policy.periods import Every
 from release_pipeline.report.escaping import TEMPLATES, load_templates
-from release_pipeline.sentences import ENGLISH, Catalogue, read_sentences
+from release_pipeline.sentences import Catalogue
 
 PACKAGE = Path(sentences.__file__).parents[1]
 CATALOGUES = {name: known for name, known in vars(sentences).items() if isinstance(known, Catalogue)}
@@ -34,63 +36,7 @@ ASKED_IN = {  # and those of templates
     "explore": "EXPLORE",
     "paper": "PAPERS",
 }
-TRANSLATED = {"de": ("figures", "kit", "policy", "public", "reviewers")}  # by language, whose files are whole
-FORMAL = "formal"  # the audience of a translation alone: its English stands in `privacy.catalogue`
 ANY: frozenset[str] = frozenset("*")  # places of sentences that are filled later
-SAME_IN_GERMAN: dict[str, dict[str, str]] = {  # sentences that are right as they are in English, by file
-    "figures": {
-        "list.comma": "places alone",
-        "list.semicolon": "places alone",
-    },
-    "kit": {},
-    "policy": {
-        "amount.table": "places alone",
-        "method.ordered": "places alone",
-        "noise.is": "places alone",
-        "rule.is": "places alone",
-    },
-    "public": {
-        "about.with_address": "places alone",
-        "about.unit": "in",
-        **dict.fromkeys(
-            (f"licence_title.{name}" for name in ("ODbL-1.0", "ODC-By-1.0", "PDDL-1.0", "OGL-UK-3.0", "etalab-2.0")),
-            "a name in English alone",
-        ),
-        "page.definition": "the same word",
-        "page.definition_is": "places alone",
-        "page.epsilon": "a letter's name",
-        "page.k": "a letter",
-        "page.k_is": "a letter",
-        "page.table.epsilon": "a letter's name",
-    },
-    "reviewers": {
-        "distributions.ks": "an abbreviation of names",
-        "distributions.caption": "a name",
-        "sample.original": "the same word",
-        "structure.in_group": "places alone",
-        "structure.bar_mean": "places alone",
-        "predictions.model": "places alone",
-        "predictions.bar_pmse": "an abbreviation",
-        "predictions.bar_original": "the same word",
-        "subgroups.give_or_take": "places alone",
-        "subgroups.in_column": "places alone",
-        "levels.is": "places alone",
-        "page.definition": "the same word",
-        "told.entry": "places alone",
-    },
-}
-STOPS = (".", "?", ";")  # a semicolon where the next sentence goes on
-MARKS = {  # what a sentence has in every language, as often
-    "tags of HTML": r"</?[a-z][^>]*>",
-    "code, and what is stressed": r"`[^`]*`|\*\*",
-    "files and options": r"\b[A-Za-z_-]+\.(?:csv|html|json|md|py)\b|--[a-z]+",
-    "braces that are meant": r"\{\{|\}\}",
-    "columns of a table": r" ?\| ?",
-    "signs": r"[√→±●]|\(\*\)",
-    "digits": r"\d+",
-    "lists and headings": r"(?m)^(?:- |#+ )",
-    "a space at an end": r"\A\s+|\s+\Z",
-}
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where
 SECTIONS = {"count_things": 1, "things": 1}  # functions of figures by things, and the place of what is counted
 
@@ -204,67 +150,15 @@ def test_templates_have_no_words_of_their_own(template: str) -> None:
     assert re.findall(r"[^\W\d_]+", " ".join([left, *labels])) == []
 
 
-@pytest.mark.parametrize(
-    "language",
-    sorted(folder.name for folder in sentences.HERE.iterdir() if folder.name not in ("en", "__pycache__") and folder.is_dir()),
-)
-def test_every_language_is_listed_and_whole(language: str) -> None:
-    """Its files are those that are said to be there, and each is of an audience."""
-    files = sorted(file.name for file in (sentences.HERE / language).iterdir())
-    assert files == sorted(f"{audience}.toml" for audience in (*TRANSLATED.get(language, ()), FORMAL))
-    assert {*TRANSLATED[language]} == {known.audience for known in CATALOGUES.values() if known.is_translated}
-    assert language in sentences.LANGUAGES
-    assert sentences.check_language(language) == language
+def test_every_file_is_of_an_audience() -> None:
+    """And every audience has its file."""
+    files = sorted(file.name for file in sentences.HERE.iterdir())
+    assert files == sorted(f"{known.audience}.toml" for known in CATALOGUES.values())
 
 
-@pytest.mark.parametrize("language", TRANSLATED)
-def test_every_formal_statement_has_a_reading(language: str) -> None:
-    """One for each text of the catalogue of methods, and no other; formulas, papers and figures are the same."""
-    readings, stated = sentences.read_formal(language), dict(list_stated())
-    assert readings.keys() == stated.keys(), {key: stated[key] for key in stated.keys() - readings.keys()}
-    formulas = r"P\[[^\]]*\](?: <= e\^epsilon P\[[^\]]*\])?|e\^\(?[\w ]+\)?|alpha (?:rho|> 1)|[A-Z]{2,}[0-9]{2}|\bk\b"
-    for key, text in stated.items():
-        assert sorted(re.findall(formulas, readings[key])) == sorted(re.findall(formulas, text)), key
-        assert sorted(re.findall(r"\d+", readings[key])) == sorted(re.findall(r"\d+", text)), key
-        assert readings[key].endswith(".") == text.endswith("."), key
-
-
-TRANSLATIONS = [(language, audience) for language, audiences in TRANSLATED.items() for audience in audiences]
-
-
-@pytest.mark.parametrize(("language", "audience"), TRANSLATIONS)
-def test_a_translation_has_every_sentence_with_its_places_and_marks(language: str, audience: str) -> None:
-    """The same keys in the same order, so that the files can be read side by side; in each sentence the same places, tags, files
-    and numbers."""
-    english, other = read_sentences(audience, ENGLISH), read_sentences(audience, language)
-    assert list(other) == list(english)
-    for key, text in english.items():
-        assert sorted(_list_places(other[key])) == sorted(_list_places(text)), key
-        for kind, mark in MARKS.items():
-            assert sorted(re.findall(mark, other[key])) == sorted(re.findall(mark, text)), f"{key}: {kind}"
-
-
-@pytest.mark.parametrize("audience", TRANSLATED["de"])
-def test_no_sentence_was_left_in_english(audience: str) -> None:
-    """But for those that are listed, which are still the same."""
-    english, german = read_sentences(audience, ENGLISH), read_sentences(audience, "de")
-    assert {key for key, text in english.items() if german[key] == text} == set(SAME_IN_GERMAN[audience])
-
-
-@pytest.mark.parametrize(("language", "audience"), TRANSLATIONS)
-def test_translated_sentences_are_whole(language: str, audience: str) -> None:
-    """A sentence that ends with its stop does so in every language, and what is a part of one does not."""
-    english, other = read_sentences(audience, ENGLISH), read_sentences(audience, language)
-    for key, text in english.items():
-        if not key.startswith("mark."):
-            assert other[key].rstrip().endswith(STOPS) == text.rstrip().endswith(STOPS), key
-        assert len(other[key]) < 1200, key
-        assert not any(mark in other[key] for mark in ("{%", "{{ ", "\t")), key
-
-
-def _list_places(text: str) -> list[str]:
-    """The names of the places, as often as they stand."""
-    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+def test_every_period_of_dates_has_a_word() -> None:
+    """Those of hierarchies and those of derived columns."""
+    assert {*PERIODS, *get_args(Every)} <= sentences.POLICY.read_section("every").keys()
 
 
 def test_a_missing_place_is_refused() -> None:

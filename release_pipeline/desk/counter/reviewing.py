@@ -31,7 +31,6 @@ from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import format_apart, format_count, format_number
 from release_pipeline.report.internal import describe_verdict
 from release_pipeline.report.internal_view import InternalView
-from release_pipeline.sentences import ENGLISH
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
@@ -136,12 +135,12 @@ def _describe_candidate(asked: Asked, policy: Policy, status: ReleaseStatus) -> 
     }
 
 
-def _read_view(site: Site, policy: Policy, status: ReleaseStatus, *, language: str | None = None) -> InternalView | None:
+def _read_view(site: Site, policy: Policy, status: ReleaseStatus) -> InternalView | None:
     """All that a candidate's page says; None where there is no candidate any more."""
     folder = site.candidate(str(status.id))
     if status.candidate_hash is None or not (folder / EVIDENCE).exists():
         return None
-    return build_internal_view(policy, load_evidence(folder), language=language)
+    return build_internal_view(policy, load_evidence(folder))
 
 
 def _describe_votes(votes: ToldVotes) -> Document:
@@ -232,7 +231,7 @@ def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) 
     """Rows, claim, and of each masked column its errors and distance; nothing where there is no candidate any more."""
     if status is None or not status.policy_hash:
         return {}
-    view = _read_view(site, policy_of(registry, status.policy_hash), status, language=ENGLISH)
+    view = _read_view(site, policy_of(registry, status.policy_hash), status)
     if view is None:
         return {}
     found = {"Rows": _Figure(format_count(view.rows_out), view.rows_out), "Claim": _Figure(view.claim)}

@@ -30,11 +30,9 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import find_last_approval, valid_approvers
 from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.policy import Policy
-from release_pipeline.report.internal_view import InternalView
 from release_pipeline.report.papers import render_papers
 from release_pipeline.report.papers.sources import write_key
 from release_pipeline.report.papers.view import AssessmentView, CheckedView, DecisionView, PaperView, SignedView
-from release_pipeline.sentences import ENGLISH
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, Registry, ReleaseId
@@ -54,8 +52,7 @@ def write_papers(site: Site, release: ReleaseId, folder: Path) -> list[Path]:
 
 
 def view_papers(site: Site, release: ReleaseId) -> PaperView:
-    """All that the papers may say of a release, as the registry has it now: in English, as the standards are, but for the
-    questions of the reviewers' page, which are quoted as reviewers read them."""
+    """All that the papers may say of a release, as the registry has it now."""
     with site.open_registry(read_only=True) as registry:
         trust, status = read_trust(site, registry), read_statuses(registry.events).get(release, ReleaseStatus(release))
         if status.candidate_hash is None:
@@ -70,15 +67,14 @@ def view_papers(site: Site, release: ReleaseId) -> PaperView:
         policy, evidence = policy_of(registry, status.policy_hash), load_evidence(candidate)
         events = registry.events[: _find_last(registry.events, status)]
         return PaperView(
-            public=build_view(site, events, status, policy, language=ENGLISH),
+            public=build_view(site, events, status, policy),
             edition="internal",
             state=status.state,
             published=events[-1].noted if status.package_hash is not None else None,
             assessment=_state_assessment(policy),
-            internal=_view_internal(policy, evidence),
+            internal=build_internal_view(policy, evidence),
             checked=_check(registry, trust, status, policy, evidence),
             withdrawn=_find_withdrawal(registry.events, status),
-            language=policy.language,
             places=dict(_list_places(policy, evidence)),
         )
 
@@ -108,13 +104,6 @@ def _state_assessment(policy: Policy) -> AssessmentView:
     if stated is None:
         return AssessmentView()
     return AssessmentView(**{part.name: getattr(stated, part.name) for part in dataclasses.fields(AssessmentView)})
-
-
-def _view_internal(policy: Policy, evidence: Evidence) -> InternalView:
-    view = build_internal_view(policy, evidence, language=ENGLISH)
-    if policy.language == ENGLISH:
-        return view
-    return dataclasses.replace(view, decide=build_internal_view(policy, evidence).decide)
 
 
 def _list_places(policy: Policy, evidence: Evidence) -> Iterator[tuple[str, str]]:

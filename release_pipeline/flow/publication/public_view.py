@@ -55,7 +55,7 @@ from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import may_be_blanked
-from release_pipeline.policy.statements import state_claim, state_formally
+from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.table_words import step_text
 from release_pipeline.policy.words import (
     describe_claim,
@@ -65,27 +65,18 @@ from release_pipeline.policy.words import (
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.catalogue.readings import read_name, read_paper
-from release_pipeline.privacy.figures import format_day, join_names
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
 from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView
-from release_pipeline.sentences import ENGLISH, PUBLIC, speaking, spoken
+from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
 
-def build_view(
-    site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy, *, language: str | None = None
-) -> PublicView:
-    """The public view of a candidate that is being published, as of the last of these events, which its package names; in the
-    policy's language, or another `language`."""
-    with speaking(language or policy.language):
-        return _build_view(site, events, status, policy)
-
-
-def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
+def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
+    """The public view of a candidate that is being published, as of the last of these events, which its package names."""
     intent = events[-1]
     protect, facts = policy.protect, read_facts(status.facts, where=str(status.id))
     plan = make_plan(policy, rows=facts.rows_in)
@@ -102,14 +93,12 @@ def _build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, poli
         tool=f"release-pipeline {__version__}",
         method=protect.method,
         method_words=describe_method(policy),
-        paper=read_paper(policy.method),
+        paper=policy.method.paper,
         definition=policy.definition,
-        definition_words=read_name(policy.claim.definition),
+        definition_words=policy.claim.definition.name,
         neighbours=wording.describe_neighbours(policy),
         claim=describe_claim(policy),
-        statement=state_formally(policy),
-        translation=None if spoken() == ENGLISH else state_claim(policy),
-        language=spoken(),
+        statement=state_claim(policy),
         epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
         headline=describe_headline(policy) or None,
         cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
@@ -167,7 +156,7 @@ def _count_files(candidate: Path, policy: Policy) -> Iterator[tuple[str, int]]:
 def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
     """That looks may be lost, where a backup was put back and not all is known that came after it."""
     if gap is not None:
-        yield PUBLIC("looks.lost", made=format_day(gap[0][:10]), restored=format_day(gap[1][:10]))
+        yield PUBLIC("looks.lost", made=gap[0][:10], restored=gap[1][:10])
 
 
 def _tell_looks(looks: Sequence[Look]) -> LooksView | None:

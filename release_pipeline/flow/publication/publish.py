@@ -39,7 +39,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.report.papers import render_public_papers
 from release_pipeline.report.tables import file_of
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.calibrate import check_calibrated
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.criteria import judge_criteria
@@ -96,8 +95,7 @@ def _begin(
     intent = _record_intent(site, registry, status, by)
     policy = policy_of(registry, status.policy_hash)
     view = build_view(site, registry.events, status, policy)
-    in_english = view if policy.language == ENGLISH else build_view(site, registry.events, status, policy, language=ENGLISH)
-    return trust, intent, view, render_public_papers(in_english)
+    return trust, intent, view, render_public_papers(view)
 
 
 def _record_intent(site: Site, registry: Registry, status: ReleaseStatus, by: str) -> Event:

@@ -5,7 +5,6 @@ The officer's signed statement is an event first, and then a tombstone in the pa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,8 @@ from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.keys import PrivateKey, write_statement
 from release_pipeline.flow.trust.members import TRUSTED, Trust, need_trust
 from release_pipeline.flow.trust.office import OFFICERS, write_officers
-from release_pipeline.privacy.figures import format_moment
 from release_pipeline.report.escaping import escape_markdown, format_text
-from release_pipeline.sentences import ENGLISH, LANGUAGES, PUBLIC, speaking, spoken
+from release_pipeline.sentences import PUBLIC
 from release_pipeline.store.folders import sync
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -103,20 +101,10 @@ def _name_officers(registry: Registry, trust: Trust, release: ReleaseId, event: 
     return write_officers(registry.events, trust.office, upto=signer) if officers[-1] != signer else ""
 
 
-def _find_language(folder: Path) -> str:
-    """The language that a package tells people in, as its card has it; English where that cannot be read."""
-    try:
-        language = json.loads((folder / "privacy-card.json").read_text(encoding="utf-8")).get("language", ENGLISH)
-    except (OSError, ValueError, AttributeError):
-        return ENGLISH
-    return language if isinstance(language, str) and language in LANGUAGES else ENGLISH
-
-
 def _tell(state: str, payload: Mapping[str, str], *, file: str) -> str:
     """What a tombstone says to people."""
     why = escape_markdown(format_text(payload["why"]))  # whatever it says, it is shown and does nothing
-    at = payload["at"] if spoken() == ENGLISH else format_moment(payload["at"])
-    said, name = payload["subject"], payload["name"]
+    at, said, name = payload["at"], payload["subject"], payload["name"]
     if state == RETRACTED:
         return PUBLIC("note.tombstone.retracted", release=said, at=at, name=name, why=why, file=file)
     later = f"../{payload['why'].partition(':')[0].rpartition('/')[2]}/"
@@ -131,9 +119,7 @@ def _bury(folder: Path, state: str, signed: Any, officers: str, probe: Probe) ->
     if officers:
         write_text(folder / f"{name}.{OFFICERS}", officers, mode=FOR_ALL)
     probe.reached("the tombstone is signed")
-    with speaking(_find_language(folder)):
-        text = _tell(state, payload, file=f"{name}.json")
-    write_text(folder / f"{name}.md", text, mode=FOR_ALL)
+    write_text(folder / f"{name}.md", _tell(state, payload, file=f"{name}.json"), mode=FOR_ALL)
     probe.reached("the tombstone is written")
     if state == RETRACTED:
         for file in folder.glob("data.*"):

@@ -20,7 +20,7 @@ from release_pipeline.policy.words import charge_words
 from release_pipeline.policy.words import describe_suppression as describe_limits
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
-from release_pipeline.privacy.figures import format_date, format_decimal, join_names
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.report.tables import file_of
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.strategies.parts import UNITED
@@ -163,7 +163,7 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
 
 
 def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
-    return format_decimal(format(fill, "f")) if column.clock is None else format_date(column.say(fill))
+    return format(fill, "f") if column.clock is None else column.say(fill)
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:

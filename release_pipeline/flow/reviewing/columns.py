@@ -8,13 +8,13 @@ from dataclasses import asdict, replace
 
 from release_pipeline.flow.evidence import AtomShares, AuditFigures, Evidence, Subgroup
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import say_nano, say_reason
+from release_pipeline.policy.formats import say_reason
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import labels_of
 from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.privacy.figures import format_date, format_decimal
 from release_pipeline.report.internal_view import (
     AtomView,
     Curve,
@@ -69,19 +69,15 @@ def view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Ite
 
 
 def _say_epsilon(policy: Policy, amount: Epsilon) -> str:
-    words = say_nano(amount.nano)
+    words = format_nano(amount.nano)
     return PUBLIC("both.rho", rho=words) if policy.protect.by_rho else words
-
-
-def _say_atom(text: str) -> str:
-    return format_date(format_decimal(text))
 
 
 def _view_atoms(column: NoiseColumn, shares: AtomShares | None, expected: Sequence[float]) -> Iterator[AtomView]:
     """The share at each atom, and of the records without a value for each reason; nothing where it was not measured."""
     if shares is None:
         return
-    for place, words in enumerate([*map(_say_atom, map(column.say, column.atoms)), *map(say_reason, column.reasons)]):
+    for place, words in enumerate([*map(column.say, column.atoms), *map(say_reason, column.reasons)]):
         forecast = expected[place] if place < len(expected) else None
         weighted = [side[place] for side in (shares.weighted_original, shares.weighted_released) if side]
         yield AtomView(words, shares.original[place], shares.released[place], forecast, *weighted)

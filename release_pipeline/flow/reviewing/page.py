@@ -10,7 +10,6 @@ from statistics import fmean, median
 from release_pipeline import __version__
 from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Difference, Evidence, GroupMeans
 from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
-from release_pipeline.flow.reviewing.noted import say_attack, say_basis, say_gate, say_model
 from release_pipeline.flow.reviewing.questions import Question, list_questions, name_attacks
 from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
@@ -20,13 +19,12 @@ from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import describe_labels
-from release_pipeline.policy.statements import state_claim, state_formally
+from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.suppression import Suppress
 from release_pipeline.policy.table_words import describe_tables
-from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
-from release_pipeline.privacy.catalogue.readings import read_name, read_scales
-from release_pipeline.privacy.figures import format_day, format_percent, show_figure
+from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
+from release_pipeline.privacy.figures import format_percent, show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -48,7 +46,7 @@ from release_pipeline.report.internal_view import (
     TieView,
 )
 from release_pipeline.report.status import PopulationView, StepView
-from release_pipeline.sentences import ENGLISH, REVIEWERS, speaking, spoken
+from release_pipeline.sentences import REVIEWERS
 from release_pipeline.stages.gates import Gate
 
 REPORT = "report.html"
@@ -65,14 +63,8 @@ def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -
     return render_internal(build_internal_view(policy, evidence, stopped_at=stopped_at))
 
 
-def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "", language: str | None = None) -> InternalView:
-    """All that the page says, from evidence, in the policy's language, or another `language`; what was not measured before gates
-    stopped a release is empty."""
-    with speaking(language or policy.language):
-        return _build_view(policy, evidence, stopped_at)
-
-
-def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> InternalView:
+def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> InternalView:
+    """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
     audit = evidence.figures_of(AuditFigures) if evidence.audit else NOTHING
     facts = evidence.facts
     linked = audit.rank_correlations or audit.correlations
@@ -81,7 +73,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         policy=policy.policy,
         tool=f"release-pipeline {__version__}",
         claim=describe_claim(policy),
-        definition=read_name(policy.claim.definition),
+        definition=policy.claim.definition.name,
         wider=tuple(describe_scopes(make_plan(policy, rows=facts.get("rows_in")))),
         method_words=describe_method(policy),
         candidate_hash_words="" if stopped_at else REVIEWERS("page.part_of_candidate"),
@@ -89,8 +81,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
         gates=tuple(list_gates(policy, evidence)),
         decide=(),
-        warnings=tuple(one.words for one in evidence.noticed) or evidence.warnings,
-        has_noted_warnings=spoken() != ENGLISH and not evidence.noticed,
+        warnings=evidence.warnings,
         columns=tuple(view_columns(policy, evidence, audit)) if evidence.audit else (),
         sse_paper=audit.sse_paper,
         linkage=audit.record_linkage,
@@ -117,27 +108,25 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         rows_in=int(facts.get("rows_in", 0)),
         generalises=bool(policy.generalised_columns),
         clusters=policy.protect.k is not None,
-        statement=state_formally(policy),
-        translation=None if spoken() == ENGLISH else state_claim(policy),
-        language=spoken(),
-        scales=read_scales() if policy.definition == "idp" else "",
+        statement=state_claim(policy),
+        scales=SCALES_FIXED if policy.definition == "idp" else "",
         sample=view_sample(policy, audit),
         has_weights=policy.weight is not None,
         tables=tuple(describe_tables(policy)),
-        ties=tuple(_view_ties(policy, audit)),
+        ties=tuple(TieView(tie.name, tie.words, tie.before, tie.after) for tie in audit.ties),
         recomputed=tuple(view_recomputed(policy, audit)),
         rows_out=int(facts.get("rows_out", 0)),
         labels=tuple(describe_labels(policy.columns)),
         structure=_view_structure(policy, audit),
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
-        looks=tuple(LookView(format_day(look.noted[:10]), look.by, look.on, look.compared) for look in evidence.looks),
+        looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
         about=None if policy.about is None else tell_about(policy.about),
         column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
         criteria=tuple(
             CriterionView(
                 one.criterion,
-                say_attack(one.attack),
+                one.attack,
                 one.rate,
                 one.guess,
                 one.control,
@@ -153,19 +142,8 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
 
 
 def ask_reviewers(policy: Policy, view: InternalView) -> list[Question]:
-    """What a page asks, each with what to weigh it by, in the policy's language."""
-    with speaking(policy.language):
-        return list(list_questions(view, is_dp=policy.adds_up))
-
-
-def _view_ties(policy: Policy, audit: AuditFigures) -> Iterator[TieView]:
-    """Every rule that ties columns, which evidence has in English, in the language that is spoken."""
-    ties = find_ties(policy)
-    with speaking(ENGLISH):
-        noted = [(tie.name, tie.words) for tie in ties]
-    told = dict(zip(noted, [tie.words for tie in ties], strict=True))
-    for tie in audit.ties:
-        yield TieView(tie.name, told.get((tie.name, tie.words), tie.words), tie.before, tie.after)
+    """What a page asks, each with what to weigh it by."""
+    return list(list_questions(view, is_dp=policy.adds_up))
 
 
 def list_gates(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
@@ -197,12 +175,12 @@ def _expected_of_data(evidence: Evidence) -> Iterator[GateView]:
 
 def _view_gate(gate: Gate) -> GateView:
     return GateView(
-        name=say_gate(gate.name, gate.column),
+        name=gate.name,
         value=gate.figure,
         limit=gate.limit,
         at_least=gate.at_least,
         passed=gate.passed,
-        basis=say_basis(gate.basis),
+        basis=gate.basis,
         error_of=gate.column if gate.is_of_error else "",
     )
 
@@ -213,8 +191,7 @@ def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
     inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
     for attack in (*(attack for attack in audit.attacks if attack.name != "inferring"), *inferring):
         words = next(words for name, words in attackers.items() if attack.name.startswith(name))
-        name = say_attack(attack.name)
-        yield AttackView(name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst, attack.name)
+        yield AttackView(attack.name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst)
 
 
 def _view_map(evidence: Evidence, audit: AuditFigures) -> Iterator[MapPoint]:
@@ -308,7 +285,7 @@ def _view_discrimination(audit: AuditFigures) -> Iterator[DiscriminationView]:
         return
     for found in audit.discrimination:
         ratio = found.pmse / found.by_chance if found.by_chance else None
-        yield DiscriminationView(say_model(found.model), found.pmse, 0.25, ratio, tried=sample.tried, among=sample.among)
+        yield DiscriminationView(found.model, found.pmse, 0.25, ratio, tried=sample.tried, among=sample.among)
 
 
 def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[PredictionView]:
@@ -316,7 +293,7 @@ def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[Predictio
         for model in found.models:
             yield PredictionView(
                 target=describe_target(policy, name),
-                model=say_model(model.model),
+                model=model.model,
                 released=model.released,
                 original=model.original,
                 guess=found.guess,

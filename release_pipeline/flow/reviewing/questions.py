@@ -26,7 +26,7 @@ class Question:
 
 
 def ask(words: str, weighed_by: str) -> Question:
-    """A question with its yardstick, in the language that is spoken."""
+    """A question with its yardstick."""
     return Question(words, REVIEWERS.read_section("weigh")[weighed_by])
 
 
@@ -154,7 +154,7 @@ def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> It
         yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
     for kind in name_attacks(is_synthetic=is_synthetic):
-        beyond = [attack for attack in tried if (attack.kind or attack.name).startswith(kind) and attack.risk.low > 0]
+        beyond = [attack for attack in tried if attack.name.startswith(kind) and attack.risk.low > 0]
         if not beyond:
             continue
         worst = max(beyond, key=lambda attack: attack.risk.low)

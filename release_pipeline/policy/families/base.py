@@ -18,7 +18,7 @@ import numpy as np
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.derivations import list_leaves
-from release_pipeline.policy.formats import decimal_text, name_some, say_nano
+from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, split_epsilon
@@ -27,9 +27,9 @@ from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.table_words import list_shares
 from release_pipeline.policy.text import Problem
 from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.catalogue.definitions import SAME
-from release_pipeline.privacy.catalogue.readings import read_losses, read_scales, read_short, read_summary
-from release_pipeline.privacy.figures import count_things, format_count, format_decimal, format_percent, join_names, show_figure
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.definitions import SAME, SCALES_FIXED
+from release_pipeline.privacy.figures import count_things, format_count, format_percent, join_names, show_figure
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.sentences import POLICY
 
@@ -192,13 +192,13 @@ class Family(ABC, Generic[Options]):
         """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
         policy, lists = plan.policy, plan.policy.claim.lists
         if lists is SAME:
-            return read_losses(lists)
+            return lists.words
         if not lists.counts:
-            return POLICY("bound.lists", bound=self._bound_words(policy, 0), words=read_losses(lists))
+            return POLICY("bound.lists", bound=self._bound_words(policy, 0), words=lists.words)
         if plan.clusters is None or plan.rows is None:
             return _bound_by_clusters(policy)
         bound, rows = self._bound_words(policy, plan.rows), format_count(plan.rows)
-        return POLICY("bound.lists_of_clusters", bound=bound, rows=rows, clusters=plan.clusters, words=read_losses(lists))
+        return POLICY("bound.lists_of_clusters", bound=bound, rows=rows, clusters=plan.clusters, words=lists.words)
 
     def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """What is known of the widest scope, everything that a reader of the table sees; a number where that of the rows is
@@ -217,11 +217,11 @@ class Family(ABC, Generic[Options]):
         return POLICY("bound.rows", bound=bound, rows=format_count(rows), clusters=count_things(clusters, "cluster"))
 
     def _bound_words(self, policy: Policy, rows: int) -> str:
-        return say_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
+        return format_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
 
     def describe_claim(self, policy: Policy) -> str:
         """The epsilon of a release with what it is of."""
-        amount, definition = epsilon_words(policy), read_short(policy.claim.definition)
+        amount, definition = epsilon_words(policy), policy.claim.definition.short
         parts, table = self.describe_parts(policy), self.describe_table(policy)
         if policy.protect.scope == "column":
             return POLICY("claim.lists", amount=amount, definition=definition, parts=parts, table=table)
@@ -233,7 +233,7 @@ class Family(ABC, Generic[Options]):
 
     def describe_method(self, policy: Policy) -> str:
         """The method in words."""
-        return read_summary(policy.method)
+        return policy.method.summary
 
     def describe_parts(self, policy: Policy) -> str:
         """What random parts mean for the claim: nothing where there are none."""
@@ -271,7 +271,7 @@ class Family(ABC, Generic[Options]):
         """What the claim does not protect, a sentence each."""
         if policy.claim.definition.fixes_scales:
             yield POLICY("uncovered.groups")
-            yield read_scales()
+            yield SCALES_FIXED
         if not policy.covers_table:
             yield self.describe_open_table(policy)
         if policy.kept_columns:
@@ -326,7 +326,7 @@ def _bound_by_clusters(policy: Policy) -> str:
     """A bound that is some times the epsilon of the rows, and what the tables add to it."""
     if not policy.tables:
         return POLICY("bound.clusters")
-    return POLICY("bound.clusters_and_tables", amount=say_nano(policy.tables_cost or 0))
+    return POLICY("bound.clusters_and_tables", amount=format_nano(policy.tables_cost or 0))
 
 
 def epsilon_words(policy: Policy) -> str:
@@ -335,14 +335,14 @@ def epsilon_words(policy: Policy) -> str:
     if len(parts) == 1:
         [(name, part)] = parts.items()
         for_column, for_all = (
-            POLICY("amount.for_column", amount=say_nano(part.nano), column=name),
+            POLICY("amount.for_column", amount=format_nano(part.nano), column=name),
             POLICY("amount.all_for_column", column=name),
         )
         split = for_column if policy.tables else for_all
     elif len({part.nano for part in parts.values()}) == 1:
-        split = POLICY("amount.for_each", amount=say_nano(next(iter(parts.values())).nano), count=len(parts))
+        split = POLICY("amount.for_each", amount=format_nano(next(iter(parts.values())).nano), count=len(parts))
     else:
-        split = join_names(POLICY("amount.table", table=name, amount=say_nano(part.nano)) for name, part in parts.items())
+        split = join_names(POLICY("amount.table", table=name, amount=format_nano(part.nano)) for name, part in parts.items())
     if policy.tables:
         split = POLICY("amount.beside", split=split, tables=name_some(list_shares(policy)))
     if policy.records_per_person > 1:
@@ -368,9 +368,9 @@ def _times_records(policy: Policy, split: str) -> str:
 def amount_words(policy: Policy, nano: int) -> str:
     """An amount in the unit of a policy: of rho with the epsilon that it is at the policy's delta, never an epsilon without."""
     if policy.delta is None:
-        return POLICY("amount.epsilon", epsilon=say_nano(nano))
-    epsilon, delta = say_nano(policy.in_epsilon(nano)), format_decimal(decimal_text(policy.delta))
-    return POLICY("amount.rho", rho=say_nano(nano), epsilon=epsilon, delta=delta)
+        return POLICY("amount.epsilon", epsilon=format_nano(nano))
+    epsilon, delta = format_nano(policy.in_epsilon(nano)), decimal_text(policy.delta)
+    return POLICY("amount.rho", rho=format_nano(nano), epsilon=epsilon, delta=delta)
 
 
 def together_words(policy: Policy) -> str:

@@ -25,7 +25,6 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.catalogue.readings import read_short
 from release_pipeline.privacy.class_noise import KEPT, epsilon_for
 from release_pipeline.privacy.figures import percent, show_figure
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
@@ -89,7 +88,7 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """k, and the epsilon within each class."""
-        short, parts = read_short(policy.claim.definition), self.describe_parts(policy)
+        short, parts = policy.claim.definition.short, self.describe_parts(policy)
         return POLICY("claim.classes", k=policy.protect.k, amount=epsilon_words(policy), definition=short, parts=parts)
 
     def describe_parts(self, policy: Policy) -> str:

@@ -15,12 +15,12 @@ from release_pipeline.policy.families.base import (
     refuse_generalised,
     together_words,
 )
-from release_pipeline.policy.formats import name_some, say_nano
+from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import DpMdavOptions, split_epsilon
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
-from release_pipeline.privacy.catalogue.readings import read_short, read_summary
+from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue.together import STATISTICS
 from release_pipeline.privacy.curve import MAX_COLUMNS
 from release_pipeline.privacy.scales import mean_magnitude
@@ -103,13 +103,13 @@ class VectorFamily(Family[DpMdavOptions]):
         """The epsilon of a release with what it is of."""
         if policy.protect.scope != "table":
             return super().describe_claim(policy)
-        short, columns = read_short(policy.claim.definition), together_words(policy)
-        epsilon, parts = say_nano(policy.epsilon or 0), self.describe_parts(policy)
+        short, columns = policy.claim.definition.short, together_words(policy)
+        epsilon, parts = format_nano(policy.epsilon or 0), self.describe_parts(policy)
         return POLICY("claim.whole_table", epsilon=epsilon, definition=short, columns=columns, parts=parts)
 
     def describe_method(self, policy: Policy) -> str:
         """The method in words, with the order that clusters are cut from."""
-        return POLICY("method.order", summary=read_summary(policy.method), order=self._describe_order(policy))
+        return POLICY("method.order", summary=policy.method.summary, order=self._describe_order(policy))
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """The order, what wider scopes have, and what is not covered."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_nano, say_unit
+from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_unit
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
@@ -15,10 +15,9 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
-from release_pipeline.privacy.budget import NANO, Epsilon
-from release_pipeline.privacy.catalogue.readings import read_short
+from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
 from release_pipeline.privacy.concentrated import epsilon_of
-from release_pipeline.privacy.figures import count_of, format_decimal, show_figure
+from release_pipeline.privacy.figures import count_of, show_figure
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 from release_pipeline.sentences import POLICY
@@ -128,7 +127,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
     def describe_claim(self, policy: Policy) -> str:
         """One number for all."""
         headline, times = self.describe_headline(policy), _describe_times(policy)
-        return POLICY("claim.everything", headline=headline, definition=read_short(policy.claim.definition), times=times)
+        return POLICY("claim.everything", headline=headline, definition=policy.claim.definition.short, times=times)
 
     def describe_headline(self, policy: Policy) -> str:
         """What everything costs a person with all of their records."""
@@ -280,10 +279,10 @@ def _amount(policy: Policy) -> str:
     declared."""
     total = policy.epsilon or 0
     if policy.delta is None:
-        return POLICY("amount.epsilon", epsilon=say_nano(total))
-    epsilon = say_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
-    delta = format_decimal(decimal_text(policy.delta))
-    return POLICY("amount.rho_of_all", epsilon=epsilon, delta=delta, rho=say_nano(total))
+        return POLICY("amount.epsilon", epsilon=format_nano(total))
+    epsilon = format_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
+    delta = decimal_text(policy.delta)
+    return POLICY("amount.rho_of_all", epsilon=epsilon, delta=delta, rho=format_nano(total))
 
 
 def _describe_times(policy: Policy) -> str:
@@ -292,7 +291,7 @@ def _describe_times(policy: Policy) -> str:
     if records == 1:
         return ""
     by_rho, unit = policy.protect.by_rho, say_unit(policy.unit)
-    each = say_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
+    each = format_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
     if policy.of_households and by_rho:
         return POLICY("amount.everything_squared_household", unit=unit, each=each, records=records)
     if policy.of_households:

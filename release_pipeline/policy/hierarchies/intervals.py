@@ -20,7 +20,7 @@ from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Row, as_va
 from release_pipeline.policy.readings import NumberReading
 from release_pipeline.policy.scalars import Domain, Exact, Outside, Step
 from release_pipeline.privacy import Grid
-from release_pipeline.privacy.figures import format_decimal, join_names
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.sentences import FIGURES, POLICY
 
 MAX_INTERVALS = 1_000_000
@@ -72,7 +72,7 @@ class Intervals(Frozen):
     @property
     def words(self) -> str:
         """The hierarchy for a person."""
-        low, high, grid = (format_decimal(decimal_text(number)) for number in (*self.domain, self.grid))
+        low, high, grid = (decimal_text(number) for number in (*self.domain, self.grid))
         outside = POLICY.read_section("outside")[self.outside]
         if not self.intervals:
             return POLICY("hierarchy.intervals", low=low, high=high, grid=grid, outside=outside)
@@ -166,7 +166,7 @@ def _interval_of(unit: int, starts: npt.NDArray[np.int64], width: int) -> tuple[
 def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
     if not isinstance(part, tuple):
         return _say_level(part)
-    edges = " | ".join(format_decimal(decimal_text(edge)) for edge in part[:SHOWN_CUTS])
+    edges = " | ".join(decimal_text(edge) for edge in part[:SHOWN_CUTS])
     more = len(part) - SHOWN_CUTS
     return POLICY("hierarchy.at", edges=FIGURES("list.more", names=edges, more=more) if more > 0 else edges)
 
@@ -174,4 +174,4 @@ def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
 def _say_level(part: Decimal | tuple[Decimal, ...]) -> str:
     if isinstance(part, tuple):
         return POLICY("hierarchy.intervals_level", count=len(part) + 1)
-    return POLICY("hierarchy.by", step=format_decimal(decimal_text(part)))
+    return POLICY("hierarchy.by", step=decimal_text(part))

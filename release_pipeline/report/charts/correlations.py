@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import write_number
 from release_pipeline.report.charts.drawing import WIDTH, Box, Picture, Shape, Text, cut_apart, width_of
 from release_pipeline.report.escaping import format_name
 from release_pipeline.report.internal_view import CorrelationView
@@ -44,7 +43,7 @@ def draw_correlations(view: CorrelationView, *, is_roomy: bool = False) -> Pictu
         words = (
             REVIEWERS("chart.no_difference")
             if difference is None
-            else write_number(f"{difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00"))
+            else f"{difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
         )
         shapes.append(Text(x + CELL // 2 - 1, y + 16, words, "cell", "middle"))
     words = REVIEWERS("chart.correlation_words")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.privacy.figures import write_number
 from release_pipeline.report.escaping import format_name
 from release_pipeline.report.prose import is_number
 from release_pipeline.report.values import list_moments
@@ -127,18 +126,14 @@ class Axis:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             few = len(powers) <= 3
             rounds = [float(f"{m}e{p}") for p in powers for m in ((1, 2, 5) if few else (1,))]
-            return self._spread(
-                [(value, write_number(f"{value:.12g}" if 1e-4 <= value < 1e6 else f"{value:.0e}")) for value in rounds]
-            )
+            return self._spread([(value, f"{value:.12g}" if 1e-4 <= value < 1e6 else f"{value:.0e}") for value in rounds])
         step = _find_step(self.high / 2 - self.low / 2)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
         places = max(0, -math.floor(math.log10(step)))
         small = max(abs(self.low), abs(self.high)) < 1e9 and places < 7
         digits = max(0, math.floor(math.log10(max(abs(self.low), abs(self.high)))) + 1 - math.floor(math.log10(step)))
         values = [number * step for number in range(first, last + 1)]
-        return self._spread(
-            [(value, write_number(f"{value:,.{places}f}" if small else f"{value:.{digits}g}")) for value in values]
-        )
+        return self._spread([(value, f"{value:,.{places}f}" if small else f"{value:.{digits}g}") for value in values])
 
     def _scale(self, value: float) -> float:
         return math.log(value) if self.logarithmic else value

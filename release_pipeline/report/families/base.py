@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from release_pipeline.privacy.catalogue import find_definition, find_method
 from release_pipeline.privacy.catalogue.definitions import IDP
-from release_pipeline.privacy.catalogue.readings import read_short
-from release_pipeline.privacy.figures import format_count, format_decimal
+from release_pipeline.privacy.figures import format_count
 from release_pipeline.report.escaping import Ready, end_sentence, html, markdown
 from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import POLICY, PUBLIC
@@ -33,11 +32,6 @@ class FamilyTexts(ABC):
         self.method = find_method(view.method)
         self.is_individual = self.definition is IDP
         self.k = "" if view.k is None else format_count(view.k)
-
-    @property
-    def is_paper_english(self) -> bool:
-        """Whether where the method is from is told in English, as titles of papers are in every language."""
-        return self.view.paper == self.method.paper
 
     @property
     def no_epsilon(self) -> str:
@@ -131,14 +125,14 @@ class FamilyTexts(ABC):
     def describe_epsilon(self) -> Ready:
         """What epsilon is of."""
         if self.view.delta is not None:
-            return html("page.epsilon_at", epsilon=_say(self.view.epsilon), delta=_say(self.view.delta), rho=_say(self.view.rho))
-        return html("page.epsilon_is", epsilon=_say(self.view.epsilon))
+            return html("page.epsilon_at", epsilon=self.view.epsilon, delta=self.view.delta, rho=self.view.rho)
+        return html("page.epsilon_is", epsilon=self.view.epsilon)
 
     @property
     def definition_words(self) -> str:
         """The definition, short, with the delta at which epsilons hold."""
-        short = read_short(self.definition)
-        return short if self.view.delta is None else POLICY("amount.at_delta", short=short, delta=_say(self.view.delta))
+        short = self.definition.short
+        return short if self.view.delta is None else POLICY("amount.at_delta", short=short, delta=self.view.delta)
 
     def describe_columns(self) -> Ready:
         """The heading of the columns."""
@@ -213,11 +207,6 @@ class FamilyTexts(ABC):
     def name_mean(self) -> Ready:
         """How the point about a mean begins."""
         return markdown("note.noise.mean")
-
-
-def _say(amount: str | None) -> str | None:
-    """A declared amount; None stays what it is."""
-    return None if amount is None else format_decimal(amount)
 
 
 def join_sentences(*sentences: str) -> Ready:

@@ -3,7 +3,6 @@ looked, by which rules, with which questions, what they decided. Who did what is
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 from release_pipeline.privacy.figures import count_of, format_moment
@@ -18,7 +17,7 @@ from release_pipeline.report.papers.common import (
 )
 from release_pipeline.report.papers.statements import Paper, Section, Statement, make_item, make_paper, quote, state_fact
 from release_pipeline.report.papers.view import Fields, PaperView, SignedView
-from release_pipeline.sentences import ENGLISH, PAPERS
+from release_pipeline.sentences import PAPERS
 
 NAME = "output-check"
 APPROVED = "approved"
@@ -87,18 +86,12 @@ def state_checks(fields: Fields) -> Iterator[Statement]:
 
 
 def state_questions(fields: Fields) -> Iterator[Statement]:
-    """What the reviewers were asked, word for word in the language of their page, with the figures that it hangs on."""
+    """What the reviewers were asked, word for word, with the figures that it hangs on."""
     asked = fields("internal.decide")
     if not asked:
         yield state_fact("check.no_questions", asked)
-    language = fields("language")
     for at, _ in fields.each("internal.decide"):
-        words = fields(at)
-        if language.value == ENGLISH:
-            yield state_fact("check.question", words=words)
-        else:
-            said = state_fact("check.question_in", language, words=words)
-            yield dataclasses.replace(said, quoted=words.words, language=str(language.value))
+        yield state_fact("check.question", words=fields(at))
 
 
 def state_approvals(fields: Fields) -> Iterator[Statement]:

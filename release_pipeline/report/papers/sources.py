@@ -136,8 +136,6 @@ def name_place(view: Any, path: str) -> str:
             return "events.jsonl: publishing"
         case "withdrawn":
             return f"events.jsonl: {view.state}"
-        case "language":
-            return "policy: language"
         case _:
             return f"paper: {root}"
 

@@ -25,26 +25,18 @@ RETRACTED = "retracted"
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A sentence, and what it stands on. `paths`: the fields that it was read from, and `shown` those of them that fill its
-    places; a definition has none. `places`: where these stand in package, evidence, policy or events, which `sources` names.
-    `quoted`: the end of the words, where that is in another `language`."""
+    places; a definition has none. `places`: where these stand in package, evidence, policy or events, which `sources` names."""
 
     words: str
     basis: Basis
     paths: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
-    quoted: str = ""
-    language: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Where a reader finds what it was read from."""
         return tuple(group_places(self.places))
-
-    @property
-    def before(self) -> str:
-        """What stands before the part in another language."""
-        return self.words.removesuffix(self.quoted)
 
 
 @dataclass(frozen=True, slots=True)

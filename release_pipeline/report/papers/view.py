@@ -11,7 +11,6 @@ from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.report.internal_view import InternalView
 from release_pipeline.report.papers.sources import name_place, read_field
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import ENGLISH
 
 Edition: TypeAlias = Literal["public", "internal"]
 
@@ -75,7 +74,7 @@ class CheckedView:
 class PaperView:
     """One release, for its papers. A public edition has the public facts alone: `assessment`, `internal` and `checked` are of the
     internal one. `published`: when, None before; `state`: what the release is, by the events; `withdrawn`: who retracted or
-    superseded it, when, and why. `language`: that of the reviewers' page, in which `internal.decide` stands as they read it.
+    superseded it, when, and why.
     `places`: where in evidence.json an entry of `internal` stands, by its path, where the view alone does not tell."""
 
     public: PublicView
@@ -86,7 +85,6 @@ class PaperView:
     internal: InternalView | None = None
     checked: CheckedView | None = None
     withdrawn: SignedView | None = None
-    language: str = ENGLISH
     places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share, write_number
+from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
 from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, ShareView
@@ -120,7 +120,7 @@ def _format_difference(beyond: tuple[float, float, float]) -> str:
     >>> _format_difference((0.012, -0.04, 0.064))
     '+1.2 percentage points (-4.0 to +6.4)'
     """
-    value, low, high = (write_number(f"{100 * figure:+.1f}") for figure in beyond)
+    value, low, high = (f"{100 * figure:+.1f}" for figure in beyond)
     return REVIEWERS("attacks.points", value=value, low=low, high=high)
 
 

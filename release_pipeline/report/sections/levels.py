@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import (
-    count_things,
-    write_number,
-)
+from release_pipeline.privacy.figures import count_things
 from release_pipeline.report.escaping import end_sentence, format_text
 from release_pipeline.report.internal_view import InternalView
 from release_pipeline.report.prose import Name, Sentence, review
@@ -29,16 +26,14 @@ def describe_levels(view: InternalView) -> Section:
                 review(
                     "levels.level",
                     column=Name(hierarchy.column),
-                    level=write_number(f"{hierarchy.at:.0f}"),
+                    level=f"{hierarchy.at:.0f}",
                     last=str(len(hierarchy.levels) - 1),
                     label=Name(hierarchy.levels[int(hierarchy.at)]),
                 )
             )
         else:
             last = str(len(hierarchy.levels) - 1)
-            said.append(
-                review("levels.mean", column=Name(hierarchy.column), level=write_number(f"{hierarchy.at:.2f}"), last=last)
-            )
+            said.append(review("levels.mean", column=Name(hierarchy.column), level=f"{hierarchy.at:.2f}", last=last))
     said += [review("levels.is", column=Name(name), words=end_sentence(format_text(words))) for name, words in view.ladder_words]
     return Section(
         anchor,

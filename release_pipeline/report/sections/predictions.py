@@ -61,7 +61,7 @@ def describe_predictions(view: InternalView) -> Section:
 
 
 def _is_tree(one: DiscriminationView) -> bool:
-    return "tree" in one.model or one.model == REVIEWERS("model.tree")
+    return "tree" in one.model
 
 
 def _judge_discrimination(one: DiscriminationView) -> Sentence:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from release_pipeline.report.standards.terms import Files, about_of
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import PUBLIC, in_its_language
+from release_pipeline.sentences import PUBLIC
 
 # SPDX identifiers that this version of the format knows, of those that a policy may name without an address
 _KNOWN = {
@@ -24,7 +24,6 @@ _KNOWN = {
 }
 
 
-@in_its_language
 def render_citation(view: PublicView, _: Files) -> str:
     """Who made the data, what they are called, and when they came out."""
     return "".join(f"{line}\n" for line in _list_lines(view))

@@ -11,13 +11,12 @@ from release_pipeline.report.standards.terms import (
     Files,
     about_of,
     drop_unsaid,
-    find_language,
     find_media_type,
     list_rows,
     write_json,
 )
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.sentences import PUBLIC, in_its_language
+from release_pipeline.sentences import PUBLIC
 
 CONFORMS = "http://mlcommons.org/croissant/1.0"
 _CONTEXT: dict[str, Any] = {
@@ -61,20 +60,17 @@ _CONTEXT: dict[str, Any] = {
 _TYPES = {"number": "sc:Float", "integer": "sc:Integer", "string": "sc:Text", DATE: "sc:Date", MOMENT: "sc:DateTime"}
 
 
-@in_its_language
 def render_croissant(view: PublicView, files: Files) -> str:
     """The data set, its files with their hashes, and the columns of its rows, read from the first of the open formats."""
     about = about_of(view)
     name, email, url = about.contact
-    said = find_language(view)
     document = {
-        "@context": _CONTEXT if said is None else _CONTEXT | {"@language": said},
+        "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS,
         "name": about.title,
         "description": " ".join(end_sentence(words) for words in (about.description, view.headline or "", view.claim) if words),
         "license": about.licence[2],
-        "inLanguage": said,
         "url": about.publisher[1] or url or f"urn:release-pipeline:{view.release}",
         "creator": [_make_person(one.name, one.orcid) for one in about.contributors if one.role == "creator"]
         or [_make_organisation(*about.publisher)],

@@ -9,13 +9,11 @@ from release_pipeline.report.standards.terms import (
     Files,
     about_of,
     drop_unsaid,
-    find_language,
     find_media_type,
     list_rows,
     write_json,
 )
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import in_its_language
 
 _CONTEXT = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -28,12 +26,9 @@ _CONTEXT = {
     "vcard": "http://www.w3.org/2006/vcard/ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-_LANGUAGES = "http://publications.europa.eu/resource/authority/language/"  # which DCAT-AP names languages by
-CODES = {"de": "DEU"}
 _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 
-@in_its_language
 def render_dcat(view: PublicView, files: Files) -> str:
     """The data set and, as its distributions, the files that have the rows."""
     about = about_of(view)
@@ -51,7 +46,6 @@ def render_dcat(view: PublicView, files: Files) -> str:
         "dct:title": about.title,
         "dct:description": about.description,
         "dct:identifier": view.release,
-        "dct:language": None if (code := CODES.get(find_language(view) or "")) is None else {"@id": _LANGUAGES + code},
         "dct:issued": _date(view.published[:10]),
         "dcat:version": view.release.rpartition("/")[2],
         "dct:publisher": _make_agent(*about.publisher),

@@ -9,22 +9,20 @@ from xml.sax.saxutils import escape, quoteattr
 
 from release_pipeline.report.datapackage import list_coded
 from release_pipeline.report.escaping import end_sentence
-from release_pipeline.report.standards.terms import Files, about_of, find_language, find_media_type, list_rows
+from release_pipeline.report.standards.terms import Files, about_of, find_media_type, list_rows
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.sentences import PUBLIC, in_its_language
+from release_pipeline.sentences import PUBLIC
 
 NAMESPACE = "ddi:codebook:2_6"
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 Lines: TypeAlias = Iterator[str]
 
 
-@in_its_language
 def render_ddi(view: PublicView, files: Files) -> str:
     """The study, the files, and every column with its label, question, values and their meaning."""
-    said = "" if (language := find_language(view)) is None else f" xml:lang={_quote(language)}"
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<codeBook xmlns="{NAMESPACE}" version="2.6"{said}>',
+        f'<codeBook xmlns="{NAMESPACE}" version="2.6">',
         *_within("stdyDscr", _study(view)),
         *(line for place, name in enumerate(list_rows(view), 1) for line in _file(view, place, name, files[name][0])),
         *_within("dataDscr", _variables(view)),

@@ -6,15 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.report.standards.chain import ACTIVITY, PROV, STEPS, tell_activity, tell_chain
-from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_language, find_media_type, write_json
+from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_media_type, write_json
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import PUBLIC, in_its_language
+from release_pipeline.sentences import PUBLIC
 
 _CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://schema.org/sha256", **PROV}]
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 
 
-@in_its_language
 def render_ro_crate(view: PublicView, files: Files) -> str:
     """Every file that is known; and the making of the release as one action: its input, the program, who answers for it."""
     about = about_of(view)
@@ -44,7 +43,6 @@ def render_ro_crate(view: PublicView, files: Files) -> str:
         "name": about.title,
         "description": about.description,
         "identifier": view.release,
-        "inLanguage": find_language(view),
         "version": view.release.rpartition("/")[2],
         "datePublished": view.published[:10],
         "license": {"@id": about.licence[2]},

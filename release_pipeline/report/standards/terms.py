@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from release_pipeline.report.about import AboutView
 from release_pipeline.report.datapackage import MEDIA_TYPES
 from release_pipeline.report.view import PublicView
-from release_pipeline.sentences import ENGLISH
 
 Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in bytes of each file, by name
 OTHERS = {
@@ -30,12 +29,6 @@ def about_of(view: PublicView) -> AboutView:
     if view.about is None:
         raise ValueError("the policy says nothing of what the data are")
     return view.about
-
-
-def find_language(view: PublicView) -> str | None:
-    """The language that the policy says a package is in; None where it is English by default, for then nobody says in which
-    language the steward wrote."""
-    return None if view.language == ENGLISH else view.language
 
 
 def find_media_type(name: str) -> str:

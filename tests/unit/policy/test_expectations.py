@@ -249,7 +249,7 @@ def test_counts_are_judged_against_what_is_allowed() -> None:
         )
         own = [check for check in check_facts(facts, policy) if check.family == EXPECTATIONS]
         assert len(own) == len(broken)
-        return refusals(own), [words for one in notice(facts, policy) if (words := one.words).startswith("expectation")]
+        return refusals(own), [words for words in notice(facts, policy) if words.startswith("expectation")]
 
     assert judge(left_after_coming=0, adds_up=0) == ([], [])
     assert judge(left_after_coming=2, adds_up=3) == (

@@ -35,7 +35,6 @@ from release_pipeline.report.internal_view import (
     WeightedView,
 )
 from release_pipeline.report.status import PopulationView, StepView
-from release_pipeline.sentences import ENGLISH
 from tests.unit.report.views import TEXTS
 
 NANO = 10**9
@@ -366,7 +365,6 @@ def bars_of_sizes(draw: st.DrawFn) -> tuple[tuple[int, int, int], ...]:
 def internal_views() -> st.SearchStrategy[InternalView]:
     """Any view: whatever numbers can be, and hostile texts wherever a text may stand."""
     texts = {field.name: TEXTS for field in dataclasses.fields(InternalView) if field.type == "str"}
-    texts["language"] = st.just(ENGLISH)
     gates = st.builds(GateView, _NAMES, st.none() | FLOATS, FLOATS, st.booleans(), st.booleans(), TEXTS, _NAMES)
     columns = st.builds(
         NoiseColumnView, _NAMES, TEXTS, st.none() | TEXTS, TEXTS, *[st.none() | FLOATS] * 3, FLOATS, FLOATS, st.booleans(),

@@ -168,7 +168,7 @@ VIEWS = {
         checked=CheckedView(2),
     ),
     "votes are blind": of(DP, state="candidate", published=None, checked=CheckedView(2, voted=1)),
-    "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN, language="de"),
+    "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN),
     "superseded": of(DP, state="superseded", withdrawn=dataclasses.replace(WITHDRAWN, why="rand-hie/1/r2: a table was wrong")),
     "public": of(IDP, edition="public", assessment=None, internal=None, checked=None),
 }

@@ -29,7 +29,6 @@ from release_pipeline.report.charts.releases import draw_map
 from release_pipeline.report.escaping import TEMPLATES, format_name
 from release_pipeline.report.internal import draw_gates, list_sections, render_internal
 from release_pipeline.report.internal_view import ClassesView, CorrelationView, GateView, InternalView, MapPoint, ShareView
-from release_pipeline.sentences import LANGUAGES, speaking
 from tests.unit.report.internal_views import (
     ABOUT,
     FLOATS,
@@ -249,7 +248,7 @@ def test_no_text_becomes_anything_but_text(text: str) -> None:
 
     def fill(value: Any, text: str) -> Any:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            kept = {"state", "stopped_at", "in_releases", "at", "error_of", "language"}
+            kept = {"state", "stopped_at", "in_releases", "at", "error_of"}
             changed = {
                 field.name: fill(getattr(value, field.name), text)
                 for field in dataclasses.fields(value)
@@ -316,7 +315,7 @@ def test_a_name_is_shown_as_it_is_and_apart_from_the_text_around_it() -> None:
 
 
 NOT_TOLD = (  # by themselves: they choose what is told, or are in pictures
-    *("original_curve", "released_curve", "state", "at", "error_of", "generalises", "has_weights", "kind", "language"),
+    *("original_curve", "released_curve", "state", "at", "error_of", "generalises", "has_weights"),
 )
 
 
@@ -441,7 +440,7 @@ def test_a_table_with_many_columns_gets_a_row_of_its_own() -> None:
 
 
 def test_an_open_table_lies_beside_its_picture() -> None:
-    """In a row of its own, where its heads have room in every language; pages of earlier versions, which had no criteria, have
+    """In a row of its own, where its heads have room; pages of earlier versions, which had no criteria, have
     nothing of it, for their bytes are signed."""
     laid = ".multiples > div:has(> details[open]) { display: grid;"
     assert laid in render_internal(sample_view())
@@ -449,11 +448,9 @@ def test_an_open_table_lies_beside_its_picture() -> None:
     assert ".multiples > div" not in old
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_shares_beside_an_axis_are_within_the_picture(language: str) -> None:
-    """Where a sign of percent stands apart, the axis begins further right."""
-    with speaking(language):
-        shapes = draw_curves(column("a", original_curve=((0.0, 0.5), (10.0, 1.0)), released_curve=((0.0, 0.25),))).shapes
+def test_shares_beside_an_axis_are_within_the_picture() -> None:
+    """They have room left of the axis."""
+    shapes = draw_curves(column("a", original_curve=((0.0, 0.5), (10.0, 1.0)), released_curve=((0.0, 0.25),))).shapes
     shares = [shape for shape in shapes if isinstance(shape, Text) and shape.anchor == "end" and "%" in shape.text]
     assert len(shares) == 5
     assert min(shape.extent[0] for shape in shares) >= 0

@@ -103,8 +103,7 @@ def leaves(value: Any) -> Iterator[str | int | None]:
 
 def facts(view: PublicView) -> set[str | int]:
     """Every text and number of a view."""
-    told = {name: value for name, value in dataclasses.asdict(view).items() if name != "language"}  # English is not said
-    return {leaf for leaf in leaves(told) if leaf is not None}
+    return {leaf for leaf in leaves(dataclasses.asdict(view)) if leaf is not None}
 
 
 def own_sentences() -> set[str]:
@@ -158,8 +157,6 @@ LATER = {  # where the policy says something of them
     "lacking",
     "cannot_occur",
     "looks",
-    "language",
-    "translation",
 }
 
 
@@ -442,7 +439,6 @@ def test_it_sees_nothing_but_a_view() -> None:
         "release_pipeline.policy.formats",
         "release_pipeline.privacy.catalogue",
         "release_pipeline.privacy.catalogue.definitions",
-        "release_pipeline.privacy.catalogue.readings",
     }
     assert others <= known | mine
     assert "release_pipeline.report.view" in others
@@ -521,10 +517,7 @@ OF_THE_METHOD = {"method": "idp-cbls", "definition": "idp", "scope": "column"}  
 def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
     """With the same text in every field there are the same tags as ever, and none of the unseen characters."""
     columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
-    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {
-        "columns": columns,
-        "language": "en",
-    }
+    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
     view = sample_view(**fields | OF_THE_METHOD)
     page = Page(render_card_html(view))
     assert [tag for tag, _ in page.tags if tag != "span"] == [tag for tag, _ in PLAIN.tags if tag != "span"]
@@ -538,10 +531,7 @@ def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
 def test_hostile_texts_leave_the_note_as_it_is(text: str) -> None:
     """In Markdown too: as many lines, headings, rows and cells as ever, and no HTML, code, link or picture."""
     columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
-    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {
-        "columns": columns,
-        "language": "en",
-    }
+    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
     note, plain = render_note(sample_view(**fields | OF_THE_METHOD)), render_note(sample_view())
     assert [shape(line) for line in note.splitlines()] == [shape(line) for line in plain.splitlines()]
     assert note.count("`") == plain.count("`")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from release_pipeline.privacy.catalogue import METHODS, list_methods
 from release_pipeline.report.view import ColumnView, LooksView, MadeView, PublicView
-from release_pipeline.sentences import ENGLISH
 
 WORST = "the worst over all data; usually far less"
 
@@ -207,7 +206,6 @@ def _views() -> st.SearchStrategy[PublicView]:
             "supersedes": st.none() | TEXTS,
             "household_size": st.sampled_from([None, "protected", "not protected"]),
             "looks": st.none() | looks_views(),
-            "language": st.just(ENGLISH),
         },
     )
 
