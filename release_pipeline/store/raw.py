@@ -43,6 +43,7 @@ _MACROS = (
     "minute_of_instant",
     "second_of_instant",
     "value_of",
+    "sum_of",
 )
 
 
