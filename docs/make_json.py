@@ -82,7 +82,7 @@ ABOUT = {
     "ledger": "`release-pipeline ledger [POPULATION] [--exposure] --json`: what people were exposed to. Earlier versions printed "
     "the list of `populations` alone, which had no place for a version.",
     "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
-    "its errors. Touches no data.",
+    "its errors. Reads no record.",
     "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, "
     "with what readers would be left with and what it costs. Of a look (`is_look`) all of it is confidential.",
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "

@@ -115,9 +115,11 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
 
 
 def _describe_absent(name: str, undeclared: Sequence[str]) -> str:
-    """With the column that was meant, if one is nearly the same word."""
+    """With the column that was meant, if one is nearly the same word, and what to do."""
     near = find_near(name, undeclared, cutoff=0.8)
-    return "declared, but not in the file." if near is None else f"declared, but not in the file, which has '{near}'."
+    if near is None:
+        return "declared, but not in the file. Deliver it, or take it out of the policy."
+    return f"declared, but not in the file, which has '{near}'. Correct the name here or there."
 
 
 def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Check]:
