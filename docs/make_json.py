@@ -64,7 +64,8 @@ that prints.
 - **Exit codes** are those without `--json`: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped.
 - **A refusal or failure** prints [an error](#error) in the place of the command's own document, with the same exit code; the same
   words are on standard error. Two documents are no errors though their exit code is 1: `check` of a policy with errors (`valid`
-  is false), and `verify` of what does not hold (`ok` is false). Look at `format` first.
+  is false) or of one that a run would refuse (`refusals`), and `verify` of what does not hold (`ok` is false). Look at
+  `format` first.
 - **Epsilon is a text**, exact to the last of its nine decimals, as is every amount of a ledger. `infinity`: nothing bounds it.
   Read it as a decimal, not as a float.
 - **Moments** are RFC 3339. **Hashes** are SHA-256 in hex.

@@ -96,8 +96,8 @@ def test_what_the_ledger_refuses_is_refused(tiny: TinySite, capsys: pytest.Captu
     code, told, _ = check(tiny, capsys)
     assert code == 1
     assert told == [
-        "people/1/r1: the ledger refuses: folk has 1 left of 1 (epsilon, iDP, column; 0 is spent), and this release would take 2. "
-        "The cap is the privacy officer's: populations.yaml."
+        "people/1/r1: the ledger refuses: folk has 1 left of 1 (epsilon, iDP, column; 0 is spent), and this release would "
+        "take 2. The cap is the privacy officer's: populations.yaml."
     ]
     tiny.write_cap("epsilon: 4, definition: idp, scope: column")
     assert check(tiny, capsys)[0] == 0
