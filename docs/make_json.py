@@ -64,7 +64,8 @@ that prints.
 - **Exit codes** are those without `--json`: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped.
 - **A refusal or failure** prints [an error](#error) in the place of the command's own document, with the same exit code; the same
   words are on standard error. Two documents are no errors though their exit code is 1: `check` of a policy with errors (`valid`
-  is false), and `verify` of what does not hold (`ok` is false). Look at `format` first.
+  is false) or of one that a run would refuse (`refusals`), and `verify` of what does not hold (`ok` is false). Look at
+  `format` first.
 - **Epsilon is a text**, exact to the last of its nine decimals, as is every amount of a ledger. `infinity`: nothing bounds it.
   Read it as a decimal, not as a float.
 - **Moments** are RFC 3339. **Hashes** are SHA-256 in hex.
@@ -82,7 +83,7 @@ ABOUT = {
     "ledger": "`release-pipeline ledger [POPULATION] [--exposure] --json`: what people were exposed to. Earlier versions printed "
     "the list of `populations` alone, which had no place for a version.",
     "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
-    "its errors. Touches no data.",
+    "its errors. Reads no record.",
     "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, "
     "with what readers would be left with and what it costs. Of a look (`is_look`) all of it is confidential.",
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "

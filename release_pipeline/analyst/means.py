@@ -42,11 +42,11 @@ IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with an interval. `kind`: `law` where the noise's own law gives it, so that it covers the truth in a share
-    `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data; `exact` without
-    noise; `rerun` where running the method again on released rows gives it, which is measured and not proved. Where the kit
-    declines some releases after a look at them (slopes, correlations), the promise is about all releases: at most a share
-    1 - `level` of them has an interval that misses, which among those answered can be a larger one."""
+    """An estimate (NaN where there is none) with an interval. `kind`: `law` where the noise's own law gives it, so that it covers
+    the truth in a share `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data;
+    `exact` without noise; `rerun` where running the method again on released rows gives it, which is measured and not proved.
+    Where the kit declines some releases after a look at them (slopes, correlations), the promise is about all releases: at most
+    a share 1 - `level` of them has an interval that misses, which among those answered can be a larger one."""
 
     estimate: float
     low: float

@@ -6,8 +6,9 @@ were counted together, the counts of a pair are sums over the others, and so is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,9 @@ class Pair:
         )
 
     def means(self, *, level: float = 0.95) -> dict[str, Interval]:
-        """The mean of the other column in each group of the first one: of the records that have a value. Where in its group a
-        record is was not measured, so that intervals are as wide as groups are."""
+        """Intervals for the mean of the other column in each group of the first one, over the records that have a value. Their
+        estimate is NaN where a group of the other column has several values: the counts do not show where in its group a record
+        is, and the middle can be far off. Then intervals are as wide as groups are."""
         if self.grid_of_other is None:
             raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=self.other)
         valued = [place for place, group in enumerate(self.groups_of_other) if group.first is not None and not group.reasons]
@@ -75,10 +77,13 @@ class Pair:
         first, last = (
             np.array([getattr(self.groups_of_other[place], end) for place in valued], dtype=np.int64) for end in ("first", "last")
         )
-        return {
+        means = {
             group.words: self.law.over(self.grid_of_other, first, last, self.counts[row, valued]).mean_of_values(level)
             for row, group in enumerate(self.groups_of_one)
         }
+        if (first == last).all():
+            return means
+        return {words: replace(mean, estimate=math.nan, words=ANALYST("counts.group_mean")) for words, mean in means.items()}
 
 
 def read_cells(folder: Path, facts: Facts) -> tuple[dict[str, Counts], dict[tuple[str, str], Pair]]:

@@ -93,8 +93,9 @@ def read_release_of(options: argparse.Namespace) -> tuple[Site, ReleaseId]:
 
 def read_key_of(options: argparse.Namespace) -> PrivateKey:
     """The key that was named."""
-    from release_pipeline.flow.trust.keys import read_key
+    from release_pipeline.flow.trust.keys import read_key, read_key_file
 
+    read_key_file(options.key)  # before anybody types a passphrase for a key that is not there
     return read_key(options.key, passphrase=read_passphrase_of(options))
 
 

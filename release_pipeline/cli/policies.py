@@ -37,9 +37,10 @@ def add_commands(commands: Any) -> None:
 
     check = commands.add_parser(
         "check",
-        help="all errors of a policy at once, then its plan; touches no data",
+        help="all errors of a policy at once, then its plan; reads no record",
         description="All errors of a policy at once, with their places; when there are none, what it will do: method, claim and "
-        "wider scopes, epsilon and noise per column. Touches no data.",
+        "wider scopes, epsilon and noise per column. In a site it also says whether a run would be refused: because the source "
+        "is missing or has other columns, or because the ledger has no room. Then the exit code is 1. Reads no record.",
     )
     check.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
     check.add_argument("--rows", type=positive, help="plan for this many records (default: the policy's min_rows)")
@@ -51,6 +52,12 @@ def add_commands(commands: Any) -> None:
         help="only what it must still say of its data and columns before an officer can approve it, to be pasted and filled",
     )
     check.add_argument("--home", type=Path, help="the site whose ledger is shown (default: the one that the policy lies in)")
+    check.add_argument(
+        "--source",
+        action=argparse.BooleanOptionalAction,
+        help="read the source's header wherever it is, and refuse what cannot be read; with --no-source leave it alone (default: "
+        "read it where it is a file that this account can read)",
+    )
     check.set_defaults(run=_check)
 
     diff = commands.add_parser("diff", help="the change of a policy in plain words")
@@ -104,26 +111,34 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.status.check import check_policy, describe_check, view_check, view_refusal
+    from release_pipeline.flow.status.check import check_policy, describe_check, describe_refusals, view_check, view_refusal
     from release_pipeline.policy.documents import to_json
 
     try:
-        check = check_policy(options.policy, rows=options.rows, home=options.home)
+        check = check_policy(
+            options.policy,
+            rows=options.rows,
+            home=options.home,
+            header=options.source is not False,
+            everywhere=options.source is True,
+        )
     except PolicyInvalid as error:
         if not options.json:
             raise
         print_json(to_json(view_refusal(error)))
         return error.exit_code
     if options.json:
-        print_json(to_json(view_check(check)))
-        return 0
+        view = view_check(check)
+        print_json(to_json(view))
+        return 1 if view.refusals else 0
     if options.skeleton:
         from release_pipeline.policy.skeleton import draft_unsaid
 
         print_lines(list(draft_unsaid(check.plan.policy)) or ["nothing is missing: it says what its data and columns are"])
         return 0
-    print_lines(describe_check(check))
-    return 0
+    refusals = check.refusals
+    print_lines([*describe_check(check), *describe_refusals(refusals)])
+    return 1 if refusals else 0
 
 
 def _diff(options: argparse.Namespace) -> int:

@@ -45,15 +45,19 @@ def check_cap(
     check_population(caps, policy.population, release, charges)
     [loss] = list_next_losses(charges, policy, [release.release], records=records, series=series)
     if not account.admits(loss, cohort=account.cap.cohort_of(release.release)):
-        is_uncountable = account.of(loss) is None and not policy.adds_up
-        at_least = "at least " * (records is None and depends_on_records(policy))
-        raise OverCap(
-            f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
-            f"{account.spent} is spent), and this release would take {at_least}{account.words(account.of(loss))}.",
-            where=str(release),
-            remedy=f"{f'{NEEDS_RELEASES} ' * is_uncountable}The cap is the privacy officer's: populations.yaml.",
-        )
+        raise refuse_loss(account, loss, policy, release, at_least=records is None and depends_on_records(policy))
     return account, loss
+
+
+def refuse_loss(account: Account, loss: Loss, policy: Policy, release: ReleaseId, *, at_least: bool = False) -> OverCap:
+    """The refusal of a release that its population has no room for."""
+    is_uncountable = account.of(loss) is None and not policy.adds_up
+    return OverCap(
+        f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
+        f"{account.spent} is spent), and this release would take {'at least ' * at_least}{account.words(account.of(loss))}.",
+        where=str(release),
+        remedy=f"{f'{NEEDS_RELEASES} ' * is_uncountable}The cap is the privacy officer's: populations.yaml.",
+    )
 
 
 def open_account(caps: Caps, policy: Policy, charges: Sequence[Charge]) -> Account:

@@ -16,9 +16,9 @@ from release_pipeline.flow.content import content_of
 from release_pipeline.flow.forecast import find_disk_from, find_share, find_spare
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
-from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
+from release_pipeline.flow.sources import open_source
 from release_pipeline.flow.vaults import check_vaults
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as

@@ -12,7 +12,6 @@ import pyarrow.compute
 
 from release_pipeline.errors import DataRefused
 from release_pipeline.flow.expectations import count_broken
-from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.impossible import Range
 from release_pipeline.policy.impossible_rules import find_met
@@ -26,15 +25,10 @@ from release_pipeline.stages.checks import Check, Facts, check_persons, refusals
 from release_pipeline.stages.column_table import PART, Parts
 from release_pipeline.store.derived import count_unread
 from release_pipeline.store.raw import RawTable
-from release_pipeline.store.source import ReleaseFilter, SourceDoor, find_source, open_raw
+from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 NO_RELEASES = {"missing": 0, "undeclared": 0}
-
-
-def open_source(site: Site, policy: Policy) -> SourceDoor:
-    """The source of a policy, as its site reads it."""
-    return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault)
 
 
 def needed_columns(policy: Policy) -> list[str]:

@@ -12,8 +12,9 @@ from release_pipeline.flow.backfill import describe_stop
 from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import record_policy
-from release_pipeline.flow.reading import open_source, refuse, release_filter
+from release_pipeline.flow.reading import refuse, release_filter
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.sources import open_source
 from release_pipeline.flow.states import OPENED, ReleaseStatus, latest_revision, move, read_statuses
 from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy

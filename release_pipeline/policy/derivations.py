@@ -23,6 +23,7 @@ from release_pipeline.policy.scalars import Category, Code, Exact, Name, unique
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.sentences import POLICY
 
+_SEVERAL = Option(hint="Name two columns or more. Of one column `limit`, `bands` and `merge` make another.")
 MOST_EDGES, MOST_ENTRIES = 200, 5_000
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+]00(:?00)?)?)?")
 
@@ -135,7 +136,7 @@ class Limit(Derived):
 class Sum(Derived):
     """`{sum: [wages, profits]}`, to nine digits."""
 
-    sum: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique)]
+    sum: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -150,7 +151,7 @@ class Sum(Derived):
 class Difference(Derived):
     """`{difference: [income, taxes]}`: the first without the others, to nine digits."""
 
-    difference: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique)]
+    difference: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50), AfterValidator(unique), _SEVERAL]
 
     @property
     def inputs(self) -> tuple[str, ...]:

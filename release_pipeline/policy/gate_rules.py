@@ -20,8 +20,8 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
     if parts.gates.min_rows is not None and parts.protect and parts.protect.k and parts.gates.min_rows < 2 * parts.protect.k:
         yield (
             ("gates", "min_rows"),
-            f"min_rows is below 2 k = {2 * parts.protect.k}.",
-            "Fewer records than two clusters are never released: raise it.",
+            f"min_rows is below 2 k = {2 * parts.protect.k:,}: a release has two clusters of k records at least.",
+            "Lower k, if a release may have fewer records; otherwise raise min_rows.",
         )
     if parts.gates.differencing_below is not None and parts.releases == "once":
         what = "there is one release, and nothing to compare it with."

@@ -69,13 +69,19 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
     reported: set[Path] = set()
     for error in sorted(errors, key=_distance):
         where = _real_path((*path, *error["loc"]), raw, error["type"])
+        is_identifier = _is_kept_identifier(where, raw)
+        where = (*where[:2], "do") if is_identifier else where
         better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in reported)
         if where not in reported and not better_told:
             reported.add(where)
             option = option_of(_model_at(where[:-1], raw), str(where[-1])) if known is None and where else Option()
             what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw), option)
-            if error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
+            if is_identifier:
+                what, remedy = "an identifier is never released.", "Say do: drop, or give it the role of what it is."
+            elif error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
                 what, remedy = f"'{where[-1]}' is not for this method: {misplaced}.", "Remove it."
+            elif error["type"] == "extra_forbidden" and (number := _find_decimal_comma(where, raw)):
+                what, remedy = "a decimal comma splits a number.", f"Write a decimal point: {number}."
             yield where, what, remedy
 
 
@@ -114,6 +120,25 @@ def _find_misplaced(where: Path, raw: Any) -> str:
     method = raw["protect"].get("method")
     reasons = (option_of(model, str(where[1])).not_for.get(options_of(method).family) for model in options.OPTIONS.values())
     return next((reason.format(method=method) for reason in reasons if reason), "")
+
+
+def _is_kept_identifier(where: Path, raw: Any) -> bool:
+    """Whether something is wrong with a column that is an identifier and not dropped: what else lacks is beside the point."""
+    if where[:1] != ("columns",) or len(where) < 2:
+        return False
+    column = raw["columns"][where[1]]
+    return isinstance(column, dict) and column.get("role") == "identifier" and column.get("do") not in (None, "drop")
+
+
+def _find_decimal_comma(where: Path, raw: Any) -> str:
+    """The key and number that were meant by `{epsilon: 0,5}`, which has two keys; empty where a key is just not known."""
+    here = raw
+    for step in where[:-1]:
+        here = here[step]
+    keys = list(cast(dict[str, Any], here))
+    key, before = str(where[-1]), keys[max(keys.index(where[-1]) - 1, 0)]
+    is_split = key.isdecimal() and here[key] is None and type(here[before]) is int
+    return f"{before}: {here[before]}.{key}" if is_split else ""
 
 
 def _distance(error: ErrorDetails) -> int:
@@ -190,6 +215,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
             return f"{got} is too large.", f"The most allowed is {context.get('le')}."
         case "tuple_type" | "too_long":
             return f"{name} must be a list" + (" of two." if error["type"] == "too_long" else "."), option.hint
+        case "too_short" if context.get("actual_length"):
+            return f"{name} has fewer entries than {context.get('min_length')}.", option.hint
         case "too_short" | "string_too_short":
             return f"{name} is empty.", ""
         case "model_type" | "model_attributes_type" if error["input"] is None and option.hint:

@@ -48,6 +48,8 @@ def _as_written(value: Any, info: ValidationInfo) -> Any:
 
 def _number(value: Any, info: ValidationInfo) -> Decimal:
     value = _as_written(value, info)
+    if isinstance(value, str) and re.fullmatch(r"[-+]?[0-9]+,[0-9]+", value):
+        raise ValueError(f"must be a number with a decimal point: {value.replace(',', '.')}")
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise ValueError("must be a number")
     return Decimal(value)

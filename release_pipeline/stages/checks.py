@@ -112,9 +112,11 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
 
 
 def _describe_absent(name: str, undeclared: Sequence[str]) -> str:
-    """With the column that was meant, if one is nearly the same word."""
+    """With the column that was meant, if one is nearly the same word, and what to do."""
     near = find_near(name, undeclared, cutoff=0.8)
-    return "declared, but not in the file." if near is None else f"declared, but not in the file, which has '{near}'."
+    if near is None:
+        return "declared, but not in the file. Deliver it, or take it out of the policy."
+    return f"declared, but not in the file, which has '{near}'. Correct the name here or there."
 
 
 def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Check]:
@@ -223,12 +225,18 @@ def _enough_records(records: int, policy: Policy) -> Check:
     least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
     in_each = " in each part" * (policy.parts > 1)
     message = (
-        f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k{in_each})."
+        f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k{in_each}). "
+        "Lower what asks for so many, or wait for more records."
     )
     return Check("size", "", "records_too_few", max(least - records, 0), message)
 
 
 _WRITTEN_SO = {"number": "", "date": " (like 2020-01-31 or 2020-01-31T09:30, in UTC or without a zone)"}
+_WRITE_SO = {
+    "number": "Write numbers like 1234.5 in the source, with a decimal point, no comma and no unit",
+    "date": "Write dates like 2020-01-31 in the source, not 31.01.2020 or 01/31/2020",
+    "entry": "Correct the source, or list the entry",
+}
 
 
 def _advise_codes(name: str, policy: Policy) -> str:
@@ -256,7 +264,8 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
         name,
         "not_a_number",
         counts["not_a_number"],
-        f"column {name}: {_records(counts['not_a_number'])} where something else than a {what} stands{_WRITTEN_SO[what]}.",
+        f"column {name}: {_records(counts['not_a_number'])} where something else than a {what} stands{_WRITTEN_SO[what]}. "
+        f"{_WRITE_SO[what]}{coded}.",
     )
     yield Check(
         "types",
@@ -366,7 +375,7 @@ def _check_derived(facts: Facts, policy: Policy) -> Iterator[Check]:
         how = policy.derive[name]
         for column, count in counts.items():
             what = "an entry that the policy does not list" if how.reads == "entry" else f"something else than a {how.reads}"
-            message = f"column {column}: {_records(count)} with {what}, of which {name} is derived."
+            message = f"column {column}: {_records(count)} with {what}, of which {name} is derived. {_WRITE_SO[how.reads]}."
             yield Check("types", column, f"unread for {name}", count, message)
 
 
@@ -399,17 +408,18 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         person.column,
         "without_person",
         missing,
-        f"column {person.column}: {_records(missing)} without a {unit}.",
+        f"column {person.column}: {_records(missing)} without a {unit}. Fill in whose they are, or remove them from the source.",
     )
     allowed = f"{person.records} declared record{'s' if person.records != 1 else ''} (records_per_release)"
     if person.slots is not None:
         allowed = f"{person.slots} declared slot{'s' if person.slots != 1 else ''} (slots)"
+    remedy = f"Remove duplicates from the source; if a {unit} may have more records, declare how many."
     yield Check(
         "person_unit",
         person.column,
         "too_often",
         counts["too_often"],
-        f"column {person.column}: {_persons(counts['too_often'], unit)} more than the {allowed}.",
+        f"column {person.column}: {_persons(counts['too_often'], unit)} more than the {allowed}. {remedy}",
     )
 
 

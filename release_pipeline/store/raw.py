@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import read_batches, source_errors
 from release_pipeline.store.sql import Applied, Identifier, statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # a large library, and `check` does without
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
@@ -43,6 +45,7 @@ _MACROS = (
     "minute_of_instant",
     "second_of_instant",
     "value_of",
+    "sum_of",
 )
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
 import duckdb
-import pyarrow as pa
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.policy.derivations import Derived
@@ -322,6 +321,7 @@ def _check_file(path: Path) -> None:
 
 
 def _parquet_header(file: BinaryIO, path: Path) -> tuple[str, ...]:
+    import pyarrow as pa  # a large library: only where it is used
     import pyarrow.parquet as pq
 
     try:

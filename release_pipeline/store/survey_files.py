@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import duckdb
-import pyarrow as pa
 
 from release_pipeline.errors import ReleasePipelineError, SourceError, memory_full
 from release_pipeline.store import survey_reader
@@ -84,6 +83,8 @@ class SurveySource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
+        import pyarrow as pa  # a large library: only where it is used
+
         wanted = list_columns(columns, release)
         with (
             _ask(self.path, self.ending, self.name, wanted) as answer,

@@ -1,7 +1,7 @@
--- The first number without the others, to nine digits; nothing where one of them is missing.
+-- The first number without the others; nothing where one of them is missing.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,
     CASE WHEN list_count([value_of(number, $codes) FOR number IN [{{numbers}}]]) = len([{{numbers}}])
-         THEN round([{{numbers}}][1] - list_sum([{{numbers}}][2:]), 9) END AS {{derived}}
+         THEN sum_of([{{numbers}}][1:1] || [-number FOR number IN [{{numbers}}][2:]]) END AS {{derived}}
 FROM raw;

@@ -1,7 +1,9 @@
--- Each number, moved to $bottom or $top where it lies beyond; NULL is no limit.
+-- Each number, moved to $bottom or $top where it lies beyond; a limit that is NULL moves none.
 CREATE OR REPLACE TABLE raw AS
 SELECT
     *,
-    CASE WHEN value_of({{number}}, $codes) IS NOT NULL
-         THEN least(greatest({{number}}, coalesce($bottom, {{number}})), coalesce($top, {{number}})) END AS {{derived}}
+    CASE WHEN value_of({{number}}, $codes) IS NULL THEN NULL
+         WHEN {{number}} < $bottom THEN $bottom
+         WHEN {{number}} > $top THEN $top
+         ELSE {{number}} END AS {{derived}}
 FROM raw;

@@ -197,7 +197,7 @@ SPOILED: dict[str, Spoiled] = {
     ),
     "missing column": Spoiled(
         lambda rows: (rows, [name for name in HEADER if name != "rent"]),
-        "column rent: declared, but not in the file.",
+        "column rent: declared, but not in the file. Deliver it, or take it out of the policy.",
         "schema",
     ),
     "extra column": Spoiled(

@@ -82,6 +82,13 @@ def test_sums_are_decimal_sums() -> None:
     assert derive({"sum": ["a", "b"], "codes": [-9]}, ("1", "-9"), ("1", "2"))[0] == [None, 3]
 
 
+def test_large_sums_stay_what_they_are() -> None:
+    """Nine digits are more than floats of this size have: rounding to them would move whole numbers off."""
+    numbers = [10_000_000_002.0, 10_000_000_006.0, 4_354_906.4, 30_000_000_000_007.0]
+    assert derive({"sum": ["a", "b"]}, *((number, 0.0) for number in numbers), kinds="DOUBLE")[0] == numbers
+    assert derive({"difference": ["a", "b"]}, ("1000000000000.1", "1000000000000"))[0] == [0.1]
+
+
 def test_what_is_infinite_is_no_number() -> None:
     """Neither in texts nor in floats, where a band would take it in; and what only a step on the way could not hold is exact."""
     how = {"bands": "a", "at": [Decimal(18)], "labels": ["young", "old"]}
@@ -94,6 +101,8 @@ def test_limits_move_what_lies_beyond() -> None:
     how = {"limit": "a", "bottom": Decimal(0), "top": Decimal("10.5")}
     assert derive(how, ("-1",), ("11",), ("3.25",), ("",))[0] == [0, 10.5, 3.25, None]
     assert derive({"limit": "a", "top": Decimal(5)}, ("-100",), ("6",))[0] == [-100, 5]
+    assert derive({"limit": "a", "bottom": Decimal(60)}, ("45",), ("60",), ("61.5",), ("",))[0] == [60, 60, 61.5, None]
+    assert derive({"limit": "a", "bottom": Decimal(60), "codes": [-8]}, ("45",), ("-8",))[0] == [60, None]
 
 
 def test_entries_are_merged_by_the_list() -> None:

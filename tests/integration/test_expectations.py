@@ -334,7 +334,7 @@ def test_absent_column_is_told_by_the_header_alone(tiny: TinySite) -> None:
     tiny.write_rows(good_rows(), header=[name for name in EXPECTED if name not in ("remark", "came")])
     with pytest.raises(DataRefused) as refused:
         tiny.flow().run()
-    assert "column came: declared, but not in the file." in refused.value.findings
+    assert "column came: declared, but not in the file. Deliver it, or take it out of the policy." in refused.value.findings
     assert not any("expectation" in finding for finding in refused.value.findings)
     assert tiny.charges() == []
 

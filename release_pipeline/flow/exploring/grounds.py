@@ -25,8 +25,8 @@ from release_pipeline.flow.exploring.origins import (
     list_origins,
 )
 from release_pipeline.flow.exploring.records import Tried, find_data, read_like, read_records
-from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.site import Site, find_site
+from release_pipeline.flow.sources import open_source
 from release_pipeline.flow.states import PUBLISHED, SUPERSEDED, read_statuses
 from release_pipeline.policy import Policy
 from release_pipeline.policy.settings import Axes, Setting

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from release_pipeline.errors import PolicyInvalid
+from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.cluster import SPARK, check_section, find_obstacle
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.site import ENGINES, find_site
+from release_pipeline.flow.sources import HeaderLook, look_at_header
 from release_pipeline.flow.status.headroom import (
     ComingView,
     Headroom,
@@ -39,11 +40,28 @@ from release_pipeline.store.memory import machine_memory
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a run would be refused now."""
+
+    by: Annotated[Literal["source", "ledger"], "source: it is not there, unreadable or has other columns; ledger: no room"]
+    words: Annotated[str, "what is wrong, where, and what to do"]
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """A policy without errors: its plan, and the site whose ledger is asked, where there is one."""
 
     plan: Plan
     home: Path | None
+    header: HeaderLook | None = None  # None where nobody asked for it
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Why a run would be refused now: by the source's header, and by the ledger."""
+        headroom = self.headroom
+        by_source = [] if self.header is None else [Refusal("source", fault) for fault in self.header.faults]
+        by_ledger = [] if headroom is None or not headroom.refusal else [Refusal("ledger", headroom.refusal)]
+        return (*by_source, *by_ledger)
 
     @property
     def headroom(self) -> Headroom | None:
@@ -66,7 +84,7 @@ class CheckDocument(PlanView):
 
     FORMAT: ClassVar[str] = "release-pipeline/check/1"
 
-    valid: Annotated[Literal[True], "it has no errors: the exit code is 0"] = True
+    valid: Annotated[Literal[True], "it has no errors: the exit code is 0, unless there are refusals"] = True
     errors: Annotated[tuple[str, ...], "none"] = ()
     problems: Annotated[tuple[Fault, ...], "none"] = ()
     typical: Annotated[tuple[TypicalView, ...] | None, "what noise a typical value would have, by public facts alone"] = (
@@ -78,6 +96,8 @@ class CheckDocument(PlanView):
     timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
     series: Annotated[SeriesStatus | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
+    header_read: Annotated[bool, "whether the source's header was read"]
+    refusals: Annotated[tuple[Refusal, ...], "why a run would be refused now: the exit code is 1 where there is any"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +111,9 @@ class InvalidDocument:
     problems: Annotated[tuple[Fault, ...], "the same in parts"]
 
 
-def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
+def check_policy(file: Path, *, rows: int | None, home: Path | None, header: bool = False, everywhere: bool = False) -> Check:
     """The policy in `file`, checked and planned, and with `home` or the site that it lies in; raises `PolicyInvalid` with all of
-    its errors."""
+    its errors. With `header` that of its source is read where it is a file here, or `everywhere`."""
     policy = load_policy(file)
     if file.resolve().parent.name == "policies":
         check_name(policy, file)
@@ -101,11 +121,15 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
         check_rows(policy, rows)
     folder = home or file.resolve().parent.parent
     if not (folder / "populations.yaml").is_file():
+        if everywhere:
+            what = "the policy lies in no site, and its source is a site's."
+            raise WrongUsage(what, where=str(file), remedy="Name the site with --home.")
         return plan_policy(policy, rows=rows, home=None)
     site = find_site(folder)
     read_targets(site)  # a package that could go nowhere is no plan
     check_section(site)
-    return plan_policy(policy, rows=rows, home=folder)
+    check = plan_policy(policy, rows=rows, home=folder)
+    return dataclasses.replace(check, header=look_at_header(site, policy, everywhere=everywhere)) if header else check
 
 
 def plan_policy(policy: Policy, *, rows: int | None, home: Path | None) -> Check:
@@ -128,6 +152,8 @@ def _find_last(home: Path, policy: Policy) -> Charge | None:
 def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
     """It in lines for a person. What is wrong with the site is told after the plan."""
     yield from describe_plan(check.plan, width=width)
+    if check.header is not None and not check.header.faults:
+        yield f"{'header':<12}{f'not read: {check.header.unread}' if check.header.unread else 'has all declared columns'}"
     if check.plan.rows is not None:
         yield f"{'rows':<12}{check.plan.rows:,}, {check.plan.rows_from}"
     for words in describe_typical(check.plan):
@@ -147,6 +173,12 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
         yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
 
+def describe_refusals(refusals: Iterable[Refusal], *, width: int = 110) -> Iterator[str]:
+    """Why a run would be refused, in lines for a person."""
+    for refusal in refusals:
+        yield from textwrap.wrap(refusal.words, width, initial_indent=f"{'refused':<12}", subsequent_indent=" " * 12)
+
+
 def view_check(check: Check) -> CheckDocument:
     """It for a script."""
     plan, policy = view_plan(check.plan), check.plan.policy
@@ -160,6 +192,8 @@ def view_check(check: Check) -> CheckDocument:
         timetable=coming,
         series=None if home is None else view_prospects(read_prospects(find_site(home), policy, rows=check.plan.rows)),
         ledger=None if headroom is None else view_headroom(headroom),
+        header_read=check.header is not None and not check.header.unread,
+        refusals=check.refusals,
     )
 
 

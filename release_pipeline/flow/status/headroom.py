@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated
 
-from release_pipeline.flow.cap import NEEDS_RELEASES
-from release_pipeline.flow.lineage import check_lineage
-from release_pipeline.flow.policies import read_caps
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.cap import NEEDS_RELEASES, refuse_loss
+from release_pipeline.flow.lineage import check_lineage, check_population
+from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import list_ahead, list_losses, read_ledgers
@@ -28,13 +29,14 @@ from release_pipeline.store.registry import Event, ReleaseId
 class Headroom:
     """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
     or None where those depend on a number of rows that nobody named. `begun`: the hash of the policy that its series of parts
-    began under, where that is another one."""
+    began under, where that is another one. `refusal`: why the ledger would refuse the next one, empty where it has room."""
 
     policy: Policy
     account: Account
     ahead: tuple[ReleaseId, ...]
     losses: tuple[Loss, ...] | None
     begun: str = ""
+    refusal: str = ""
 
     @property
     def fitting(self) -> int:
@@ -73,18 +75,31 @@ def read_headrooms(site: Site, policies: Sequence[Policy], *, rows: int | None) 
         events = registry.events
     check_lineage(caps, charges)
     [ledger] = read_ledgers(site, population, rows=rows)
-    return [_find_headroom(policy, ledger.account, charges, events, rows) for policy in policies]
+    return [_find_headroom(policy, caps, ledger.account, charges, events, rows) for policy in policies]
 
 
 def _find_headroom(
-    policy: Policy, account: Account, charges: list[Charge], events: tuple[Event, ...], rows: int | None
+    policy: Policy, caps: Caps, account: Account, charges: list[Charge], events: tuple[Event, ...], rows: int | None
 ) -> Headroom:
     ahead = list_ahead(policy, charges, events)
     unknown = rows is None and depends_on_records(policy)
     losses = None if unknown else tuple(list_losses(policy, ahead, charges, rows=rows))
     series = find_series(events, policy.policy) if policy.publishes_parts else None
     begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
-    return Headroom(policy, account, tuple(ahead), losses, begun)
+    refusal = _find_refusal(policy, caps, account, charges, ahead[0], losses[0]) if ahead and losses else ""
+    if begun:
+        refusal = f"its series began under another policy ({begun}). Restore that one."
+    return Headroom(policy, account, tuple(ahead), losses, begun, refusal)
+
+
+def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Charge], release: ReleaseId, loss: Loss) -> str:
+    """Why the ledger would refuse a release; empty where it would not."""
+    try:
+        check_population(caps, policy.population, release, charges)
+    except Blocked as error:
+        return str(error)
+    is_admitted = account.admits(loss, cohort=account.cap.cohort_of(release.release))
+    return "" if is_admitted else str(refuse_loss(account, loss, policy, release))
 
 
 def describe_headroom(headroom: Headroom) -> Iterator[str]:

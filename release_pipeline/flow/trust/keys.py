@@ -207,14 +207,21 @@ def read_passphrase(file: Path) -> str:
         raise WrongUsage("there is no passphrase that can be read here.", where=str(file), remedy="Name another file.") from None
 
 
+def read_key_file(file: Path) -> bytes:
+    """What is in the file of a key; `WrongUsage` where there is none."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        remedy = "Check the path; `release-pipeline key new NAME` makes a key."
+        raise WrongUsage("there is no such file.", where=str(file), remedy=remedy) from None
+    except OSError as error:
+        raise WrongUsage(f"the key cannot be read: {error.strerror}.", where=str(file)) from None
+
+
 def read_key(file: Path, *, passphrase: str) -> PrivateKey:
     """The key in `file`."""
     try:
-        key = load_pem_private_key(file.read_bytes(), passphrase.encode())
-    except FileNotFoundError:
-        raise WrongUsage("there is no such key.", where=str(file), remedy="`release-pipeline key new NAME` makes one.") from None
-    except OSError as error:
-        raise WrongUsage(f"the key cannot be read: {error.strerror}.", where=str(file)) from None
+        key = load_pem_private_key(read_key_file(file), passphrase.encode())
     except (ValueError, TypeError):
         raise WrongUsage(
             "this is not a private key, or the passphrase is not its.", where=str(file), remedy="Name a .key, and its passphrase."

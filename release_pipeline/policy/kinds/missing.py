@@ -93,7 +93,7 @@ def find_code_faults(codes: Mapping[str, str], here: Path) -> Iterator[Problem]:
 def number_of_code(code: str) -> Decimal | str:
     """What is compared with entries: a number, or a text that is none."""
     try:
-        return Decimal(code) if _DECIMAL.fullmatch(code.strip()) else code
+        return Decimal(code) if _DECIMAL.fullmatch(code.strip(" ")) else code
     except InvalidOperation:
         return code
 

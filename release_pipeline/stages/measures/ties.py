@@ -58,7 +58,7 @@ def _breaks(policy: Policy, tie: Tie, table: pa.Table) -> Flags:
             steps = [_round(read_numbers(table.column(name).combine_chunks()) / float(grid)) for name in (*parts, total)]
             return np.abs(np.sum(steps[:-1], axis=0) - steps[-1]) > int(within / grid)
         case Between(between=dates, unit=unit):
-            first, last = (_count_units(table.column(name).combine_chunks(), unit) for name in dates)
+            first, last = (count_units(table.column(name).combine_chunks(), unit) for name in dates)
             return _lie_apart(policy, tie.name, last - first, table.column(tie.name).combine_chunks())
         case Derived() as how:
             made = make_column(how, [table.column(name).combine_chunks() for name in how.inputs])
@@ -90,7 +90,7 @@ def _read_moments(column: Any) -> FloatArray:
     return np.array([np.nan if moment is None else moment.timestamp() for moment in found], dtype=np.float64)
 
 
-def _count_units(column: Any, unit: Unit) -> FloatArray:
+def count_units(column: Any, unit: Unit) -> FloatArray:
     """The unit that each date or time lies in, counted from 1970."""
     return np.floor(_read_moments(column) / seconds_of(unit))
 

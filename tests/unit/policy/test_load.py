@@ -175,7 +175,8 @@ def test_twelve_errors_at_once() -> None:
         problem(
             TWELVE,
             "min_rows",
-            "gates.min_rows: min_rows is below 2 k = 10. Fewer records than two clusters are never released: raise it.",
+            "gates.min_rows: min_rows is below 2 k = 10: a release has two clusters of k records at least. Lower k, if a "
+            "release may have fewer records; otherwise raise min_rows.",
         ),
     )
 
@@ -277,8 +278,8 @@ IN_WORDS = [
         "role-of-keep",
         "role: quasi",
         "role: identifier",
-        "role: identifier, do: keep",
-        "columns.site.role: 'identifier' is not allowed for role. Allowed: 'quasi', 'confidential' or 'weight'.",
+        "do: keep",
+        "columns.site.do: an identifier is never released. Say do: drop, or give it the role of what it is.",
     ),
     case(
         "format",
@@ -773,7 +774,8 @@ RULES = [
         "min_rows: 10",
         "min_rows: 9",
         "min_rows",
-        "gates.min_rows: min_rows is below 2 k = 10. Fewer records than two clusters are never released: raise it.",
+        "gates.min_rows: min_rows is below 2 k = 10: a release has two clusters of k records at least. Lower k, if a "
+        "release may have fewer records; otherwise raise min_rows.",
     ),
 ]
 

@@ -46,7 +46,7 @@ def test_a_column_that_the_source_calls_nearly_so_is_told() -> None:
     header = ["person", "year", "town", "sex", "incomes", "rent", "remark", "secret"]
     _, checks = match_header(header, policy)
     told = [check.message for check in checks if check.failed]
-    assert "column income: declared, but not in the file, which has 'incomes'." in told
-    assert "column name: declared, but not in the file." in told
+    assert "column income: declared, but not in the file, which has 'incomes'. Correct the name here or there." in told
+    assert "column name: declared, but not in the file. Deliver it, or take it out of the policy." in told
     assert not any("secret" in words for words in told)
     assert PARTS["drop"] == "[name]"
