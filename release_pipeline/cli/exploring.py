@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import stat
 import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -133,17 +132,17 @@ def _write(options: argparse.Namespace, explored: Any) -> None:
     from release_pipeline.flow.files import write_text
     from release_pipeline.policy import load_policy
     from release_pipeline.policy.diff import describe_diff
-    from release_pipeline.policy.load import read_text
+    from release_pipeline.policy.load import read_policy
 
     before, view = load_policy(options.policy), choose_setting(explored, options.choose)
     text = write_choice(explored, view)
-    if read_text(options.policy) != explored.written.text:
+    if read_policy(options.policy) != explored.written.text:
         raise Blocked(
             "the policy was changed while settings were tried. Nothing was written.",
             where=str(options.policy),
             remedy=f"Explore again, or write it yourself: {view.block}",
         )
-    write_text(options.policy, text, mode=stat.S_IMODE(options.policy.stat().st_mode))
+    write_text(options.policy, text, mode=None)
     out = sys.stderr if options.json else sys.stdout
     print(f"{options.policy}: setting {view.number} is written. The difference:", file=out)
     for line in describe_diff(before, load_policy(options.policy)):

@@ -23,11 +23,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import appearing, check_output, open_plain
+from release_pipeline.flow.files import appearing, check_output
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import TOOL, Site
 from release_pipeline.flow.sums import hash_of_content
 from release_pipeline.flow.witness import Head
+from release_pipeline.plain_files import open_below, open_plain
 from release_pipeline.policy.populations import Population, list_ancestors
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, make_folder, sync
@@ -70,15 +71,15 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
         head = Head.of(held.enter_context(site.open_registry()).events[-1])
         made = datetime.now(UTC).isoformat(timespec="seconds")
         with appearing(output) as partial:
-            with tarfile.open(partial, "w") as archive:
-                sums = {name: _add(archive, site.home / name, name, files) for name in _list_files(site.home)}
+            with tarfile.open(fileobj=partial, mode="w") as archive:
+                sums = {name: _add(archive, site.home, name, files) for name in _list_files(site.home)}
                 content = {"format": FORMAT, "made": made, "software": TOOL, "head": json.loads(head.text), "files": sums}
                 manifest = (json.dumps(content, indent=2) + "\n").encode()
                 info = tarfile.TarInfo(MANIFEST)
                 info.size, info.mode = len(manifest), 0o600
                 archive.addfile(info, io.BytesIO(manifest))
-            with partial.open("rb") as whole:
-                sha256 = hash_of_content(whole)
+            partial.seek(0)
+            sha256 = hash_of_content(partial)
     return Backup(made, head, sums, sha256)
 
 
@@ -174,12 +175,14 @@ def _is_code(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in _CODE
 
 
-def _add(archive: tarfile.TarFile, path: Path, name: str, files: ExitStack) -> str:
+def _add(archive: tarfile.TarFile, home: Path, name: str, files: ExitStack) -> str:
     """Put a file into the archive, and give its hash."""
+    path, (folder, _, inside) = home / name, name.partition("/")
     is_database = ".duckdb" in path.suffixes
     with ExitStack() as now:
         try:
-            content = (files if is_database else now).enter_context(path.open("rb"))
+            opened = open_below(home / folder, inside) if inside else open_plain(path)
+            content = (files if is_database else now).enter_context(opened)
         except FileNotFoundError:
             what = "this was removed while it was to be copied."
             raise ReleasePipelineError(what, where=str(path), remedy="Take the backup again.") from None

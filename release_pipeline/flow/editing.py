@@ -7,7 +7,7 @@ site's account reads told to them, as a list of values.
 from __future__ import annotations
 
 import hashlib
-import stat
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,15 +25,13 @@ from release_pipeline.flow.trust.members import Trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.documents import Fault
-from release_pipeline.policy.hierarchies import Read
-from release_pipeline.policy.load import list_files, parse_policy, read_text
+from release_pipeline.policy.load import parse_policy, read_policy, reader_beside
 from release_pipeline.policy.skeleton import draft_unsaid
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.registry import Event, Registry
 
 MOST_BYTES = 512 * 1024
-_LISTS = (".csv", ".txt", ".tsv")
 _WIDE = 1_000_000  # a line is a paragraph: pages break them
 
 
@@ -82,9 +80,9 @@ def check_text(text: str) -> str:
 def read_file(site: Site, name: str) -> tuple[str, str]:
     """The text of a policy's file, and the hash by which a change is known; both empty where there is none."""
     file = site.policy_file(name)
-    if not file.exists() and not file.is_symlink():
+    if not os.path.lexists(file):
         return "", ""
-    text = read_text(file)
+    text = read_policy(file)
     return text, hash_text(text)
 
 
@@ -98,7 +96,7 @@ def examine_text(site: Site, name: str, text: str, *, steward: str = "") -> Exam
     no data."""
     file = f"policies/{name}.yaml"
     try:
-        policy = parse_policy(text, name=file, read=_reader_of(site, name))
+        policy = parse_policy(text, name=file, read=reader_beside(site.policy_file(name)))
     except PolicyInvalid as error:
         found = [fault for fault in error.faults if isinstance(fault, Fault)]
         return Examined(tuple(found or [Fault(file, None, None, "", error.what, error.remedy)]))
@@ -138,8 +136,6 @@ def save_text(site: Site, name: str, text: str, *, began: str) -> str:
     refused where the file is another by now."""
     file = site.policy_file(name)
     with site.changing_desk():
-        if file.is_symlink():
-            raise Blocked("its file is a link to another place.", where=_name(file), remedy="Edit it where it lies.")
         if read_file(site, name)[1] != began:
             raise ChangedMeanwhile(
                 "it was changed by somebody else after you began. Nothing was written.",
@@ -147,43 +143,8 @@ def save_text(site: Site, name: str, text: str, *, began: str) -> str:
                 remedy="Look at what it is now, below; what you save then takes its place.",
             )
         # a new one is for the operator's account to read, too
-        write_text(file, text, mode=stat.S_IMODE(file.stat().st_mode) if began else PUBLIC)
+        write_text(file, text, mode=None if began else PUBLIC)
     return hash_text(text)
-
-
-def _reader_of(site: Site, policy: str) -> Read:
-    """What reads the files that a text names: those among the policies of the site, and those that the policy's file names."""
-    folder = (site.home / "policies").resolve()
-    try:
-        known = frozenset(list_files(read_file(site, policy)[0]))
-    except ReleasePipelineError:
-        known = frozenset[str]()
-
-    def read(name: str) -> str:
-        try:
-            file = (folder / name).resolve()
-            is_ours = (name in known or _is_list(folder, file)) and file.is_file()
-        except (OSError, ValueError, RuntimeError):  # no name of any file
-            is_ours, file = False, folder
-        if not is_ours:
-            raise WrongUsage(
-                "there is no such file among the policies of this site.",
-                where=name[:200],
-                remedy="What is edited here names .csv, .tsv and .txt files below the folder of the policies alone.",
-            )
-        try:
-            return read_text(file, what="list or hierarchy")
-        except ReleasePipelineError as error:
-            raise WrongUsage(error.what, where=name[:200], remedy=error.remedy) from None
-
-    return read
-
-
-def _is_list(folder: Path, file: Path) -> bool:
-    """Whether a file can be meant for lists: below the folder of the policies, with the ending of one, and not hidden."""
-    if not file.is_relative_to(folder):
-        return False
-    return file.suffix.lower() in _LISTS and not any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def _find_faults(text: str, policy: Policy, file: str, name: str, steward: str) -> Iterable[Fault]:

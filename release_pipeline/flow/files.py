@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_out_of_space
-from release_pipeline.store.folders import make_private_folder, sync
+from release_pipeline.plain_files import PARTIAL, replacing
+from release_pipeline.store.folders import make_private_folder
 
 PRIVATE, PUBLIC = 0o600, 0o644
-_PARTIAL = ".partial-"
 
 
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:
@@ -39,15 +37,6 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
         raise WrongUsage(f"the path cannot be used: {error.strerror}.", where=str(path), remedy="Name another.") from None
 
 
-def open_plain(path: Path) -> IO[bytes]:
-    """A file that somebody has given us, for reading; refused when it is no regular one: a pipe is waited for without end."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise WrongUsage("this is no regular file.", where=str(path), remedy="Name a file: what a pipe gives, save in one.")
-    return file
-
-
 def own_folder(folder: Path) -> None:
     """The folder is there, and nobody but its owner can change what is in it, whatever the umask was when it was made."""
     make_private_folder(folder)
@@ -68,35 +57,30 @@ def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(content, indent=2) + "\n")
 
 
-def write_text(path: Path, text: str, *, mode: int = PRIVATE) -> None:
+def write_text(path: Path, text: str, *, mode: int | None = PRIVATE) -> None:
     """`text` as a file."""
     write_bytes(path, text.encode(), mode=mode)
 
 
-def write_bytes(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
-    """`content` as a file, for the owner alone unless another mode is named."""
-    with appearing(path) as partial:
-        partial.write_bytes(content)
-        partial.chmod(mode)
+def write_bytes(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> None:
+    """`content` as a file, for the owner alone unless another mode is named; None keeps that of the file that is there."""
+    with appearing(path) as file:
+        file.write(content)
+        os.fchmod(file.fileno(), path.lstat().st_mode & 0o664 if mode is None else mode)
 
 
 def clear_partials(folder: Path) -> None:
     """What attempts that were killed have left of files, in a folder where nobody else writes meanwhile."""
-    for left in folder.glob(f"{_PARTIAL}*"):
+    for left in folder.glob(f"{PARTIAL}*"):
         left.unlink()
 
 
 @contextmanager
-def appearing(path: Path) -> Generator[Path]:
-    """A private file beside `path` that takes its place when the block ends well, and is gone when it does not."""
-    partial = path.with_name(f"{_PARTIAL}{secrets.token_hex(8)}")
+def appearing(path: Path) -> Generator[IO[bytes]]:
+    """A private file, open for writing, that takes the place of `path` when the block ends well, and is gone when it does not."""
     try:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
-        yield partial
-        sync(partial)
-        partial.replace(path)
+        with replacing(path) as file:
+            yield file
     except OSError as error:
         full = read_out_of_space(OSError(error.errno, error.strerror), str(path))
         raise full or ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None
-    finally:
-        partial.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ from release_pipeline.flow.reading import (
 from release_pipeline.flow.site import find_site
 from release_pipeline.flow.tables import write_together
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import read_text
+from release_pipeline.policy.load import read_policy
 from release_pipeline.policy.settings import own_setting
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.words import describe_claim
@@ -136,7 +136,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
         site = find_site(home)
         if not find_source_like(site, file, strict=False):
             continue
-        setting = own_setting(read_yaml(read_text(policy_file)).value).words
+        setting = own_setting(read_yaml(read_policy(policy_file)).value).words
         compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence], beside=())
         is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
         origins = list_file_origins(site, file)

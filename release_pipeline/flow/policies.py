@@ -14,7 +14,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY
 from release_pipeline.policy import Policy
 from release_pipeline.policy.canonical import read_canonical
-from release_pipeline.policy.load import list_files, parse_policy, read_text, reader_beside
+from release_pipeline.policy.load import list_files, parse_policy, read_policy, reader_beside
 from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.policy.rules import find_unproved
 from release_pipeline.store import formats
@@ -37,7 +37,7 @@ def record_policy(site: Site, registry: Registry, policy: Policy) -> None:
     if known and known[-1] == policy.canonical_hash():
         return
     file = site.policy_file(policy.policy)
-    yaml, read = read_text(file), reader_beside(file)
+    yaml, read = read_policy(file), reader_beside(file)
     files = {name: read(name) for name in list_files(yaml)}
     if parse_policy(yaml, name=policy.policy, read=files.__getitem__) != policy:
         raise Blocked("it is being changed just now.", where=policy.policy, remedy="Try again.")

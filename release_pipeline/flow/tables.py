@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute
@@ -29,9 +29,10 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
     """A table as CSV or Parquet, told by the ending of its path, and evidence as JSON: both or neither, for the owner alone."""
     with ExitStack() as both:
         if evidence is not None:
-            partial = both.enter_context(appearing(evidence[0]))
-            partial.write_text(json.dumps(evidence[1], indent=2, allow_nan=True) + "\n", encoding="utf-8")
-        write_table(both.enter_context(appearing(table[0])), table[1], format=table[0].suffix.lower().removeprefix("."))
+            file = both.enter_context(appearing(evidence[0]))
+            file.write(f"{json.dumps(evidence[1], indent=2, allow_nan=True)}\n".encode())
+        write = _write_parquet if table[0].suffix.lower() == ".parquet" else _write_csv
+        write(both.enter_context(appearing(table[0])), iter([table[1]]))
 
 
 def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
@@ -111,21 +112,22 @@ def write_table(path: Path, table: pa.Table | Slices, *, format: str, policy: Po
     elif format == "parquet":
         _write_parquet(path, (one if policy is None else label_table(one, policy) for one in slices))
     else:
-        _write_csv(path, map(_spell_moments, slices))
+        _write_csv(path, slices)
 
 
-def _write_parquet(path: Path, slices: Iterator[pa.Table]) -> None:
+def _write_parquet(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     first = next(slices)
     is_labelled = first.schema.metadata is not None  # only then it is stored, so that other files are as they ever were
-    with pyarrow.parquet.ParquetWriter(path, first.schema, compression="zstd", store_schema=is_labelled) as writer:
+    with pyarrow.parquet.ParquetWriter(file, first.schema, compression="zstd", store_schema=is_labelled) as writer:
         for one in chain([first], slices):
             writer.write_table(one, row_group_size=SLICE)
 
 
-def _write_csv(path: Path, slices: Iterator[pa.Table]) -> None:
+def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
+    slices = map(_spell_moments, slices)
     first = next(slices)
     options = pyarrow.csv.WriteOptions(quoting_style="needed")
-    with pyarrow.csv.CSVWriter(path, first.schema, write_options=options) as writer:
+    with pyarrow.csv.CSVWriter(file, first.schema, write_options=options) as writer:
         for one in chain([first], slices):
             writer.write_table(one)
 

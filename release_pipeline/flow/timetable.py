@@ -11,11 +11,12 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.backfill import describe_stop
 from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.holds import find_hold
-from release_pipeline.flow.policies import record_policy
+from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.reading import refuse, release_filter
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.sources import open_source
 from release_pipeline.flow.states import OPENED, ReleaseStatus, latest_revision, move, read_statuses
+from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
@@ -50,8 +51,9 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
         with site.open_registry() as registry:
             record_policy(site, registry, policy)
             events = registry.events
-        if (hold := find_hold(events, policy_name)) is not None:
-            return Tick(reason=hold.words)
+            if (hold := find_hold(events, policy_name)) is not None:
+                return Tick(reason=hold.words)
+            check_may_run(site, registry, policy, read_caps(site))  # a reason may say how many records its source has
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
             return Tick(left[0], "it was opened before, and no run was begun")
@@ -140,6 +142,7 @@ def describe_missing(site: Site, policy: Policy, release: str) -> str:
 def _stamp(site: Site, policy: Policy, now: datetime) -> str:
     """Changes when the next release, or the source of it, does."""
     with site.open_registry(read_only=True) as registry:
+        check_may_run(site, registry, policy, read_caps(site))
         upcoming = next_release(policy, registry.events, now)
     name = "" if upcoming is None else upcoming.release
     source = open_source(site, policy)

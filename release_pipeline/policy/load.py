@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path as FilePath
-from typing import Any, cast, get_type_hints
+from typing import IO, Any, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.plain_files import open_below, open_plain, read_at_most
 from release_pipeline.policy.derivations import Derivation
 from release_pipeline.policy.expanded import TOLD, expand_dates, expand_lists, list_lists
 from release_pipeline.policy.expectations import Expectation
@@ -28,6 +29,7 @@ from release_pipeline.policy.tables import Table
 from release_pipeline.policy.text import Document, Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
+_LISTS = (".csv", ".tsv", ".txt")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _EXPECTATION: TypeAdapter[Any] = TypeAdapter(Expectation)
@@ -40,7 +42,7 @@ _PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 def load_policy(file: FilePath) -> Policy:
     """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names for
     hierarchies are looked for from its own folder on."""
-    text, read = read_text(file), reader_beside(file)
+    text, read = read_policy(file), reader_beside(file)
     known = _parsed.get(str(file))
     if known is not None and known.text == text and _is_as_before(known, read):
         return known.policy
@@ -85,10 +87,14 @@ def refuse_files(name: str) -> str:
 
 
 def reader_beside(file: FilePath) -> Read:
-    """What reads the files that the policy in `file` names."""
+    """What reads the lists and hierarchies that the policy in `file` names: files below its folder, and no others."""
 
     def read(name: str) -> str:
-        return read_text(file.parent / name, what="list or hierarchy")
+        path = FilePath(name)
+        if path.suffix.lower() not in _LISTS or any(part.startswith(".") and part != ".." for part in path.parts):
+            what = "this is no name of a list or hierarchy."
+            raise WrongUsage(what, where=name[:200], remedy="Name a .csv, .tsv or .txt file below the folder of the policy.")
+        return _read(partial(open_below, file.parent, name), "list or hierarchy", name[:200])
 
     return read
 
@@ -205,20 +211,31 @@ def _read_document(document: Document, raw: Any, name: str, read: Read) -> Polic
     return policy
 
 
-def read_text(file: FilePath, *, what: str = "policy") -> str:
-    """The text of a file that is part of a policy."""
+def read_policy(file: FilePath) -> str:
+    """The text of a policy's file. A link in its place is refused: whoever writes policies may not choose what is read."""
+    return _read(partial(open_below, file.parent, file.name), "policy", str(file))
+
+
+def read_text(file: FilePath) -> str:
+    """The text of a file of the site or of whoever runs the command; a link is followed."""
+    return _read(partial(open_plain, file), "file", str(file))
+
+
+def _read(open_file: Callable[[], IO[bytes]], what: str, where: str) -> str:
     try:
-        if file.is_dir():
-            raise WrongUsage("this is a directory.", where=str(file), remedy=f"Name the {what} file in it.")
-        if file.stat().st_size > MAX_BYTES:
-            raise PolicyInvalid(f"this is too large for a {what} (over 1 MB).", problems=(), where=str(file))
-        return file.read_text(encoding="utf-8-sig")
+        content = read_at_most(open_file(), MAX_BYTES)
+        if content is None:
+            raise PolicyInvalid(f"this is too large for a {what} (over 1 MB).", problems=(), where=where)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except WrongUsage as error:
+        error.where = where
+        raise
     except FileNotFoundError:
-        raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.") from None
+        raise WrongUsage("there is no such file.", where=where, remedy="Check the path.") from None
     except UnicodeDecodeError:
-        raise PolicyInvalid("this is not UTF-8 text.", problems=(), where=str(file)) from None
+        raise PolicyInvalid("this is not UTF-8 text.", problems=(), where=where) from None
     except OSError as error:
-        raise WrongUsage(f"the {what} cannot be read: {error.strerror}.", where=str(file)) from None
+        raise WrongUsage(f"the {what} cannot be read: {error.strerror}.", where=where) from None
 
 
 def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:

@@ -33,6 +33,7 @@ from release_pipeline.errors import (
     spill_full,
 )
 from release_pipeline.store.folders import locked
+from release_pipeline.store.sql import statement
 
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
@@ -47,6 +48,7 @@ _CONFIG: Config = {
     "preserve_insertion_order": "true",
     "default_block_size": str(_BLOCK_BYTES),  # a file that was made with others keeps them until it is written anew
 }
+_CONFINING = Lock()  # connections of one process to one file share their settings, which are locked once
 
 
 @contextmanager
@@ -60,12 +62,19 @@ def open_memory() -> Generator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def open_delivered(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB file that people deliver: read only, nothing spilled beside it."""
-    with source_errors(path):
+def open_delivered(path: Path, table: str) -> Generator[duckdb.DuckDBPyConnection]:
+    """A DuckDB file that people deliver, for reading `table`; it can reach no other file. Raises `SourceError` for a view."""
+    with source_errors(path), _CONFINING:
         connection = duckdb.connect(str(path), read_only=True, config={**_CONFIG, "temp_directory": ""})
+        if not connection.execute(statement("stages/is_confined")).fetchall()[0][0]:  # else this process has it open elsewhere
+            connection.execute(statement("stages/confine"))
     try:
         with source_errors(path):
+            *schema, name = table.split(".")
+            values = {"schema": ".".join(schema), "table": name}
+            if not connection.execute(statement("stages/find_base_table"), values).fetchall():
+                what = f"it has no table '{table}'. A view is not read: it could show other data than the file has."
+                raise SourceError(what, where=str(path), remedy="Deliver a table, by CREATE TABLE ... AS SELECT.")
             yield connection
     finally:
         connection.close()

@@ -131,7 +131,7 @@ class DuckdbSource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
-        with _as_declared(self.path, self.said), open_delivered(self.path) as connection:
+        with _as_declared(self.path, self.said), open_delivered(self.path, self.table) as connection:
             reader = connection.sql(select_columns(Qualified(self.table), columns, release)).to_arrow_reader()
             create_raw(into.from_arrow(reader), columns, release)
 
@@ -297,7 +297,7 @@ def load_raw(
 
 def _find_duckdb(path: Path, table: str) -> DuckdbSource:
     _check_file(path)
-    with open_delivered(path) as connection:
+    with open_delivered(path, table) as connection:
         return DuckdbSource(
             path, table, tuple(connection.sql(statement("stages/select_no_records", table=Qualified(table))).columns)
         )

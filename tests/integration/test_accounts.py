@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import io
+import mmap
 import os
 import re
+import resource
 import shutil
+import signal
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from release_pipeline import sign
 from release_pipeline.cli import main
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.editing import examine_text, hash_text, read_file, save_text
+from release_pipeline.policy.sections import Source
+from release_pipeline.store.source import find_source, open_raw
+from tests.guards import HANGING
 from tests.integration.people import PASSPHRASE, copy_site
-from tests.integration.sites import ROOT, TinySite
+from tests.integration.sites import ROOT, TinySite, policy_text
 
 PEOPLE = {"operator": 61001, "steward": 61002, "reviewer": 61003, "officer": 61004, "auditor": 61005, "public": 61006}
 STEWARDS = 61102  # the group that writes policies
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can become other accounts")
+
+
+def become(person: str) -> None:
+    """This process is that account's from here on."""
+    os.setgroups([STEWARDS] if person == "steward" else [])
+    os.setgid(PEOPLE[person])
+    os.setuid(PEOPLE[person])
+    os.umask(0o022)
 
 
 def be(person: str, work: Callable[[], object]) -> str:
@@ -29,11 +46,7 @@ def be(person: str, work: Callable[[], object]) -> str:
     hears, tells = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            uid = PEOPLE[person]
-            os.setgroups([STEWARDS] if person == "steward" else [])
-            os.setgid(uid)
-            os.setuid(uid)
-            os.umask(0o022)
+            become(person)
             with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
                 found = work()
             words = "" if not found else f"exit code {found}: {out.getvalue()[-300:]}{err.getvalue()[-300:]}"
@@ -44,8 +57,25 @@ def be(person: str, work: Callable[[], object]) -> str:
     os.close(tells)
     with os.fdopen(hears) as heard:
         words = heard.read()
-    os.waitpid(child, 0)
-    return words
+    _, status = os.waitpid(child, 0)
+    return f"killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else words
+
+
+@contextlib.contextmanager
+def attacking(person: str, attack: Callable[[], bool]) -> Iterator[Callable[[], int]]:
+    """Another process, in which this account repeats `attack` until the block ends; gives the number of times it was true."""
+    count = mmap.mmap(-1, 8)
+    if (child := os.fork()) == 0:
+        become(person)
+        while True:
+            with contextlib.suppress(OSError):
+                if attack():
+                    count[:] = (int.from_bytes(count[:], "big") + 1).to_bytes(8, "big")
+    try:
+        yield lambda: int.from_bytes(count[:], "big")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 @pytest.fixture
@@ -133,3 +163,162 @@ def test_a_review_by_accounts_of_their_own(office: TinySite, monkeypatch: pytest
         done = be(person, lambda: main(["review", "import", str(taken[0]), *site]))
         assert (done == "") == (person == "operator"), (person, done)
     assert office.status().approvers == ["ben"]
+
+
+SECRET = "SECRETCELL"
+TRIES = 1000
+
+
+@pytest.fixture
+def hostile(office: TinySite) -> TinySite:
+    """The office with files that only the operator reads, and two policies of a steward that name lists."""
+    keys, policies = office.home / "keys", office.home / "policies"
+    keys.mkdir(mode=0o700)
+    (keys / "towns.csv").write_text(f"town\n{SECRET}\n")
+    (keys / "towns.csv").chmod(0o600)
+    (policies / "lists").mkdir()
+    (policies / "there").mkdir()
+    for place in ("lists", "there"):
+        (policies / place / "towns.csv").write_text("town\nnorth\nsouth\neast\n")
+        text = policy_text(policy=place).replace("[north, south, east]", f"{{file: {place}/towns.csv}}")
+        (policies / f"{place}.yaml").write_text(text)
+    for path in (keys, keys / "towns.csv"):
+        os.chown(path, PEOPLE["operator"], PEOPLE["operator"])
+    for path in policies.rglob("*"):
+        if path.name != "people.yaml":
+            os.chown(path, PEOPLE["steward"], STEWARDS)
+    return office
+
+
+def make_link(path: Path, target: Path) -> None:
+    path.symlink_to(target)
+
+
+def make_hard_link(path: Path, target: Path) -> None:
+    path.hardlink_to(target)
+
+
+def make_endless(path: Path, _: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_pipe(path: Path, _: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_huge(path: Path, _: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 33)
+
+
+def make_file(path: Path, _: Path) -> None:
+    path.write_text("town\nnorth\nsouth\neast\n")
+
+
+KINDS = (make_file, make_link, make_hard_link, make_endless, make_pipe, make_huge)
+
+
+def _list_attacks(home: Path, kinds: Sequence[Callable[[Path, Path], None]]) -> Iterator[Callable[[], bool]]:
+    """Every kind of thing in the place of a policy and of a list, and a link in the place of a folder of lists."""
+    policies, secret = home / "policies", home / "keys" / "towns.csv"
+
+    def put(path: Path, make: Callable[[Path, Path], None]) -> bool:
+        beside = path.with_name(f".{path.name}.new")
+        beside.unlink(missing_ok=True)
+        make(beside, secret)
+        beside.replace(path)
+        return True
+
+    def turn(folder: Path) -> bool:
+        if folder.is_symlink():
+            folder.unlink()
+            folder.with_name("aside").rename(folder)
+        else:
+            folder.rename(folder.with_name("aside"))
+            folder.symlink_to(secret.parent)
+        return True
+
+    for make in kinds:
+        yield lambda make=make: put(policies / "peek.yaml", make)
+        yield lambda make=make: put(policies / "lists" / "towns.csv", make)
+        yield lambda: turn(policies / "there")
+
+
+def take_turns(attacks: Sequence[Callable[[], bool]]) -> Callable[[], bool]:
+    """The next of several attacks at each call."""
+    number = -1
+
+    def attack() -> bool:
+        nonlocal number
+        number = (number + 1) % len(attacks)
+        return attacks[number]()
+
+    return attack
+
+
+def read_as_the_desk(tiny: TinySite, *, plans: bool = True) -> str:
+    """Everything that pages and commands could show of the policies; with `plans` also what each would do."""
+    read, broken = tiny.site.read_policies()
+    shown = [*(policy.canonical_json() for policy in read), *broken]
+    for name in ("peek", "lists", "there"):
+        try:
+            text, _ = read_file(tiny.site, name)
+            shown += [text, str(examine_text(tiny.site, name, text))] if plans else [text]
+        except ReleasePipelineError as error:
+            shown.append(str(error))
+    return "\n".join(shown)
+
+
+@pytest.mark.slow
+def test_a_steward_with_a_shell_shows_no_file_of_the_operator(hostile: TinySite) -> None:
+    """Links, hard links, devices, pipes and endless files in the place of policies and lists, exchanged while they are read."""
+    attacks = list(_list_attacks(hostile.home, KINDS))
+
+    def read() -> None:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+        signal.alarm(int(HANGING))
+        for number in range(TRIES):  # a plan takes a while: some of them do
+            assert SECRET not in read_as_the_desk(hostile, plans=number % 20 == 0)
+
+    with attacking("steward", take_turns(attacks)) as count:
+        assert be("operator", read) == ""
+        assert count() > TRIES
+
+
+@pytest.mark.slow
+def test_a_steward_with_a_shell_has_no_file_overwritten(hostile: TinySite) -> None:
+    """A link is put in the place of each file that the operator's account is writing, although the folder is not sticky here."""
+    policies, target = hostile.home / "policies", hostile.home / "keys" / "towns.csv"
+    policies.chmod(0o2775)
+    before = target.read_text(), target.stat().st_mode
+    link = policies / ".link"
+    be("steward", lambda: link.symlink_to(target))
+
+    seen: set[str] = set()
+
+    def exchange() -> bool:
+        for name in os.listdir(policies):  # noqa: PTH208  names only, as fast as they come
+            if name.startswith(".partial-") and name not in seen:
+                seen.add(name)
+                os.replace(link, policies / name)  # noqa: PTH105
+                link.symlink_to(target)
+                return True
+        return False
+
+    def save() -> None:
+        file = hostile.home / "policies" / "people.yaml"
+        for number in range(TRIES):
+            text = f"{policy_text()}# {number} {'x' * 20_000}\n"
+            file.unlink(missing_ok=True)
+            try:
+                save_text(hostile.site, "people", text, began="")
+            except ReleasePipelineError as error:
+                assert "is not what" in error.what, error
+            else:
+                assert hash_text(read_file(hostile.site, "people")[0]) == hash_text(text)
+
+    with attacking("steward", exchange) as count:
+        assert be("operator", save) == ""
+        assert count() > 0
+    assert (target.read_text(), target.stat().st_mode) == before

@@ -28,10 +28,13 @@ from release_pipeline.flow.timetable import (
     record_policies,
     tick,
 )
+from release_pipeline.flow.trust.approvals import NOT_APPROVED
+from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.upcoming import describe_timetable, next_release
 from release_pipeline.policy.periods import name_period
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.registry import ReleaseId
+from tests.integration.people import appoint
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
 LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
@@ -340,6 +343,18 @@ def test_a_tick_that_opens_nothing_says_why(clock: Any, tmp_path: Path, case: st
         assert re.search(reason, found.reason), found.reason
     if case != "registry changed":
         assert opened(tiny) == []
+
+
+def test_no_source_is_read_under_a_policy_that_is_not_approved(clock: Any, tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """Else a steward counts the records of any file: a reason says how many have the value that a release is called by."""
+    tiny = site_of(tmp_path / "site", LIST)
+    appoint(tiny, keys)
+    text = (tiny.home / "policies" / "people.yaml").read_text()
+    (tiny.home / "policies" / "people.yaml").write_text(text.replace("min_rows: 20", "min_rows: 21"))
+    tiny.write_rows(make_rows(5))
+    for found in (on_time(tiny, set_clock(clock, DUE)), on_arrival(tiny, DUE), look(tiny, [""])):
+        assert NOT_APPROVED in found.reason
+        assert "record" not in found.reason
 
 
 def test_exactly_enough_records_open_a_release(clock: Any, tmp_path: Path) -> None:

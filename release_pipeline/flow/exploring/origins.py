@@ -14,7 +14,7 @@ from release_pipeline.flow.files import is_same_file
 from release_pipeline.flow.policies import list_policies
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.sums import hash_of_file
-from release_pipeline.policy.load import read_text
+from release_pipeline.policy.load import read_policy
 from release_pipeline.policy.sections import Source
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.expansion import expand
@@ -126,7 +126,7 @@ def _list_paths(site: Site, events: Iterable[Event]) -> Iterator[str]:
     version that was ever noted."""
     for file in site.policy_files():
         try:
-            path = read_yaml(read_text(file)).value["source"]["path"]
+            path = read_yaml(read_policy(file)).value["source"]["path"]
         except (ReleasePipelineError, KeyError, TypeError, IndexError):
             continue
         if isinstance(path, str):

@@ -22,7 +22,7 @@ from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
 from release_pipeline.flow.exploring.kept import ENDING, keep, read_kept
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Fault
-from release_pipeline.policy.load import list_files, read_text, reader_beside
+from release_pipeline.policy.load import list_files, read_policy, reader_beside
 from release_pipeline.policy.settings import Changed, Setting, apply
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.privacy.unclaimed import make_random
@@ -49,7 +49,7 @@ class Written:
     @classmethod
     def of(cls, file: Path) -> Written:
         """The policy in a file."""
-        text, read = read_text(file), reader_beside(file)
+        text, read = read_policy(file), reader_beside(file)
         return cls(text, str(file), {name: read(name) for name in list_files(text)})
 
     @cached_property

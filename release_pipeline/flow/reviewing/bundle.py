@@ -38,7 +38,7 @@ from release_pipeline.flow.trust.members import KEYS, Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.load import read_text
+from release_pipeline.policy.load import read_policy, read_text
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.store.registry import Registry, ReleaseId, canonical_json
 
@@ -83,7 +83,7 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
         item = _Item("populations", "populations", caps.hash, caps.text)
     else:
         policy = site.policy(file.stem)
-        plan = {"policy.yaml": f"# A copy to read: what is signed is {sign.CANONICAL}.\n{read_text(file)}"}
+        plan = {"policy.yaml": f"# A copy to read: what is signed is {sign.CANONICAL}.\n{read_policy(file)}"}
         plan["plan.txt"] = _lines(describe_check(Check(make_plan(policy), site.home)))
         item = _Item("policy", policy.policy, policy.canonical_hash(), policy.canonical_json(), tuple(policy.columns))
         plan |= _draft_remarks(remarks, item, list_policy_passages(policy))
@@ -173,7 +173,7 @@ def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], fi
         **words,
         **{f"draft.{kind}.json": canonical_json({"kind": kind, **draft}) for kind in sign.DRAFTS[item.what]},
     }
-    with appearing(output) as partial, zipfile.ZipFile(partial, "w") as archive:
+    with appearing(output) as file, zipfile.ZipFile(file, "w") as archive:
         for name in sorted({*texts, *files}):
             info = zipfile.ZipInfo(name, _MOMENT)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16

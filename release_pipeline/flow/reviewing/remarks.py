@@ -16,12 +16,12 @@ from typing import Any
 
 from release_pipeline import verify
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.files import open_plain
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import REMARKED, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import read_sums
 from release_pipeline.flow.trust.keys import NotSigned
 from release_pipeline.flow.trust.members import Trust
+from release_pipeline.plain_files import open_plain
 from release_pipeline.policy import Policy
 from release_pipeline.policy.typed import Plain
 from release_pipeline.sign import REPORT

@@ -21,7 +21,7 @@ from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.formats import say_unit
-from release_pipeline.policy.load import read_text
+from release_pipeline.policy.load import read_policy
 from release_pipeline.policy.loss import Account
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
@@ -166,7 +166,7 @@ def _open_known(caps: Caps, population: str, charges: Sequence[Charge]) -> Accou
 def _read_file(file: Path) -> str:
     """What stands in it; the empty text where that cannot be read, which whoever parses it tells."""
     try:
-        return read_text(file)
+        return read_policy(file)
     except ReleasePipelineError:
         return ""
 

@@ -29,8 +29,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import PUBLIC, check_output, open_plain, write_text
+from release_pipeline.flow.files import PUBLIC, check_output, write_text
 from release_pipeline.flow.trust.pkcs8 import encrypt
+from release_pipeline.plain_files import open_plain
 from release_pipeline.sign import signature_file
 from release_pipeline.store.registry import canonical_json
 from release_pipeline.verify import (

@@ -85,9 +85,11 @@ def test_a_long_list_is_told_by_what_changes(tmp_path: Path) -> None:
         ("{file: lists/towns.csv}", "town\nAsh\nElm\nAsh\n", "the file lists an entry twice: number 3"),
         ("{file: lists/towns.csv}", "town\nA\x07sh\n", "entry 1 of the file is empty, or cannot be printed"),
         ("{file: lists/others.csv}", "town\nAsh\n", "there is no such file"),
-        ("{file: ../../towns.csv}", "town\nAsh\n", "the file lies outside of the site"),
-        ("{file: lists/../../../towns.csv}", "town\nAsh\n", "the file lies outside of the site"),
-        ("{file: /etc/passwd}", "town\nAsh\n", "the file lies outside of the site"),
+        ("{file: ../towns.csv}", "town\nAsh\n", "this path leads out of the folder"),
+        ("{file: lists/../lists/towns.csv}", "town\nAsh\n", "this path leads out of the folder"),
+        ("{file: /etc/towns.csv}", "town\nAsh\n", "this path leads out of the folder"),
+        ("{file: /etc/passwd}", "town\nAsh\n", "this is no name of a list"),
+        ("{file: .lists/towns.csv}", "town\nAsh\n", "this is no name of a list"),
         ("{file: 7}", "town\nAsh\n", "file must name a file"),
         ("{file: lists/towns.csv, header: no}", "town\nAsh\n", "'header' is not known here. Known: file, column."),
         ("{path: lists/towns.csv}", "town\nAsh\n", "values must be a list"),
@@ -102,9 +104,7 @@ def test_what_is_no_list_is_told(tmp_path: Path, values: str, content: str, word
     assert "people.yaml:10:" in str(problem)
 
 
-def test_a_list_beside_the_policies_is_inside_the_site(tmp_path: Path) -> None:
-    """And one that has no end is refused."""
-    (tmp_path / "towns.csv").write_text("town\nAsh\n")
-    assert load(tmp_path, "{file: ../towns.csv}").kept_columns["town"].values == ("Ash",)
+def test_a_list_without_an_end_is_refused() -> None:
+    """Whatever its entries are."""
     with pytest.raises(InvalidArgument, match="more than 50,000"):
         read_list("town\n" + "\n".join(map(str, range(MOST_ENTRIES + 1))))

@@ -1203,7 +1203,7 @@ def test_load_reads_a_file(tmp_path: Path) -> None:
     ("content", "kind", "phrase"),
     [
         (None, WrongUsage, "there is no such file. Check the path."),
-        ("directory", WrongUsage, "this is a directory. Name the policy file in it."),
+        ("directory", WrongUsage, "this is a directory. Name a file in it."),
         ("é".encode("latin-1"), PolicyInvalid, "this is not UTF-8 text."),
         (b"#" * 1_000_001, PolicyInvalid, "this is too large for a policy (over 1 MB)."),
     ],

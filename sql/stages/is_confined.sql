@@ -1,0 +1,2 @@
+-- Whether that is done.
+SELECT current_setting('lock_configuration');
