@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -154,7 +155,8 @@ class Registry:
     def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
         """Append an event; before the first in a later format than the last, one that says so."""
         if self._tool is not None and self.format < SITE.version and kind != FORMAT:
-            self.add(FORMAT, version=SITE.version, tool=self._tool)
+            first = {} if self._events else {"site": secrets.token_hex(16)}  # so that no two sites begin alike
+            self.add(FORMAT, version=SITE.version, tool=self._tool, **first)
         number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
         noted = datetime.now(UTC).isoformat(timespec="seconds")
         named = None if release is None else [release.policy, release.release, release.revision]
