@@ -24,7 +24,7 @@ from release_pipeline.flow.witness import Head
 from release_pipeline.policy import Policy
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
-from release_pipeline.store.ledger import RESERVED, list_charges
+from release_pipeline.store.ledger import RESERVED, find_budget_faults, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.swap import find_left, is_stopped
@@ -155,6 +155,7 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
             yield from _verify_former(office)
             officers = _with_chain(officers, office)
             yield from _verify_sums(site, registry)
+            yield from (Finding("FAIL", f"registry.duckdb: {fault}") for fault in find_budget_faults(registry))
             if since is not None:
                 yield _verify_witnessed(events, since)
             hashes = {event.content["policy_hash"] for event in events if event.kind == RESERVED}
