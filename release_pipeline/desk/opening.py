@@ -83,5 +83,6 @@ def serve_web(
             raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
         hosts = tuple(str(host) for host in told["hosts"])
         proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
-        address = f"https://{hosts[0]}" if hosts else f"http://127.0.0.1:{port}"
+        names = hosts or (also if uds is not None else ())  # a socket is reached through a proxy, or by a tunnel to the port
+        address = f"https://{names[0]}" if names else f"http://127.0.0.1:{port}"
         serve(socket, listener=taken, port=port, also=also, proxy=proxy, hosts=hosts, ready=lambda: ready(address))
