@@ -5,7 +5,8 @@ PATH is a folder or a zip file of one; without it, the folder that this file lie
 and nothing else. It is in every dossier; but who fears the sender takes it from the publisher, for a sender can change it too.
 With --revocations FILE or URL the publisher's list of revoked keys is looked at too, and with --officers FILE or URL how the
 office changed hands after the package was made; nothing else ever asks the network. With --since FILE a dossier must have the
-event that was witnessed: what `head export` wrote, kept by somebody else.
+event that was witnessed: what `head export` wrote, kept by somebody else. With --beside OTHER, another package or dossier of the
+same publisher, both must come from one chain of events: two copies of a site that both went on spent one budget twice.
 Every line says what was checked (ok), what is wrong (FAIL) or what only a person can judge (note). The exit code is 0 when
 nothing failed, 1 when something did or the package was retracted, 2 when PATH is neither.
 """
@@ -247,6 +248,7 @@ class _Report:
         self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
         self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
         self.officers: list[str] = []  # those who were met
+        self.dated: list[tuple[str, str]] = []  # signed files of the package, and when each was signed
         self.revocations: _Revocations | None = None
         if not all(_HEX.fullmatch(fingerprint) for fingerprint in self.given):
             raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key new` and `trust` print it.")
@@ -257,6 +259,21 @@ class _Report:
     def about(self, name: str) -> _About:
         """A fault in the block becomes a line about `name`."""
         return _About(self, name)
+
+    def note_moments(self, dated: Iterable[tuple[str, str]]) -> None:
+        """A note on the first moment that is later than the clock of this machine, and on the first that is earlier than one
+        before it. `dated`: what was dated, and its moment, in the order in which it happened."""
+        now, last, ahead, back = datetime.now(_UTC), ("", datetime.min.replace(tzinfo=_UTC)), list[str](), list[str]()
+        for name, at in dated:
+            moment = _read_moment(at)
+            if moment - now > SLACK:
+                ahead.append(f"{name} is dated {at}, later than the clock of this machine says now: one of the two is wrong")
+            if last[1] - moment > SLACK:
+                back.append(f"{name} is dated {at}, earlier than {last[0]}, which came before it: a clock was wrong")
+            last = (name, moment)
+        for found in (ahead, back):
+            if found:
+                self("note", found[0] + (f" ({len(found) - 1} more)" if found[1:] else ""))
 
     def judge_officer(self, fingerprint: str, where: str) -> None:
         """Once for each: the officer must be one who was named; if none was, a person must compare."""
@@ -1284,6 +1301,9 @@ class _Package:
     release: str = ""
     hash: str = ""
     head: tuple[int, str] = (0, "")
+    site: str = ""  # the hash of the first event of its registry, which is no other site's
+    events: dict[int, str] = field(default_factory=dict[int, str])  # hashes of events that are known, by their number
+    entered: set[str] = field(default_factory=set[str])  # releases whose charges an officer entered after a restore
     sums: dict[str, str] = field(default_factory=dict[str, str])
     tombstones: list[str] = field(default_factory=list[str])
     looks: int = 0  # at the data before the charge, as the card tells
@@ -1304,6 +1324,7 @@ def _check_keys(report: _Report, tree: Tree) -> dict[str, Key]:
         signed = _verify_keys(tree.json(KEYS_SIG), keys, tree.digest(KEYS))
         report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
         _check_counts(report, tree.prefix + KEYS_SIG, signed, keys)
+        report.dated.append((tree.prefix + KEYS_SIG, signed.at))
         _tell_what_dates_prove(report, at, _officer(keys))
     return keys
 
@@ -1408,7 +1429,8 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
     with report.about(at + CARD):
         card = tree.json(CARD)
         found.release, head = get(card, "release", RELEASE), get(card, "registry_head", dict)
-        found.head = (get(head, "event", int), get(head, "hash", _HEX))
+        found.head, found.site = (get(head, "event", int), get(head, "hash", _HEX)), get(head, "first", _HEX)
+        found.events = dict([found.head])
         report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
         if "looks" in card:
             found.looks = get(get(card, "looks", dict), "count", int)
@@ -1422,6 +1444,7 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
         signer = signed.signer
         report("ok", f"{at}{SUMS_SIG}: release {found.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
         _check_counts(report, at + SUMS_SIG, signed, keys)
+        report.dated.append((at + SUMS_SIG, signed.at))
     if RELEASE.fullmatch(tree.place):
         level, words = ("ok", "as") if tree.place == found.release else ("FAIL", "otherwise than")
         report(level, f"{tree.place}: the folder is named {words} the release in it, {found.release or 'which does not tell'}")
@@ -1432,12 +1455,15 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
             theirs = _keys_of_tombstone(report, tree, name, keys)
             signed = _verify_statement(tree.json(f"{name}.json"), theirs, **wanted)
             _check_counts(report, f"{at}{name}.json", signed, theirs)
+            report.dated.append((f"{at}{name}.json", signed.at))
             _report_tombstone(report, f"{at}{name}.json", signed)
             found.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
     beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md", OFFICERS))]
     found.sums = _check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
+    with report.about(at + SUMS_SIG):
+        report.note_moments(report.dated)
     _check_attestation(report, tree, keys, found, signer)
     return found
 
@@ -2151,6 +2177,9 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
         if not content.endswith(b"\n"):
             raise Fault("its last line is cut off")
         history = _read_history(report, verify_chain(content.splitlines()))
+        package.events = {event.number: event.hash for event in history.events}
+        package.entered = {name for event in history.of("restored", "") for name in _list_charged(event)}
+        _note_history(report, history)
         if not any(finding.level == "FAIL" for finding in report.findings[before:]):
             words = f"{len(history.signed)} signed statements, each by a key that was trusted then, with the role for it"
             report("ok", f"{EVENTS}: {words}")
@@ -2208,8 +2237,21 @@ def _check_head(report: _Report, events: list[Event], package: _Package) -> None
         raise Fault(f"it ends with event {len(events)}, and the package names event {number}: events at its end were cut off")
     if number < 1 or events[number - 1].hash != digest:
         raise Fault(f"event {number} is not the one that the package names: the chain was written anew, or is another site's")
+    if events[0].hash != package.site:
+        raise Fault("its first event is not the one that the package names: it is the chain of another site")
     after = f"what the {len(events) - number} after it say is signed or the word of who sent it"
     report("ok", f"{EVENTS}: whole up to event {number}, which the package names: nothing before was changed; {after}")
+
+
+def _note_history(report: _Report, history: _History) -> None:
+    """Notes on the moments of events, but of those that an officer has declared wrong."""
+    believed = [event for event in history.events if event.number not in history.doubted]
+    report.note_moments((f"{EVENTS}: event {event.number}", event.noted) for event in believed)
+
+
+def _list_charged(event: Event) -> list[str]:
+    """The releases whose charges an officer entered when accepting a backup."""
+    return [get(entry, "release", str) for entry in get(get(event.content, "document", dict), "charged", list)]
 
 
 def _check_witnessed(report: _Report, events: Sequence[Event], witnessed: Head | None) -> None:
@@ -2493,8 +2535,12 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
         raise Fault(f"it was rejected in event {rejected}, so it should never have been published")
     trusted = next((keys for number, _, keys in reversed(history.lists) if number <= head), dict[str, Key]())
     reviewers = {key.fingerprint for key in trusted.values() if key.role == "reviewer"}  # those who left since do not count
-    made = min(event.number for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
-    judged = [signed for at, signed in history.find("approve", release, candidate).items() if made < at <= head]
+    frozen = next(event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
+    judged = [signed for at, signed in history.find("approve", release, candidate).items() if frozen.number < at <= head]
+    for signed in judged if frozen.number not in history.doubted else ():
+        if _read_moment(frozen.noted) - _read_moment(signed.at) > SLACK:
+            words = f"the vote of {signed.name} is dated {signed.at}, before there was a candidate to vote on"
+            raise Fault(f"{words} (event {frozen.number}, {frozen.noted}): it is dated back, or a clock was wrong")
     if any(signed.name == policy["steward"] for signed in judged):
         raise Fault(f"'{policy['steward']}' is the steward of the policy and approved the candidate")
     named = {key.name for key in trusted.values() if key.role == "reviewer"}
@@ -2621,8 +2667,27 @@ def examine(
     revocations: str = "",
     officers: str = "",
     witnessed: Head | None = None,
+    beside: str | os.PathLike[str] = "",
 ) -> Verification:
-    """Likewise, with what it is that was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it."""
+    """Likewise, with what it is that was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it.
+    `beside`: another package or dossier, which must be of the same chain of events if it is of the same site."""
+    report, kind, package = _examine(path, officer, revocations, officers, witnessed)
+    if beside:
+        with report.about(str(beside)):
+            other, _, its = _examine(beside, officer, revocations, officers, None)
+            _compare_chains(report, str(beside), package, its, other.findings)
+    given = _list_officers(officer)
+    return Verification(printable(str(path)), kind, given, report.officers, package.release, package.hash, report.findings)
+
+
+def _examine(
+    path: str | os.PathLike[str],
+    officer: str | Collection[str] | None,
+    revocations: str,
+    officers: str,
+    witnessed: Head | None,
+) -> tuple[_Report, str, _Package]:
+    """What was found of one package or dossier, which of the two it is, and what it says of itself."""
     report, kind, package = _Report(officer), "", _Package()
     if officers:
         _take_officers(report, officers)
@@ -2642,8 +2707,33 @@ def examine(
                 raise WrongUsage(f"{path}: this is neither a package nor a dossier: there is no {SUMS} in it.")
     except Fault as fault:
         report("FAIL", f"{path}: {fault.what}")
-    given = _list_officers(officer)
-    return Verification(printable(str(path)), kind, given, report.officers, package.release, package.hash, report.findings)
+    return report, kind, package
+
+
+def _compare_chains(report: _Report, name: str, one: _Package, other: _Package, findings: Iterable[Finding]) -> None:
+    """Whether two packages or dossiers of one site are of one chain of events. A copied site goes on under its own cap, and each
+    chain holds by itself; they differ from the first event on that only one of them has."""
+    failed = sum(finding.level == "FAIL" and ": RETRACTED: " not in finding.words for finding in findings)
+    if failed or not one.site or not other.site:
+        raise Fault(f"{failed} checks of it failed, so the two cannot be compared: verify it by itself")
+    if one.site != other.site:
+        report("note", f"{name}: it comes from another site, whose registry begins otherwise: there is nothing to compare")
+        return
+    common = sorted(one.events.keys() & other.events.keys())
+    if not common:
+        words = f"this one names event {one.head[0]} of the same registry, and that one event {other.head[0]}"
+        report("note", f"{name}: {words}: only a dossier of the later one shows whether one chain has both")
+        return
+    apart = [number for number in common if one.events[number] != other.events[number]]
+    if not apart:
+        report("ok", f"{name}: event {common[-1]} is the same in both: they come from one chain of events")
+    elif other.release in one.entered or one.release in other.entered:
+        words = f"event {apart[0]} differs, for the site was restored from a backup in between"
+        report("note", f"{name}: {words}; the officer has entered what the earlier release was charged")
+    else:
+        words = "these two come from two copies of one site that both went on: the same budget was spent twice"
+        restored = "unless the site was restored from a backup in between, which a dossier of the later one shows"
+        raise Fault(f"event {apart[0]} of the same registry has one hash here and another there: {words}, {restored}")
 
 
 def _take_revocations(report: _Report, place: str) -> None:
@@ -2680,6 +2770,7 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
         if not any(finding.level == "FAIL" for finding in report.findings):
             words = f"{len(history.events)} events, each with the hash of the one before it"
             report("ok", f"{EVENTS}: {words}; {len(history.signed)} signed statements, each by a key that was trusted then")
+        _note_history(report, history)
         for event in history.events:
             if event.kind == "published":
                 with report.about(f"{EVENTS}, {event.release}"):
@@ -2725,10 +2816,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--officers", default="", metavar="FILE|URL", help="the publisher's officers.json, if it is newer than the package's"
     )
+    parser.add_argument(
+        "--beside", default="", metavar="OTHER", help="another package or dossier: do both come from one chain of events?"
+    )
     wanted = parser.parse_args(arguments)
     try:
         witnessed = None if wanted.since is None else _load_head(Path(wanted.since))
-        found = examine(wanted.path, wanted.officer, wanted.revocations, wanted.officers, witnessed)
+        found = examine(wanted.path, wanted.officer, wanted.revocations, wanted.officers, witnessed, wanted.beside)
     except WrongUsage as error:
         lines, code, where = [printable(error.what)], 2, sys.stderr
         if wanted.json:

@@ -71,6 +71,12 @@ def add_commands(commands: Any) -> None:
         metavar="FILE",
         help="of a site or a dossier: what `head export` wrote, which it must have",
     )
+    verify.add_argument(
+        "--beside",
+        default="",
+        metavar="OTHER",
+        help="another package or dossier of the publisher: fails if two copies of one site made the two, under one cap each",
+    )
     add_json(verify, "the findings")
     verify.set_defaults(run=_verify)
 
@@ -133,7 +139,15 @@ def _verify(options: argparse.Namespace) -> int:
     from release_pipeline.flow.witness import load_head
 
     since = None if options.since is None else load_head(options.since)
-    found = examine(options.path, options.officer, options.revocations, options.officers, deep=options.deep, since=since)
+    found = examine(
+        options.path,
+        options.officer,
+        options.revocations,
+        options.officers,
+        deep=options.deep,
+        since=since,
+        beside=options.beside,
+    )
     if options.json:
         print_json(found.to_json())
     else:

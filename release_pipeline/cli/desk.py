@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from release_pipeline.cli.options import add_home, whole_number
+from release_pipeline.cli.options import add_home, add_uds, whole_number
 from release_pipeline.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def add_commands(commands: Any) -> None:
     web = actions.add_parser("web", help="serve the pages, on an account of its own; needs no site, but the counter's socket")
     web.add_argument("--socket", type=Path, required=True, metavar="PATH", help="where the counter answers")
     _add_serving(web)
+    add_uds(web)
     web.set_defaults(run=_serve_web, stopped="the desk's pages are closed")
 
     token = actions.add_parser("token", help="a link by which one person comes in, where no proxy logs people in")
@@ -98,7 +99,7 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
 
 def _open_both(options: argparse.Namespace) -> int:
     from release_pipeline.desk.opening import default_socket, opened_counter, read_proxy, serve_web
-    from release_pipeline.desk.web.server import opened_port
+    from release_pipeline.door.listening import opened_port
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
@@ -114,7 +115,7 @@ def _open_both(options: argparse.Namespace) -> int:
 def _play_demo(site: Site, options: argparse.Namespace) -> int:
     from release_pipeline.desk.demo import check_demo, prepare_demo_desk, publishing
     from release_pipeline.desk.opening import default_socket, opened_counter, serve_web
-    from release_pipeline.desk.web.server import opened_port
+    from release_pipeline.door.listening import opened_port
 
     if options.trusted_proxy is not None:
         raise WrongUsage("the demo's people come in by links.", where="--trusted-proxy", remedy="Leave it out.")
@@ -209,7 +210,7 @@ def _open_counter(options: argparse.Namespace) -> int:
 def _serve_web(options: argparse.Namespace) -> int:
     from release_pipeline.desk.opening import serve_web
 
-    serve_web(options.socket, port=options.port, also=tuple(options.allow_host), ready=_say_ready)
+    serve_web(options.socket, port=options.port, uds=options.uds, also=tuple(options.allow_host), ready=_say_ready)
     return 0
 
 

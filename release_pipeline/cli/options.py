@@ -44,6 +44,16 @@ def add_home(command: argparse.ArgumentParser) -> None:
     command.add_argument("--home", type=Path, help="the site (default: RELEASE_PIPELINE_HOME, or here if there is a policies/)")
 
 
+def add_uds(command: argparse.ArgumentParser) -> None:
+    """--uds, a Unix socket in the place of a port."""
+    command.add_argument(
+        "--uds",
+        type=Path,
+        metavar="PATH",
+        help="listen at this Unix socket, and at no port: for a proxy or a tunnel (browsers still use the port in addresses)",
+    )
+
+
 def add_json(command: argparse._ActionsContainer, what: str) -> None:
     """--json, for scripts."""
     command.add_argument("--json", action="store_true", help=f"{what} as JSON, errors too: docs/json.md says what is in it")

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from release_pipeline.cli.options import Progress, add_home, add_json, print_json, whole_number
+from release_pipeline.cli.options import Progress, add_home, add_json, add_uds, print_json, whole_number
 from release_pipeline.cli.stopping import tell_run
 from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
@@ -64,8 +64,9 @@ def add_commands(commands: Any) -> None:
     add_home(prune)
     prune.set_defaults(run=_prune, stopped="what was emptied is noted, and the same command goes on")
 
-    ui = commands.add_parser("ui", help="the Dagster UI of a site behind a login, at 127.0.0.1 alone")
+    ui = commands.add_parser("ui", help="the Dagster UI of a site behind a login, on this machine only")
     ui.add_argument("--port", type=whole_number(1, 65535, "a port"), default=3000, help="default: 3000")
+    add_uds(ui)
     ui.add_argument("--read-only", action="store_true", help="for auditors: nobody can start or change anything")
     way = ui.add_mutually_exclusive_group()
     way.add_argument(
@@ -206,6 +207,7 @@ def _ui(options: argparse.Namespace) -> int:
     return open_ui(
         find_site(options.home),
         port=options.port,
+        uds=options.uds,
         read_only=options.read_only,
         allow_hosts=options.allow_host,
         trusted_proxy=options.trusted_proxy,

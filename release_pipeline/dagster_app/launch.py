@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -20,7 +19,8 @@ from release_pipeline.dagster_app.publication import PUBLISHED, describe_package
 from release_pipeline.dagster_app.runs import find_cause, find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.stopping import stopping_after
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.door.listening import opened_listener
+from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.files import PUBLIC, own_folder, write_bytes
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
@@ -105,14 +105,23 @@ def check_policies(site: Site) -> None:
         job.execute_in_process(instance=instance, raise_on_error=False, run_config=_QUIET)
 
 
-def open_ui(site: Site, *, port: int, read_only: bool, allow_hosts: Sequence[str] = (), trusted_proxy: Path | None = None) -> int:
+def open_ui(
+    site: Site,
+    *,
+    port: int,
+    uds: Path | None = None,
+    read_only: bool,
+    allow_hosts: Sequence[str] = (),
+    trusted_proxy: Path | None = None,
+) -> int:
     """Serve the UI of a site behind its door until it is stopped, and nothing that it started is left: with its daemon, or
-    read-only without."""
+    read-only without. It listens at the Unix socket `uds`, or else at the port."""
     from release_pipeline.dagster_app.door.forwarded import read_proxy
     from release_pipeline.dagster_app.door.machines import read_token
     from release_pipeline.dagster_app.door.webserver import Opening
 
-    _check_port(port)
+    with opened_listener(port, uds):  # refused here, before anything starts; the process that serves opens it again
+        pass
     if trusted_proxy is not None:
         read_proxy(trusted_proxy)  # refused here, in words; the process that serves reads it again
     form = form_of_service()  # likewise
@@ -121,9 +130,15 @@ def open_ui(site: Site, *, port: int, read_only: bool, allow_hosts: Sequence[str
     check_environment(site)
     read_token(site)  # likewise
     record_policies(site)
-    proxy = None if trusted_proxy is None else str(trusted_proxy.resolve())
+    opening = Opening(
+        port,
+        uds=None if uds is None else str(uds.absolute()),
+        read_only=read_only,
+        allow_hosts=tuple(allow_hosts),
+        trusted_proxy=None if trusted_proxy is None else str(trusted_proxy.resolve()),
+    )
     code = serve(
-        Opening(port, read_only=read_only, allow_hosts=tuple(allow_hosts), trusted_proxy=proxy).command(),
+        opening.command(),
         folder=site.dagster_home,
         environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)},
         form=form,
@@ -134,18 +149,6 @@ def open_ui(site: Site, *, port: int, read_only: bool, allow_hosts: Sequence[str
         )
     print("stopped, with everything that it had started; a release that was being made goes on when it is run again", flush=True)
     return 0
-
-
-def _check_port(port: int) -> None:
-    """Refuse a port that somebody listens at: the daemon would work unseen behind another site's UI."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            raise WrongUsage(
-                f"port {port} cannot be used: something else is there.", remedy="Name another with --port."
-            ) from None
 
 
 def prepare(site: Site) -> None:

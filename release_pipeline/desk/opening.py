@@ -15,7 +15,8 @@ from release_pipeline.desk.counter.service import GREET, Counter
 from release_pipeline.desk.people import read_people
 from release_pipeline.desk.web.application import ProxyNames
 from release_pipeline.desk.web.client import Client
-from release_pipeline.desk.web.server import opened_port, serve
+from release_pipeline.desk.web.server import serve
+from release_pipeline.door.listening import opened_listener
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
@@ -65,16 +66,23 @@ def opened_counter(
 
 
 def serve_web(
-    socket: Path, *, port: int, also: tuple[str, ...] = (), ready: Callable[[str], None], listener: sockets.socket | None = None
+    socket: Path,
+    *,
+    port: int,
+    uds: Path | None = None,
+    also: tuple[str, ...] = (),
+    ready: Callable[[str], None],
+    listener: sockets.socket | None = None,
 ) -> None:
-    """Serve the pages, by what the counter says of a proxy; `ready` is told their address. `listener`: of `opened_port`, for who
-    has taken the port before."""
-    with contextlib.nullcontext(listener) if listener is not None else opened_port(port) as taken:
+    """Serve the pages, by what the counter says of a proxy; `ready` is called with their address. They listen at the Unix socket
+    `uds`, or else at the port; `listener`: one that the caller has opened already."""
+    with contextlib.nullcontext(listener) if listener is not None else opened_listener(port, uds) as taken:
         try:
             told = Client(socket).ask(GREET).document
         except Refused as refused:
             raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
         hosts = tuple(str(host) for host in told["hosts"])
         proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
-        address = f"https://{hosts[0]}" if hosts else f"http://127.0.0.1:{port}"
+        names = hosts or (also if uds is not None else ())  # a socket is reached through a proxy, or by a tunnel to the port
+        address = f"https://{names[0]}" if names else f"http://127.0.0.1:{port}"
         serve(socket, listener=taken, port=port, also=also, proxy=proxy, hosts=hosts, ready=lambda: ready(address))

@@ -23,6 +23,7 @@ LOSSES = (
     *("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table"),
     *("zcdp_centroid", "zcdp_column", "zcdp_table"),
 )
+UNBOUNDED = "infinity"  # an amount that is None, as it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +321,7 @@ class Account:
         cap = self.cap.cap
         if cap.delta is None or cap.epsilon is None:
             return ""
-        spent = "infinity" if self.total is None else format_nano(epsilon_of(self.total, cap.delta))
+        spent = UNBOUNDED if self.total is None else format_nano(epsilon_of(self.total, cap.delta))
         return f"epsilon {spent} of {cap.epsilon} at delta {decimal_text(cap.delta)}"
 
     @property
@@ -377,7 +378,7 @@ class Account:
 
 def format_amount(amount: int | None) -> str:
     """Nano-epsilon as it is written; None is infinity."""
-    return "infinity" if amount is None else format_nano(amount)
+    return UNBOUNDED if amount is None else format_nano(amount)
 
 
 def _spent_in(cohorts: Mapping[str, int]) -> int:

@@ -25,6 +25,7 @@ _LONGEST_NUMBER = 100
 _NULL = ("", "null", "~")
 _LONGEST_KEPT = 1 << 16  # characters of a text whose nodes are kept for the next reading
 _DEEPEST = 40  # levels of a file; none that means something has more than ten
+_MOST_NODES = 25_000  # keys and values: a thousand columns with ten options each have 22,000, and take PyYAML a second
 _base: Any = yaml.SafeLoader  # its methods have no types
 
 
@@ -56,9 +57,9 @@ def read_yaml(text: str) -> Document:
     document = Document()
     try:
         node = _compose(text, document)
-    except _TooDeep as error:
+    except _TooMuch as error:
         document.places[()] = Place(error.mark.line + 1, error.mark.column + 1)
-        document.problems.append(((), f"this is nested too deeply: more than {_DEEPEST} levels.", ""))
+        document.problems.append(((), error.what, error.remedy))
         return document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -80,7 +81,7 @@ def list_columns(text: str) -> list[str]:
     """The names under `columns` in the order of the file, whatever else is asked of a policy; none where nobody can tell."""
     try:
         node = _compose(text, Document())
-    except (yaml.YAMLError, _TooDeep):
+    except (yaml.YAMLError, _TooMuch):
         return []
     names = [name for key, part in _pairs_of(node) if key == "columns" for name, _ in _pairs_of(part)]
     return [unicodedata.normalize("NFC", name) for name in names]
@@ -91,11 +92,11 @@ def _pairs_of(node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:
     return [(str(key.value), part) for key, part in pairs]
 
 
-class _TooDeep(Exception):
-    """More levels than anything here has; `mark`: where the first of those too many begins."""
+class _TooMuch(Exception):
+    """More levels, or more keys and values, than anything here has; `mark`: where the first of those too many begins."""
 
-    def __init__(self, mark: Any) -> None:
-        self.mark = mark
+    def __init__(self, mark: Any, what: str, remedy: str = "") -> None:
+        self.mark, self.what, self.remedy = mark, what, remedy
         super().__init__()
 
 
@@ -105,7 +106,7 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, text: str, document: Document) -> None:
         super().__init__(text)
-        self._document = document
+        self._document, self._count = document, 0
 
     def fetch_flow_collection_start(self, TokenClass: Any) -> None:
         self._check_depth()
@@ -118,10 +119,14 @@ class _Loader(yaml.SafeLoader):
     def _check_depth(self) -> None:
         scanner: Any = self
         if scanner.flow_level + len(scanner.indents) >= _DEEPEST:
-            raise _TooDeep(scanner.get_mark())
+            raise _TooMuch(scanner.get_mark(), f"this is nested too deeply: more than {_DEEPEST} levels.")
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = _base.peek_event(self)
+        self._count += 1
+        if self._count > _MOST_NODES:
+            what = f"this has more than {_MOST_NODES:,} keys and values."
+            raise _TooMuch(event.start_mark, what, "Put long lists and hierarchies into files beside it.")
         if isinstance(event, yaml.AliasEvent) or event.anchor:
             place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
             path: Path = (f"line {place.line}, column {place.column}",)

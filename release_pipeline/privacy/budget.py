@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import TypeAlias
 
 from release_pipeline.errors import InvalidArgument, InvalidType
@@ -71,16 +71,7 @@ class Epsilon:
         >>> [part.nano for part in Epsilon(10).split([1, 1, 1])]
         [4, 3, 3]
         """
-        exact_weights = [Fraction(weight) for weight in weights]
-        if not exact_weights or any(weight <= 0 for weight in exact_weights):
-            raise InvalidArgument("weights must be positive, and there must be at least one.")
-        total = sum(exact_weights)
-        shares = [self.nano * weight / total for weight in exact_weights]
-        units = [share.numerator // share.denominator for share in shares]
-        by_remainder = sorted(range(len(shares)), key=lambda i: (units[i] - shares[i], i))
-        for i in by_remainder[: self.nano - sum(units)]:
-            units[i] += 1
-        return tuple(Epsilon(unit) for unit in units)
+        return _split(self.nano, tuple(weights))
 
     def times(self, count: int) -> Epsilon:
         """What `count` equal charges cost (basic composition, or group privacy of eps-DP)."""
@@ -121,6 +112,20 @@ def format_nano(nano: int) -> str:
     ('2.5', '30000000')
     """
     return f"{nano // NANO}.{nano % NANO:09d}".rstrip("0").removesuffix(".")
+
+
+@lru_cache(maxsize=16)  # a plan asks for the parts of all columns once for each column
+def _split(nano: int, weights: tuple[int | Decimal | Fraction, ...]) -> tuple[Epsilon, ...]:
+    exact_weights = [Fraction(weight) for weight in weights]
+    if not exact_weights or any(weight <= 0 for weight in exact_weights):
+        raise InvalidArgument("weights must be positive, and there must be at least one.")
+    total = sum(exact_weights)
+    shares = [nano * weight / total for weight in exact_weights]
+    units = [share.numerator // share.denominator for share in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda i: (units[i] - shares[i], i))
+    for i in by_remainder[: nano - sum(units)]:
+        units[i] += 1
+    return tuple(Epsilon(unit) for unit in units)
 
 
 def _exact(value: Decimal | Fraction | str | int | float) -> Fraction:

@@ -162,7 +162,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
         "analysis": list(view.analysis),
         "formats": list(view.formats),
         "hashes": {"policy": view.policy_hash, "candidate": view.candidate_hash},
-        "registry_head": {"event": view.head_event, "hash": view.head_hash},
+        "registry_head": {"event": view.head_event, "hash": view.head_hash, "first": view.head_first},
     }
 
 

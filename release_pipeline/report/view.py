@@ -179,6 +179,7 @@ class PublicView:
     candidate_hash: str
     head_event: int
     head_hash: str
+    head_first: str
     supersedes: str | None = None
     diversity: int | None = None
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()

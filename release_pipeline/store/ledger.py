@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import duckdb
 
 from release_pipeline.errors import OverCap
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import LOSSES, NOTHING, Account, Loss, Place, list_losses, notes_rho
+from release_pipeline.policy.loss import LOSSES, NOTHING, UNBOUNDED, Account, Loss, Place, format_amount, list_losses, notes_rho
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
 from release_pipeline.store.sql import statement
 
@@ -118,6 +118,23 @@ def list_next_losses(
         records=(policy.gates.min_rows or 0) if records is None else records,
         slots=parts[0].records if parts else records,
     )
+
+
+def find_budget_faults(registry: Registry) -> Iterator[str]:
+    """Where the row of a population's cap is not what its last charge says, in words for an auditor."""
+    last = {charge.population: charge for charge in list_charges(registry)}
+    spent = {event.release: event.content["spent"] for event in registry.events if event.kind == RESERVED}
+    rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in last}
+    for population, basis, *amounts in registry.budgets:
+        unit = basis.partition(";")[0]  # what follows names the populations that count with it
+        now, cap = (str(amount) if unit == "releases" else format_amount(amount) for amount in amounts)
+        rows.setdefault(population, []).append((unit, now, cap))
+    for name, found in sorted(rows.items()):
+        charge = last.get(name)
+        wanted = [] if charge is None or spent[charge.id] == UNBOUNDED else [(charge.unit, spent[charge.id], charge.cap)]
+        over = [(unit, now, now) for unit, now, _ in wanted]  # what an officer entered after a restore may go over the cap
+        if found not in (wanted, over):
+            yield f"the row of the cap of {name} in the table 'budgets' is not what its last charge says: somebody changed it"
 
 
 def add_charge(registry: Registry, charge: Charge, account: Account, *, happened: bool = False) -> None:

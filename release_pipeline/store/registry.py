@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -126,13 +127,19 @@ class Registry:
     """An open registry: its events, verified, and a way to add to them inside the one transaction that it is opened with."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection | None, events: list[Event], anchor: RegistryAnchor, tool: str | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection | None,
+        events: list[Event],
+        anchor: RegistryAnchor,
+        tool: str | None = None,
+        budgets: Sequence[Budget] = (),
     ) -> None:
         self._connection = connection
         self._events = events
         self._anchor = anchor
         self._tool = tool
         self.added: list[Row] = []  # as the database has them
+        self.budgets = budgets  # as they were when the registry was opened
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -154,7 +161,8 @@ class Registry:
     def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
         """Append an event; before the first in a later format than the last, one that says so."""
         if self._tool is not None and self.format < SITE.version and kind != FORMAT:
-            self.add(FORMAT, version=SITE.version, tool=self._tool)
+            first = {} if self._events else {"site": secrets.token_hex(16)}  # so that no two sites begin alike
+            self.add(FORMAT, version=SITE.version, tool=self._tool, **first)
         number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
         noted = datetime.now(UTC).isoformat(timespec="seconds")
         named = None if release is None else [release.policy, release.release, release.revision]
@@ -187,7 +195,7 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
             return
         if read_only and _verified.path == path and _verified.is_all_of(path, _read_file(path), anchor):
             _compare_head(path, _verified.events, known_head, records=records)
-            yield Registry(None, list(_verified.events), anchor)
+            yield Registry(None, list(_verified.events), anchor, budgets=_verified.budgets)
             return
         with ExitStack() as after, open_database(path, read_only=read_only) as connection:
             content = _read_file(path, until=after)
@@ -206,7 +214,7 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
                 else:
                     events = _load_events(path, connection, anchor, content) if begun or not read_only else []
                 _check_head(path, events, anchor)
-                registry = Registry(None if read_only else connection, events, anchor, tool)
+                registry = Registry(None if read_only else connection, events, anchor, tool, _verified.budgets if events else ())
                 known = len(events)
                 yield registry
             if read_only:
@@ -257,16 +265,19 @@ def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 Row: TypeAlias = tuple[int, str, str, str]  # number, body, hash and seal of an event, as the database has them
+Budget: TypeAlias = tuple[str, str, int, int]  # a population, the unit of its cap, what is spent of it, and the cap
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """The rows of a registry that this process has verified, the events that they are, and the file that had just these."""
+    """The rows of a registry that this process has verified, the events that they are, the budgets beside them, and the file that
+    had just these."""
 
     path: Path
     rows: Sequence[Row] = ()
     events: Sequence[Event] = ()
     content: bytes = b""
+    budgets: Sequence[Budget] = ()
 
     def begins(self, path: Path, rows: Sequence[Row], anchor: RegistryAnchor) -> bool:
         """Whether these rows begin with the same ones, byte for byte, and the key of their seals is still the same."""
@@ -288,11 +299,14 @@ class _Verified:
 _verified = _Verified(Path())  # of the registry that was opened last, under the lock of `open_registry`
 
 
-def _keep(path: Path, rows: Sequence[Row], events: Sequence[Event], content: bytes) -> None:
+def _keep(
+    path: Path, connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], events: Sequence[Event], content: bytes
+) -> None:
     """Keep what was verified, or written by ourselves after that; `content`: all of the file, read under its lock, or nothing
     where it has a log beside it."""
     global _verified
-    _verified = _Verified(path, rows, tuple(events), content)
+    budgets = connection.execute(statement("ledger/list_budgets")).fetchall()
+    _verified = _Verified(path, rows, tuple(events), content, budgets)
 
 
 def _keep_written(path: Path, connection: duckdb.DuckDBPyConnection, registry: Registry, after: ExitStack) -> None:
@@ -301,7 +315,8 @@ def _keep_written(path: Path, connection: duckdb.DuckDBPyConnection, registry: R
     with suppress(duckdb.Error):  # what is committed is in the log, and stays
         if connection.execute(statement("ledger/list_later_events"), known).fetchall() == registry.added:
             connection.execute(statement("schema/checkpoint"))  # as closing would: so the file is what it stays
-            _keep(path, [*_verified.rows, *registry.added], registry.events, _read_file(path, until=after))
+            rows = [*_verified.rows, *registry.added]
+            _keep(path, connection, rows, registry.events, _read_file(path, until=after))
 
 
 def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: RegistryAnchor, content: bytes) -> list[Event]:
@@ -328,7 +343,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
         events.append(event)
     if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
-    _keep(path, rows, events, content)
+    _keep(path, connection, rows, events, content)
     return events
 
 

@@ -26,6 +26,7 @@ from release_pipeline.desk.web.application import Desk, ProxyNames
 from release_pipeline.desk.web.client import Client
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.door.proxies import ProxyHeaders
+from release_pipeline.door.serving import configure_server
 from tests.guards import HANGING
 from tests.integration.sites import TinySite
 
@@ -260,7 +261,7 @@ def serving_pages(desk: OpenDesk) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         pages = Desk(desk.client, local_addresses(port))
-        server = uvicorn.Server(uvicorn.Config(pages, http="h11", ws="none", lifespan="off", log_level="warning"))
+        server = uvicorn.Server(configure_server(pages, ws="none", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         end = time.monotonic() + HANGING

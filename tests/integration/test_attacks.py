@@ -644,6 +644,9 @@ def test_changed_table_of_the_registry_is_found_out(tiny: TinySite, keys: Keys, 
     assert payload(faults(tiny.home, keys), words)
 
 
+BUDGET = "the row of the cap of folk in the table 'budgets' is not what its last charge says"
+
+
 @pytest.mark.parametrize("change", ["SET spent = 0", "SET spent = spent - 1", "SET spent = spent + 1"])
 def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys, change: str) -> None:
     """What is spent of the cap is told by the events; a row beside them that says otherwise stops the next charge."""
@@ -652,6 +655,17 @@ def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys, change: str) 
         tiny.flow("2").run()
     assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)]
     assert not tiny.folder("2").exists()
+    assert payload(faults(tiny.home, keys), BUDGET)
+
+
+def test_a_removed_or_added_budget_is_found_out(tiny: TinySite, keys: Keys) -> None:
+    """An honest one is not, after the officer has changed the cap either."""
+    tiny.write_cap("epsilon: 30, definition: idp, scope: column")
+    approve_files(tiny, keys)
+    assert not any(BUDGET in words for words in faults(tiny.home, keys))
+    for change in ("DELETE FROM budgets", "INSERT INTO budgets VALUES ('folk', 'releases', 0, 9)"):
+        alter(tiny, change)
+        assert payload(faults(tiny.home, keys), BUDGET)
 
 
 @pytest.mark.parametrize("change", ["SET cap = 1000000000000000", "SET unit = 'releases'"])
@@ -662,6 +676,7 @@ def test_budget_with_another_cap_lets_nobody_spend_more(tiny: TinySite, keys: Ke
     alter(tiny, f"UPDATE budgets {change}")
     with refused(tiny, "the ledger refuses: folk has 1 left of 3"):
         tiny.flow("2").ingest()
+    assert payload(faults(tiny.home, keys), BUDGET)
 
 
 def test_changed_head_of_the_vault_is_found_out(tiny: TinySite, keys: Keys) -> None:

@@ -276,7 +276,7 @@ def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(fini
             connection.close()
         assert ("THIS IS FOR PLAYING" in said) != ("THE AGENT DID NOT START" in said)  # another agent may run on this machine
         kept = list_tokens(Site(home, {}))
-        for other, words in ((port, f"another desk or program has port {port}"), (find_port(), "another counter answers there")):
+        for other, words in ((port, f"another desk or program has port {port}"), (find_port(), "another process answers there")):
             second = subprocess.run(
                 [*command[:-1], str(other)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANGING
             )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
 import pytest
 
 from release_pipeline.desk.counter.service import Question
 from release_pipeline.door.proxies import ProxyHeaders
-from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
+from tests.guards import HANGING
+from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk, serving_counter
 from tests.integration.people import copy_site
+from tests.integration.sites import ROOT
 
 pytestmark = pytest.mark.slow
 SECRET = "0123456789abcdef0123456789abcdef"  # noqa: S105
@@ -89,3 +96,25 @@ def test_odd_headers_of_a_captured_web_process_are_refused_in_words(desk: OpenDe
         assert desk.counter.answer(Question("home", proxy=proxy)).status == 403
     greeted = desk.counter.answer(Question("greet"))
     assert SECRET not in repr(greeted)
+
+
+def test_pages_are_served_at_a_socket(candidate: Path, tmp_path: Path) -> None:
+    """`desk web --uds`, as its unit starts it: for the account and the group of the folder, and at no port."""
+    tiny, path = copy_site(candidate, tmp_path / "site"), tmp_path / "desk.sock"
+    with serving_counter(tiny, tmp_path / "counter.sock"):
+        command = [sys.executable, "-m", "release_pipeline", "desk", "web", "--socket", str(tmp_path / "counter.sock")]
+        command += ["--uds", str(path), "--allow-host", NAME]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert f"the desk: https://{NAME}/" in process.stdout.readline()
+            assert path.stat().st_mode & 0o777 == 0o660
+            assert not psutil.Process(process.pid).net_connections("inet")
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(HANGING)
+                connection.connect(str(path))
+                connection.sendall(f"GET /login HTTP/1.1\r\nHost: {NAME}\r\nConnection: close\r\n\r\n".encode())
+                answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+            assert answer.startswith(b"HTTP/1.1 200")
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=HANGING)
+    assert not path.exists()

@@ -10,8 +10,10 @@ import os
 import re
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -66,6 +68,7 @@ class Server:
     prefixes: dict[str, str] = field(default_factory=dict)
     cookies: dict[str, str] | None = None
     log: Path | None = None
+    process: int = 0
 
     def ask(self, method: str, path: str, body: bytes | None = None, *, role: str | None = None, **headers: str) -> Answer:
         """One request; `role` sends the cookie of that role, header names have _ for -."""
@@ -138,7 +141,7 @@ def started(command: list[str], *, folder: Path, log: Path, home: Path) -> Itera
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **prepared}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, umask=0
         )
     try:
         yield process
@@ -193,7 +196,12 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     assert server.log is not None
     program = STOPPABLE + "from release_pipeline.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "ui", "--home", str(server.tiny.home), "--port", str(server.port)]
-    with started(command, folder=folder, log=server.log, home=server.tiny.home) as process:
+    command += ["--uds", str(folder / "ui.sock")]
+    with (
+        tunnel(server.port, folder / "ui.sock"),
+        started(command, folder=folder, log=server.log, home=server.tiny.home) as process,
+    ):
+        server.process = process.pid
         wait_for(lambda: process.poll() is not None or "to operate: " in server.log.read_text(), server.log)  # type: ignore[union-attr]
         server.cookies = {}
         for words, role in (("to operate", "operate"), ("to look only", "view")):
@@ -202,6 +210,37 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             server.prefixes[role] = answer.headers["location"].removesuffix("/asset-groups")
             server.cookies[role] = answer.headers["set-cookie"].partition(";")[0]
         yield server
+
+
+@contextlib.contextmanager
+def tunnel(port: int, path: Path) -> Iterator[None]:
+    """What comes to the port goes to the socket, as by `ssh -L PORT:SOCKET` from somebody's own machine."""
+
+    class Carry(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as inside, contextlib.suppress(OSError):
+                inside.connect(str(path))
+                back = threading.Thread(target=copy, args=(inside, self.request), daemon=True)
+                back.start()
+                copy(self.request, inside)
+                back.join(HANGING)
+
+    class Tunnel(socketserver.ThreadingTCPServer):
+        allow_reuse_address = daemon_threads = True
+
+    with Tunnel(("127.0.0.1", port), Carry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()
+
+
+def copy(source: socket.socket, target: socket.socket) -> None:
+    """Everything that comes, and its end."""
+    with contextlib.suppress(OSError):
+        while piece := source.recv(1 << 16):
+            target.sendall(piece)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
 
 
 def token_of(server: Server, words: str) -> str:
@@ -428,6 +467,21 @@ def test_definitions_follow_the_policies(door: Server) -> None:
         (policies / "later.yaml").unlink()
     wait_for(lambda: "release_later" not in door.post(jobs, role="view").text, door.log)
     assert "release_people" in door.post(jobs, role="view").text
+
+
+def test_no_other_account_reaches_a_socket(door: Server) -> None:
+    """Whatever the umask is: not that of the UI, nor those of Dagster's code servers, which start runs for whoever connects."""
+    server = psutil.Process(door.process)
+    sockets = {
+        Path(connection.laddr)
+        for process in (server, *server.children(recursive=True))
+        for connection in process.net_connections("unix")
+        if connection.laddr
+    }
+    assert len(sockets) >= 3
+    for path in sockets:
+        modes = [path.stat().st_mode & 0o077, path.parent.stat().st_mode & 0o077]
+        assert 0 in modes or (path.name, modes[0]) == ("ui.sock", 0o060), (path, modes)
 
 
 def test_nothing_that_logs_in_is_printed_again(door: Server) -> None:

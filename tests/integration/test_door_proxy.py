@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Door
 from release_pipeline.dagster_app.door.machines import Machines
 from release_pipeline.dagster_app.door.roles import Role
+from release_pipeline.door.serving import configure_server
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
 from tests.guards import HANGING
@@ -56,7 +58,7 @@ def write_proxy(folder: Path, text: str = FILE, secret: str = SHARED, mode: int 
 @contextmanager
 def served(door: Door) -> Iterator[int]:
     """The port of a real server."""
-    server = uvicorn.Server(uvicorn.Config(door, port=0, http="h11", lifespan="off", log_level="warning"))
+    server = uvicorn.Server(configure_server(door, port=0, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     end = time.monotonic() + HANGING
@@ -139,6 +141,16 @@ def test_headers_of_anybody_else_are_worth_nothing(port: int) -> None:
         status, told = ask(port, headers)
         assert status in (400, 403), headers
         assert SHARED not in json.dumps(told)
+
+
+def test_who_goes_away_in_the_middle_is_no_error(port: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Half a mutation: the log has nothing of it, and the next one is answered."""
+    said = {**CAME, "X-Forwarded-Groups": "stewards", "Origin": "https://ui.example.org", "Content-Type": "application/json"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in said.items())
+    with socket.create_connection(("127.0.0.1", port), timeout=HANGING) as gone:
+        gone.sendall(f"POST /graphql HTTP/1.1\r\n{head}Content-Length: 1000\r\n\r\n{{".encode())
+    assert post(port, "stewards")[0] == 200
+    assert caplog.text == ""
 
 
 def test_roles_and_origins_hold_behind_the_proxy_too(port: int) -> None:

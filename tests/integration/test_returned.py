@@ -7,7 +7,7 @@ import json
 import time
 import zipfile
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_vo
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.status.overview import describe_status, view_status
 from release_pipeline.flow.status.page import build_status
+from release_pipeline.flow.trust import keys as trust_keys
 from release_pipeline.flow.trust.approvals import (
     approve_candidate,
     import_statement,
@@ -93,6 +94,34 @@ def say(tiny: TinySite) -> str:
     page = json.dumps(dataclasses.asdict(build_status(tiny.site)), default=str)
     papers = str(dataclasses.asdict(view_papers(tiny.site, RELEASE).checked or view_papers(tiny.site, RELEASE)))
     return "\n".join([*describe_status(tiny.site), document, page, papers])
+
+
+def test_a_vote_that_is_dated_before_its_candidate_is_refused(
+    tiny: TinySite, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On this machine and from elsewhere: whoever has a key that was revoked since could date it back. A minute is no fault."""
+    digest, early = str(tiny.status().candidate_hash), (datetime.now(UTC) - timedelta(days=40)).isoformat(timespec="seconds")
+    said = {"subject": str(RELEASE), "digest": digest, "name": "ben", "why": WHY}
+    before = tiny.events()
+    for kind in ("approve", "return", "reject"):
+        with pytest.raises(NotSigned, match="before there was a candidate to vote on"):
+            import_statement(tiny.site, keys["ben"].sign(kind=kind, **said, at=early))
+    with monkeypatch.context() as patch:
+        patch.setattr(trust_keys, "datetime", Back)
+        with pytest.raises(NotSigned, match="before there was a candidate to vote on"):
+            approve_candidate(tiny.site, RELEASE, key=keys["ben"])
+    assert tiny.events() == before
+    [made] = [event for event in before if event.kind == "candidate"]
+    near = (made.moment - timedelta(seconds=50)).isoformat(timespec="seconds")
+    assert import_statement(tiny.site, keys["ben"].sign(kind="approve", **said, at=near)).new
+
+
+class Back(datetime):
+    """A clock that is 40 days behind."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime.now(tz) - timedelta(days=40)
 
 
 # --- A return -------------------------------------------------------------------------------------------------------------------

@@ -19,11 +19,13 @@ import yaml
 from release_pipeline.dagster_app import launch
 from release_pipeline.dagster_app.launch import prepare
 from release_pipeline.desk.opening import read_proxy
+from release_pipeline.door.serving import MOST_CONNECTIONS
 from release_pipeline.flow.site import HOME, Site
 from tests.unit.scripts import DEPLOY, ROOT, load
 
 UNITS = DEPLOY / "systemd"
 FOLDER, UID, STEWARDS = "/srv/release-pipeline", "10001", "10002"
+UI_SOCKET, DESK_SOCKET = f"{FOLDER}/run/ui.sock", "/run/release-pipeline-web/desk.sock"
 VARIABLE = "RELEASE_PIPELINE_DAGSTER_PASSWORD"
 
 
@@ -156,7 +158,8 @@ def test_records_that_this_installation_cannot_keep_are_refused_in_words(tmp_pat
 def test_the_proxy_is_the_only_thing_that_is_added_for_it() -> None:
     """compose.proxy.yaml: the command, and a file in the folder of keys."""
     added = yaml.safe_load((DEPLOY / "compose.proxy.yaml").read_text())
-    assert added == {"services": {"ui": {"command": ["ui", "--trusted-proxy", f"{FOLDER}/keys/proxy.yaml"]}}}
+    command = ["ui", "--trusted-proxy", f"{FOLDER}/keys/proxy.yaml", "--uds", UI_SOCKET]
+    assert added == {"services": {"ui": {"command": command}}}
 
 
 def test_compose_takes_it(tmp_path: Path) -> None:
@@ -214,16 +217,32 @@ def test_units_are_hardened(name: str) -> None:
     assert command[1] in {"ui", "backup", "status", "desk"}
 
 
+def test_no_other_account_can_be_there_first() -> None:
+    """UI and desk have sockets in folders of their accounts, which only a group can enter; and enough files for all who connect."""
+    made = {path: (mode, user, group) for _, path, mode, user, group, *_ in read_table("release-pipeline.tmpfiles.conf")}
+    users = read_table("release-pipeline.sysusers.conf")
+    for unit, path, user in (
+        ("release-pipeline-ui.service", UI_SOCKET, "release-pipeline"),
+        (WEB, DESK_SOCKET, "release-pipeline-desk"),
+    ):
+        said = read_unit(unit)
+        assert said["ExecStart"][0].endswith(f"--uds {path}")
+        assert int(said["LimitNOFILE"][0]) > 2 * MOST_CONNECTIONS
+        assert made[str(Path(path).parent)] == ("2750", user, "release-pipeline-proxy")
+    assert [line[0] for line in users if "release-pipeline-proxy" in line[1:3]] == ["g"], "nobody is in the group unasked"
+
+
 def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
-    """Not the site, not its keys, no network but this machine; the counter hears that account, at the socket that they ask at."""
+    """Not the site, not its keys, no network; the counter hears that account, at the socket that they ask at."""
     web, counter = read_unit(WEB), read_unit("release-pipeline-desk-counter.service")
     users = {line[1]: line[2:] for line in read_table("release-pipeline.sysusers.conf")}
     [account] = web["User"]
     assert account != "release-pipeline"
     assert users[account][2] == "-", "it has a home"
     assert {FOLDER, "-/run/release-pipeline"} <= set(web["InaccessiblePaths"])
-    assert "ReadWritePaths" not in web
-    assert (web["IPAddressDeny"], web["IPAddressAllow"]) == (["any"], ["localhost"])
+    assert web["ReadWritePaths"] == [str(Path(DESK_SOCKET).parent)]
+    assert (web["IPAddressDeny"], web["PrivateNetwork"], web["RestrictAddressFamilies"]) == (["any"], ["yes"], ["AF_UNIX"])
+    assert "IPAddressAllow" not in web
     for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "MemoryDenyWriteExecute"):
         assert web[key] == ["yes"], key
     assert f"--for-account {account}" in counter["ExecStart"][0]

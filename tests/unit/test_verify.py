@@ -321,9 +321,13 @@ class World:
     def do_publishing(self) -> None:
         self.note("publishing", candidate_hash=self.candidate_hash, by="paul")
 
+    @property
+    def head(self) -> dict[str, Any]:
+        first, *_, last = [json.loads(line)["hash"] for line in [*self.lines[:1], *self.lines]] or ["", ""]
+        return {"event": len(self.lines), "hash": last, "first": first}
+
     def do_package(self, by: str = "robot") -> None:
-        head = json.loads(self.lines[-1])["hash"] if self.lines else ""
-        card = {"release": RELEASE, "epsilon": 0.5, "registry_head": {"event": len(self.lines), "hash": head}}
+        card = {"release": RELEASE, "epsilon": 0.5, "registry_head": self.head}
         self.package = {
             **self.data,
             "datapackage.json": b"{}",

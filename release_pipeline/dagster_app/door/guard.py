@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from release_pipeline.dagster_app.door.entrance import LOGIN, LOGOUT, LONGEST_FORM, Entrance
@@ -73,6 +73,8 @@ class Door:
             answer = await self._answer(scope, receive, send)
         except Refused as refused:
             answer = _tell(refused)
+        except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
+            return
         if answer is not None:
             await answer(scope, receive, send)
 

@@ -43,12 +43,13 @@ from release_pipeline.dagster_app.door.sessions import Sessions
 from release_pipeline.dagster_app.heartbeat import last_heartbeat
 from release_pipeline.dagster_app.reloading import Stamps, reload_when_changed, stamp_files
 from release_pipeline.door.addresses import local_addresses
+from release_pipeline.door.listening import opened_listener
+from release_pipeline.door.serving import configure_server
 from release_pipeline.flow.site import HOME, find_site
 
 _WORKSPACE = "workspace.yaml"
 _STATEMENT_MILLISECONDS, _RECYCLE_SECONDS = 15_000, 3600  # as dagster-webserver has them
 _WAIT_SECONDS = 60
-_CONNECTION_SECONDS = 5  # a page that stays open is no reason not to end
 _WORDS = {Role.OPERATE: "to operate", Role.VIEW: "to look only"}
 
 
@@ -57,6 +58,7 @@ class Opening:
     """How a door is opened."""
 
     port: int
+    uds: str | None = None
     read_only: bool = False
     allow_hosts: tuple[str, ...] = ()
     trusted_proxy: str | None = None
@@ -72,6 +74,7 @@ def main(argument: str) -> int:
     opening = Opening(**{**said, "allow_hosts": tuple(said["allow_hosts"])})
     home = Path(os.environ[HOME])
     loaded = stamp_files(home)
+    os.umask(0o077)  # Dagster makes sockets as the umask says; files for the public get their modes from us
     configure_loggers(log_level="INFO")
     os.environ |= {
         "DAGSTER_IS_DEV_CLI": "1",
@@ -79,8 +82,11 @@ def main(argument: str) -> int:
     }  # code that does not load is told in a line, as under `dagster dev`
     with contextlib.ExitStack() as stack:
         ending = stack.enter_context(_told_to_end())
+        _use_private_folder(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         instance = stack.enter_context(dg.DagsterInstance.get())
         instance.optimize_for_webserver(_STATEMENT_MILLISECONDS, _RECYCLE_SECONDS, -1)
+        uds = None if opening.uds is None else Path(opening.uds)
+        listener = stack.enter_context(opened_listener(opening.port, uds))
         workspace = Path(_WORKSPACE) if opening.read_only else stack.enter_context(_code_server(instance))
         context = stack.enter_context(_Context(instance, WorkspaceFileTarget([str(workspace)]), version=dagster_version))
         stack.enter_context(_reloading(context, home, loaded))
@@ -89,8 +95,14 @@ def main(argument: str) -> int:
         ending.server = server
         if daemon is not None:
             threading.Thread(target=_end_with, args=(daemon, server), daemon=True).start()
-        server.run()
+        server.run([listener])
         return 0 if ending.asked else 1
+
+
+def _use_private_folder(folder: str) -> None:
+    """Temporary files of this process and of all that it starts are there: the sockets of Dagster's code servers among them, at
+    which whoever can connect starts runs as this account."""
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
 
 
 class _Context(WorkspaceProcessContext):
@@ -125,19 +137,7 @@ def _build_server(opening: Opening, context: WorkspaceProcessContext, machines: 
         places = {prefix: _dagster(context, prefix) for prefix in entrance.prefixes.values()}
         door = Door(places, way=entrance, addresses=addresses, most=most, machines=machines)
         links = [f"{_WORDS[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in sessions.tokens.items()]
-    config = uvicorn.Config(
-        door,
-        host="127.0.0.1",
-        port=opening.port,
-        http="h11",
-        ws_max_size=LONGEST,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=_CONNECTION_SECONDS,
-    )
-    return _Server(config, links)
+    return _Server(configure_server(door, ws_max_size=LONGEST), links)
 
 
 def _dagster(context: WorkspaceProcessContext, prefix: str) -> Application:
@@ -197,11 +197,8 @@ def _told_to_end() -> Iterator[_Ending]:
 @contextlib.contextmanager
 def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
     """The code servers of the workspace, and a workspace of them: application and daemon have the same ones."""
-    with (
-        ProxyServerManager(instance, WorkspaceFileTarget([_WORKSPACE]), code_server_log_level="warning") as servers,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        workspace = Path(folder) / _WORKSPACE
+    with ProxyServerManager(instance, WorkspaceFileTarget([_WORKSPACE]), code_server_log_level="warning") as servers:
+        workspace = Path(tempfile.gettempdir()) / _WORKSPACE
         workspace.write_text(json.dumps({"load_from": list(servers.get_code_server_specs())}), encoding="utf-8")  # JSON is YAML
         yield workspace
 

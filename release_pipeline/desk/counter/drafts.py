@@ -10,10 +10,10 @@ from pathlib import Path
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.load import read_text
 from release_pipeline.policy.typed import read_as
 
 MOST_REMARKS, LONGEST_REMARK = 200, 2000
+MOST_BYTES = 500_000  # of all drafts of a person: 120 of the longest remarks, of letters that take two bytes
 _LONGEST_PASSAGE, _MOST_TARGETS = 200, 50
 
 
@@ -57,7 +57,14 @@ class Drafts:
             mine = self.read(person, target, digest)
             if len(mine.remarks) >= MOST_REMARKS:
                 raise WrongUsage(f"there are {MOST_REMARKS} remarks already.", where=target, remedy="Drop some, or join them.")
-            self._keep(person, Draft(target, digest, (*mine.remarks, remark)))
+            text = self._join(person, Draft(target, digest, (*mine.remarks, remark)))
+            if len(text.encode()) > MOST_BYTES:
+                raise WrongUsage(
+                    "your drafts are as long as what is kept of one person.",
+                    where=target,
+                    remedy="Sign or drop some of your remarks on this or another subject.",
+                )
+            write_text(self._file(person), text)
 
     def drop(self, person: str, target: str, digest: str, number: int) -> None:
         """Without the remark of this number; nothing happens where there is none."""
@@ -72,13 +79,17 @@ class Drafts:
             self._keep(person, Draft(target, ""))
 
     def _keep(self, person: str, draft: Draft) -> None:
+        write_text(self._file(person), self._join(person, draft))
+
+    def _join(self, person: str, draft: Draft) -> str:
+        """The text of the person's file with this draft in it."""
         others = [one for one in self._read(person) if one.target != draft.target]
         kept = _Kept((*others[-(_MOST_TARGETS - 1) :], *([draft] if draft.remarks else [])))
-        write_text(self._file(person), json.dumps(asdict(kept)) + "\n")
+        return json.dumps(asdict(kept), ensure_ascii=False) + "\n"
 
     def _read(self, person: str) -> Sequence[Draft]:
         file = self._file(person)
-        return read_as(_Kept, json.loads(read_text(file)), where=str(file)).drafts if file.exists() else ()
+        return read_as(_Kept, json.loads(file.read_bytes()), where=str(file)).drafts if file.exists() else ()
 
     def _file(self, person: str) -> Path:
         return self._site.desk / f"drafts-{person}.json"

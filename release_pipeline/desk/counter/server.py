@@ -23,7 +23,8 @@ from typing import IO, Any
 
 from release_pipeline.desk.counter.service import Answer, Counter, Question
 from release_pipeline.desk.limits import LONGEST_BODY, LONGEST_LINE
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.door.listening import refuse_socket, remove_dead_socket
+from release_pipeline.errors import WrongUsage
 
 SECONDS = 30.0  # to send a whole question, and for each piece of an answer to be taken
 _AT_ONCE = 32  # questions that are answered; what is slow to be sent or taken waits beside them
@@ -124,20 +125,10 @@ class _Handler(socketserver.StreamRequestHandler):
 def open_counter(path: Path, counter: Counter, accounts: frozenset[int] = frozenset()) -> CounterServer:
     """The server at a path where nothing is, or a socket that nobody listens at any more."""
     try:
-        if path.is_socket():
-            with socket.socket(socket.AF_UNIX) as probe:
-                if probe.connect_ex(str(path)) == 0:
-                    raise WrongUsage(
-                        "another counter answers there.", where=str(path), remedy="End it first, or name another socket."
-                    )
-            path.unlink()
+        remove_dead_socket(path)
         return CounterServer(path, counter, accounts)
     except OSError as error:
-        raise ReleasePipelineError(
-            f"the socket cannot be made: {error.strerror or 'its path is too long'}.",
-            where=str(path),
-            remedy="Name another: --socket.",
-        ) from None
+        raise refuse_socket(path, error, option="--socket") from None
 
 
 def read_question(stream: IO[bytes] | BufferedIOBase) -> Question | None:

@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 
 from release_pipeline import report
 from release_pipeline.desk.web.catalogue import WAYS
 from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
-from release_pipeline.desk.web.frame import Visit, Way, Wrong, check_form, pass_on, read_form, show_page
+from release_pipeline.desk.web.frame import LONGEST_LOGIN, LONGEST_UNKNOWN, Visit, Way, Wrong, check_form, pass_on, read_form, show_page
 from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
 
@@ -82,6 +82,8 @@ class Desk:
             answer = _tell(request, refused.status, refused.words)
         except Wrong as wrong:
             answer = _tell(request, wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
+        except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
+            return
         except Exception:
             _LOG.exception("a page failed")
             answer = _tell(request, 500, "the page could not be made. The desk's log says why.")
@@ -137,7 +139,7 @@ class Desk:
         return Response(content, media_type=mimetypes.guess_type(name)[0], headers={"Cache-Control": "max-age=3600"})
 
     async def _log_in(self, request: Request) -> Response:
-        form, _ = await read_form(request)
+        form, _ = await read_form(request, LONGEST_LOGIN)
         token = form.get("token", "").strip().rpartition("#")[2]  # people paste the whole link, too
         told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": token})
         if told.status != 200:
@@ -175,7 +177,7 @@ class Desk:
 
     async def _answer_way(self, visit: Visit, way: Way) -> Response:
         if way.sends:
-            visit.form, visit.files = await read_form(visit.request)
+            visit.form, visit.files = await read_form(visit.request, LONGEST_UNKNOWN, visit.is_known)
             check_form(visit)
         try:
             return await way.answer(visit)

@@ -21,6 +21,8 @@ from release_pipeline.desk.web.client import Client, Told, Who
 from release_pipeline.door.refusal import Refused
 
 LONGEST_FORM, _MOST_PARTS = 1 << 21, 500
+LONGEST_UNKNOWN = 1 << 16  # of whoever is not logged in: so much, and no more, each of many connections may make us keep
+LONGEST_LOGIN = 1 << 12
 _NO_FORM = "this is no form."
 _BOUNDARY = re.compile(r"; *boundary=\"?([0-9A-Za-z'()+_,./:=?-]{1,70})\"?$")
 _DISPOSITION = re.compile(
@@ -94,6 +96,10 @@ class Visit:
             raise Wrong(told)
         return told
 
+    async def is_known(self) -> bool:
+        """Whether the counter knows who asks, as somebody with a role."""
+        return (await run_in_threadpool(self.client.ask, "me", self.who)).status == 200
+
     async def render(self, template: str, found: Mapping[str, Any], *, status: int = 200, **context: Any) -> Response:
         """A page, of a document that the counter gave (it says who is logged in) and more."""
         me = found.get("me") or (await self.ask("me"))["me"]
@@ -164,12 +170,17 @@ def _name_hashes(hashes: Iterable[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
 
 
-async def read_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The fields and files of a form that was sent, each name once."""
+async def read_form(
+    request: Request, longest: int, may_send_more: Callable[[], Awaitable[bool]] | None = None
+) -> tuple[dict[str, str], dict[str, bytes]]:
+    """The fields and files of a form that was sent, each name once. A form may have `longest` bytes, or `LONGEST_FORM` where
+    `may_send_more` says so, which is asked only then."""
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > LONGEST_FORM:
+        if len(body) > longest and may_send_more is not None and await may_send_more():
+            longest, may_send_more = LONGEST_FORM, None
+        if len(body) > longest:
             raise Refused(413, "this is longer than anything that the desk takes.")
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":

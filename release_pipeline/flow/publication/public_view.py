@@ -128,6 +128,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         candidate_hash=str(status.candidate_hash),
         head_event=intent.number,
         head_hash=intent.hash,
+        head_first=events[0].hash,
         supersedes=_find_published_before(events, status.id),
         diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),

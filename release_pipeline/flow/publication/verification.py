@@ -24,7 +24,7 @@ from release_pipeline.flow.witness import Head
 from release_pipeline.policy import Policy
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
-from release_pipeline.store.ledger import RESERVED, list_charges
+from release_pipeline.store.ledger import RESERVED, find_budget_faults, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.rooms import Rooms, open_rooms
 from release_pipeline.store.swap import find_left, is_stopped
@@ -50,22 +50,30 @@ def examine(
     *,
     deep: bool = False,
     since: Head | None = None,
+    beside: str = "",
 ) -> Verification:
     """Likewise, with what it is that was checked. `revocations`: a file or address of the list of revoked keys, for what is no
     site: a site has its own; `succession`: likewise of an officers.json. Of a site `deep` hashes every table of the vault again.
-    `since` is an event that somebody outside has witnessed, which a site or a dossier must have."""
+    `since` is an event that somebody outside has witnessed, which a site or a dossier must have; `beside` another package or
+    dossier, for a package or dossier."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
         if site is None:
             if deep:
                 raise WrongUsage("--deep is about a site, and this is none.", where=str(path))
             witnessed = None if since is None else (since.number, since.hash, since.noted)
-            return examine_path(path, officers, revocations, succession, witnessed)
+            return examine_path(path, officers, revocations, succession, witnessed, beside)
         if revocations or succession:
             raise WrongUsage(
                 "a site knows its officers and what it revoked.",
                 where=str(path),
                 remedy="Leave --revocations and --officers out.",
+            )
+        if beside:
+            raise WrongUsage(
+                "--beside compares packages and dossiers, and this is a site.",
+                where=str(path),
+                remedy="Make a dossier of the site's last release, and compare that.",
             )
         findings = list(_verify_site(site, officers, deep=deep, since=since))
         return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
@@ -147,6 +155,7 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
             yield from _verify_former(office)
             officers = _with_chain(officers, office)
             yield from _verify_sums(site, registry)
+            yield from (Finding("FAIL", f"registry.duckdb: {fault}") for fault in find_budget_faults(registry))
             if since is not None:
                 yield _verify_witnessed(events, since)
             hashes = {event.content["policy_hash"] for event in events if event.kind == RESERVED}

@@ -31,6 +31,7 @@ from release_pipeline.flow.reviewing.remarks import (
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
     APPROVED,
+    CANDIDATE,
     MAY_REMARK,
     REJECTED,
     RETURNED,
@@ -43,6 +44,7 @@ from release_pipeline.flow.states import (
 )
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.texts import check_line
+from release_pipeline.flow.trust.clocks import find_doubted
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_moment
 from release_pipeline.flow.trust.members import TRUSTED, Member, Trust, need_trust, read_trust
 from release_pipeline.policy import Policy
@@ -255,7 +257,7 @@ def _approve_populations(site: Site, registry: Registry, sign: Sign) -> Decision
 def _approve_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign) -> Decision:
     status, policy = _reviewed(site, registry, release, sign, APPROVED)
     digest, needed = str(status.candidate_hash), policy.review.reviewers
-    signed = sign.of("approve", str(release), digest)
+    signed = _sign_vote(registry, sign, "approve", release, digest)
     name = sign.signer.name
     new = name not in valid_approvers(registry, sign.trust, status, policy.steward)  # once more, after a key was replaced
     if new:
@@ -263,6 +265,25 @@ def _approve_candidate(site: Site, registry: Registry, release: ReleaseId, sign:
         payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
         move(registry, release, APPROVED, **payload, signed=signed)
     return _decide(registry, sign, release, policy, new=new)
+
+
+def _sign_vote(registry: Registry, sign: Sign, kind: str, release: ReleaseId, digest: str) -> Signed:
+    """The signed vote; raises `NotSigned` where it is dated before the candidate: somebody dated it back, as with a key that was
+    stolen and revoked since, or a clock was wrong."""
+    signed = sign.of(kind, str(release), digest)
+    made = next(
+        event
+        for event in registry.events
+        if event.kind == CANDIDATE and event.release == release and event.content["candidate_hash"] == digest
+    )
+    before = (made.moment - read_moment(signed["statement"]["at"])).total_seconds()
+    if before > CLOCK_SLACK and made.number not in find_doubted(registry.events):
+        raise NotSigned(
+            f"it is dated {signed['statement']['at']}, before there was a candidate to vote on ({made.noted}).",
+            where=f"{kind} of {release}",
+            remedy="Set the clock of the machine that signs, and sign it again.",
+        )
+    return signed
 
 
 def _decide(registry: Registry, sign: Sign, release: ReleaseId, policy: Policy, *, new: bool) -> Decision:
@@ -280,7 +301,7 @@ def _check_reason(release: ReleaseId, why: str, *, what: str = "a rejection") ->
 def _return_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
     status, policy = _reviewed(site, registry, release, sign, RETURNED)
     digest, name = str(status.candidate_hash), sign.signer.name
-    signed = sign.of("return", str(release), digest)
+    signed = _sign_vote(registry, sign, "return", release, digest)
     new = _check_last_vote(registry, status, sign, signed)
     if new:
         payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name}
@@ -342,7 +363,7 @@ def _note_remarks(site: Site, registry: Registry, remarks: Remarks, sign: Sign) 
 def _reject_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
     status, _ = _reviewed(site, registry, release, sign, REJECTED)
     digest, name = str(status.candidate_hash), sign.signer.name
-    signed = sign.of("reject", str(release), digest)
+    signed = _sign_vote(registry, sign, "reject", release, digest)
     _check_last_vote(registry, status, sign, signed)
     reason = f"rejected by {name}: {why.strip()}"
     payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}

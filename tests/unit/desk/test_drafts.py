@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.desk.counter.drafts import LONGEST_REMARK, MOST_REMARKS, DraftRemark, Drafts
+from release_pipeline.desk.counter.drafts import LONGEST_REMARK, MOST_BYTES, MOST_REMARKS, DraftRemark, Drafts
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -91,3 +91,22 @@ def test_there_are_so_many(tmp_path: Path) -> None:
         with pytest.raises(WrongUsage, match="remarks already"):
             drafts.add("ben", "people", "ab", REMARK)
     assert MOST_REMARKS > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("letter", ["x", "\u03b1", "\U0001f600"])
+def test_what_was_written_can_be_read_and_dropped(tmp_path: Path, letter: str) -> None:
+    """However many bytes its letters have: more is refused in words, and nobody is locked out of their own drafts."""
+    drafts, long = drafts_of(tmp_path), DraftRemark("", letter * LONGEST_REMARK)
+    with pytest.raises(WrongUsage, match=r"as long as what is kept.*drop some|remarks already"):
+        for number in range(MOST_REMARKS + 1):
+            drafts.add("ben", f"people/{number}/r1", "ab", long)
+            drafts.add("ben", "people", "ab", long)
+    assert (tmp_path / "desk" / "drafts-ben.json").stat().st_size <= MOST_BYTES
+    kept = len(drafts.read("ben", "people", "ab").remarks)
+    assert kept > 20
+    drafts.drop("ben", "people", "ab", 0)
+    drafts.add("ben", "people", "ab", long)
+    assert len(drafts.read("ben", "people", "ab").remarks) == kept
+    drafts.forget("ben", "people")
+    assert drafts.read("ben", "people", "ab").remarks == ()

@@ -283,7 +283,7 @@ def test_a_socket_is_taken_from_nobody(tmp_path: Path) -> None:
     """A second counter does not come in the place of one that answers, nor of a file; where one died it does."""
     path, echo = tmp_path / "s", cast("Counter", Echo())
     with serving(path, Echo()) as client:
-        with pytest.raises(WrongUsage, match="another counter answers there"):
+        with pytest.raises(WrongUsage, match="another process answers there"):
             open_counter(path, echo)
         assert client.ask("home").status == 200
     assert path.is_socket()

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.text import read_yaml
+from release_pipeline.policy.text import list_columns, read_yaml
 from release_pipeline.policy.views import plan_to_json
+from release_pipeline.privacy import budget
 from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
@@ -850,6 +851,29 @@ def test_what_is_nested_too_deeply_is_read_no_further(opening: str) -> None:
     document = read_yaml(opening * 10_000)
     assert [what for _, what, _ in document.problems] == ["this is nested too deeply: more than 40 levels."]
     assert document.place_of(()).column <= 41 * len(opening)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["a: 1\n", "- 1\n", "- {a: 1, b: 2}\n"])
+def test_what_has_too_many_keys_is_read_no_further(line: str) -> None:
+    """It ends at the first one too many: each takes the counter of a desk some hundredths of a millisecond."""
+    document = read_yaml(line * 50_000)
+    assert [what for _, what, _ in document.problems] == ["this has more than 25,000 keys and values."]
+    assert 5_000 <= document.place_of(()).line <= 25_000
+    assert list_columns("columns:\n" + "  a: 1\n" * 50_000) == []
+
+
+def test_a_plan_of_many_columns_splits_epsilon_once() -> None:
+    """And not once for each column, which takes the square of their number."""
+    columns = "".join(
+        f"  c{number}: {{role: quasi, do: noise, domain: [0, 9], grid: 1, outside: clamp, missing: fail, why: known}}\n"
+        for number in range(40)
+    )
+    text = POLICY.partition("columns:")[0].replace(", weights: {income: 2}", "") 
+    text += f"columns:\n  id: {{role: identifier, do: drop}}\n{columns}"
+    before = budget._split.cache_info().misses
+    make_plan(parse_policy(text, name="policy.yaml"))
+    assert budget._split.cache_info().misses - before <= 2
 
 
 def test_forty_levels_are_read() -> None:

@@ -213,6 +213,7 @@ def spoil(card: dict[str, Any], path: tuple[str | int, ...], value: Any) -> None
         (("k", "value"), 25.5),
         (("registry_head", "event"), "41"),
         (("registry_head", "hash"), "5c"),
+        (("registry_head", "first"), None),
         (("rows", "out"), -1),
         (("columns", 0, "type"), "time"),
         (("supersedes",), 3),
@@ -236,7 +237,7 @@ def test_the_schema_requires_every_part() -> None:
 def test_what_the_demo_card_says() -> None:
     """The facts that other programs rely on, by name."""
     card = json.loads(render_card_json(sample_view(supersedes="rand-hie/1/r0")))
-    assert card["registry_head"] == {"event": 41, "hash": "5c" * 32}
+    assert card["registry_head"] == {"event": 41, "hash": "5c" * 32, "first": "1f" * 32}
     assert card["supersedes"] == "rand-hie/1/r0"
     assert card["claim"]["epsilon"]["total"] == "2"
     assert {part["column"]: part["epsilon"] for part in card["claim"]["epsilon"]["columns"]} == dict.fromkeys(

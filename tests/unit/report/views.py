@@ -112,6 +112,7 @@ def sample_view(**changes: Any) -> PublicView:
         candidate_hash="a7" * 32,
         head_event=41,
         head_hash="5c" * 32,
+        head_first="1f" * 32,
     )
     return dataclasses.replace(view, **changes)
 
@@ -186,7 +187,7 @@ def _views() -> st.SearchStrategy[PublicView]:
         PublicView,
         **{field.name: TEXTS for field in dataclasses.fields(PublicView) if field.type == "str"}
         | dict.fromkeys(("epsilon", "series_epsilon", "cap", "population_spent"), _decimals() | st.just("infinity"))
-        | dict.fromkeys(("policy_hash", "candidate_hash", "head_hash"), hashes)
+        | dict.fromkeys(("policy_hash", "candidate_hash", "head_hash", "head_first"), hashes)
         | dict.fromkeys(("rows_in", "rows_out", "cells_blanked"), counts)
         | dict.fromkeys(("k", "anonymity_k"), st.none() | st.integers(1, 10**6))
         | {

@@ -1,0 +1,125 @@
+"""What the servers of our web pages have in common: how long a connection may take, and how many there may be.
+
+uvicorn sets no deadline for a request and lets `limit_concurrency` refuse everybody alike. A thousand connections with half a head
+each would take all files that the process may open. This protocol ends slow requests. Where there are too many connections, it
+ends those that have waited longest for the rest of a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it at once
+BODY_SECONDS = 60.0  # for the whole body: two megabytes, at 35 kB a second
+TAKING_SECONDS = 60.0  # in which the other end takes at least something of an answer
+MOST_CONNECTIONS = 400  # each may have a second file, to the counter: both fit into 1,024, the usual limit
+_CLOSING_SECONDS = 5  # a page that stays open must not keep the server from ending
+
+
+def configure_server(application: Any, **more: Any) -> uvicorn.Config:
+    """The settings of a server whose connections end when they are too slow, and make room for others."""
+    return uvicorn.Config(
+        application,
+        http=PatientProtocol,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+        **more,
+    )
+
+
+class PatientProtocol(H11Protocol):
+    """One connection, for as long as it goes on."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._timer: asyncio.TimerHandle | None = None
+        self._stage: tuple[str, object] | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._since = 0.0  # when the stage began
+        self._ended = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the other end has a request to begin or to finish."""
+        cycle: Any = self.cycle
+        return cycle is None or bool(cycle.response_complete or cycle.more_body)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)  # type: ignore[arg-type]
+        self._set_deadline()
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        super().data_received(data)
+        self._set_deadline()
+
+    def on_response_complete(self) -> None:
+        """Called when an answer was sent."""
+        super().on_response_complete()
+        self._set_deadline()
+
+    def pause_writing(self) -> None:
+        """The other end takes nothing more for now."""
+        super().pause_writing()
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(TAKING_SECONDS, self.end)
+
+    def resume_writing(self) -> None:
+        """The other end has taken what there was."""
+        super().resume_writing()
+        _cancel(self._stalled)
+        self._stalled = None
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """The connection is another protocol's from here on."""
+        self._leave()
+        super().handle_websocket_upgrade(event)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._leave()
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Close the connection without waiting for what the other end has not taken."""
+        self._leave()
+        self.transport.abort()
+
+    def _leave(self) -> None:
+        self._ended = True
+        for timer in (self._timer, self._stalled):
+            _cancel(timer)
+
+    def _set_deadline(self) -> None:
+        """A timer for each stage of a request, from its beginning: bytes that trickle in do not put it off."""
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_complete:
+            stage, seconds = ("head", cycle), HEAD_SECONDS
+        else:
+            stage, seconds = ("body" if cycle.more_body else "answer", cycle), BODY_SECONDS
+        if self._ended or stage == self._stage:
+            return
+        _cancel(self._timer)
+        self._stage, self._since = stage, self.loop.time()
+        self._timer = None if stage[0] == "answer" else self.loop.call_later(seconds, self.end)
+
+    def _make_room(self) -> None:
+        """End the connection that has waited longest without a whole request; this one, where all others are being answered."""
+        others = [one for one in self.connections if isinstance(one, PatientProtocol) and not one._ended]
+        if len(others) > MOST_CONNECTIONS:
+            min((one for one in others if one.waits), key=lambda one: one._since).end()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

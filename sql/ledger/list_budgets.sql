@@ -1,0 +1,1 @@
+SELECT population, unit, spent, cap FROM budgets ORDER BY population, unit;

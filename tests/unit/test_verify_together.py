@@ -1,0 +1,156 @@
+"""Two packages of one site that was copied, and moments that no right clock has, as anybody's verifier sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.verify import Finding, WrongUsage, examine, main, verify_events
+from tests.unit import test_verify
+from tests.unit.test_verify import RELEASE, TIME, USUAL, Files, World, failures, pack, put, usual, with_steps
+from tests.unit.test_verify_restored import LOST, enter
+
+SPENT_TWICE = "two copies of one site that both went on: the same budget was spent twice"
+
+
+def copied(*after: str) -> World:
+    """As the usual world up to the charge, after which a copy of the site went another way."""
+    return with_steps({"reserve": [lambda world: world.charge(RELEASE, spent="4", records=99), *after]})
+
+
+def compare(one: Files, other: Files, tmp_path: Path, **how: Any) -> list[Finding]:
+    """What is said of one beside the other."""
+    found = examine(put(one, tmp_path / "one"), beside=put(other, tmp_path / "other"), **how).findings
+    return [finding for finding in found if finding.words.startswith(f"{tmp_path / 'other'}: ")]
+
+
+def test_packages_of_two_copies_of_a_site_fail_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each verifies by itself; both name the same event of the same registry, which has another hash in each."""
+    one, other = put(usual().package, tmp_path / "one"), pack(copied().package, tmp_path / "other.zip")
+    assert [main([str(path)]) for path in (one, other)] == [0, 0]
+    assert main([str(one), "--beside", str(one)]) == 0
+    capsys.readouterr()
+    assert main([str(one), "--beside", str(other)]) == 1
+    said = capsys.readouterr().out
+    assert SPENT_TWICE in said
+    assert "event 10 of the same registry has one hash here and another there" in said
+
+
+def test_packages_that_name_different_events_need_a_dossier(tmp_path: Path) -> None:
+    """Heads of two numbers tell nothing of each other: that is said, and the chain in a dossier of either shows it."""
+    later = copied("earlier")
+    [told] = compare(usual().package, later.package, tmp_path)
+    assert (told.level, "only a dossier of the later one shows" in told.words) == ("note", True)
+    for one, other in ((usual().package, later.dossier()), (later.dossier(), usual().package), (usual().dossier(), later.dossier())):
+        [told] = compare(one, other, tmp_path)
+        assert (told.level, SPENT_TWICE in told.words) == ("FAIL", True)
+    [told] = compare(usual().package, usual("supersede").dossier(), tmp_path)
+    assert (told.level, "they come from one chain" in told.words) == ("ok", True)
+
+
+def test_packages_of_two_sites_have_nothing_in_common(tmp_path: Path) -> None:
+    """An office may have several sites, whose events have the same numbers."""
+    another = World(lambda document, content: {**content, "site": "another"} if document == "event trusted" else content)
+    [told] = compare(usual().package, another.do(*USUAL).package, tmp_path)
+    assert (told.level, "it comes from another site" in told.words) == ("note", True)
+
+
+def test_a_restore_that_the_officer_accepted_is_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was published before the site was lost is charged in the chain that went on after the backup."""
+    restored = with_steps({"earlier": [enter]})
+    monkeypatch.setattr(test_verify, "RELEASE", LOST)
+    lost = World().do(*(step for step in USUAL if step != "earlier"))
+    assert failures(examine(put(lost.package, tmp_path / "lost")).findings) == []
+    [told] = compare(restored.dossier(), lost.package, tmp_path)
+    assert (told.level, "restored from a backup" in told.words) == ("note", True)
+
+
+def test_a_package_that_does_not_verify_proves_nothing(tmp_path: Path) -> None:
+    """Anybody could have made it; a retracted one was published all the same."""
+    other = copied().package
+    [told] = compare(usual().package, {**other, "privacy-card.json": usual().package["privacy-card.json"]}, tmp_path)
+    assert "so the two cannot be compared" in told.words
+    [told] = compare(usual().package, copied().do("retract").package, tmp_path)
+    assert SPENT_TWICE in told.words
+    with pytest.raises(WrongUsage, match="neither a package nor a dossier"):
+        examine(tmp_path / "one", beside=tmp_path)
+
+
+def test_a_package_that_names_another_first_event_fails(tmp_path: Path) -> None:
+    """Else it would pass as one of another site."""
+
+    def twist(document: str, content: Any) -> Any:
+        head = "registry_head"
+        return {**content, head: {**content[head], "first": "0" * 64}} if document == "card" else content
+
+    world = World(twist)
+    [told] = failures(examine(put(world.do(*USUAL).dossier(), tmp_path / "d")).findings)
+    assert "its first event is not the one that the package names" in told
+
+
+# -- moments
+
+
+def later(**by: float) -> str:
+    """A moment after that of the world."""
+    return (datetime.fromisoformat(TIME) + timedelta(**by)).isoformat()
+
+
+def dated(kind: str, at: str) -> World:
+    """The usual world, with another moment in statements or events of a kind."""
+    name = "noted" if kind.startswith("event") else "at"
+    twist: Callable[[str, Any], Any] = lambda document, content: {**content, name: at} if document == kind else content  # noqa: E731
+    return World(twist).do(*USUAL)
+
+
+def notes(findings: list[Finding]) -> list[str]:
+    """What only people can judge, of clocks."""
+    return [finding.words for finding in findings if finding.level == "note" and " is dated " in finding.words]
+
+
+def test_moments_of_right_clocks_are_not_noted(tmp_path: Path) -> None:
+    """Nor are differences of a minute."""
+    for world in (usual(), dated("statement package", later(seconds=-50)), dated("event candidate", later(seconds=50))):
+        for files in (world.package, world.dossier()):
+            assert notes(examine(put(files, tmp_path / "p")).findings) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "words"),
+    [
+        ("statement package", "2099-01-01T00:00:00+00:00", "SHA256SUMS.sig is dated 2099-01-01T00:00:00+00:00, later than"),
+        ("statement trusted-keys", "2099-01-01T00:00:00+00:00", "trusted-keys.sig is dated 2099-01-01T00:00:00+00:00, later than"),
+        ("statement package", later(hours=-1), "SHA256SUMS.sig is dated 2026-11-20T11:00:00+00:00, earlier than trusted-keys.sig"),
+    ],
+)
+def test_a_package_of_a_wrong_clock_is_noted(tmp_path: Path, kind: str, at: str, words: str) -> None:
+    """Whatever was signed, and with whose key."""
+    findings = examine(put(dated(kind, at).package, tmp_path / "p")).findings
+    assert failures(findings) == []
+    assert any(told.startswith(words) for told in notes(findings))
+
+
+def test_events_of_a_wrong_clock_are_noted(tmp_path: Path) -> None:
+    """Of a dossier, and of a chain by itself, as a site has it; of many the first is told, with how many there are."""
+    for kind, at, words in (
+        ("event publishing", "2099-01-01T00:00:00+00:00", "event 10 is dated 2099-01-01T00:00:00+00:00, later than"),
+        ("event approved", later(days=-1), "event 3 is dated 2026-11-19T12:00:00+00:00, earlier than events.jsonl: event 2"),
+    ):
+        world = dated(kind, at)
+        for findings in (examine(put(world.dossier(), tmp_path / "d")).findings, verify_events(world.lines)):
+            assert any(f"events.jsonl: {words}" in told for told in notes(findings))
+    assert any(told.endswith("(1 more)") for told in notes(verify_events(world.lines)))
+
+
+def test_a_vote_that_is_dated_before_its_candidate_fails(tmp_path: Path) -> None:
+    """With a key that was stolen, or revoked since, one would date back."""
+    early = dated("statement approve", later(days=-40))
+    [told] = failures(examine(put(early.dossier(), tmp_path / "d")).findings)
+    assert f"the vote of ben is dated {later(days=-40)}, before there was a candidate to vote on (event 7" in told
+    assert any("before there was a candidate" in told for told in failures(verify_events(early.lines)))
+    near = dated("statement approve", later(seconds=-50))
+    assert failures(examine(put(near.dossier(), tmp_path / "d")).findings) == []
