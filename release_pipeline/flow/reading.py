@@ -37,6 +37,11 @@ def open_source(site: Site, policy: Policy) -> SourceDoor:
     return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault)
 
 
+def version_of(site: Site, source: SourceDoor) -> str:
+    """A keyed hash that changes when what is delivered does; empty where only reading it tells."""
+    return site.keyed_hash(f"source {source.name} {stamp}".encode()) if (stamp := source.stamp) else ""
+
+
 def needed_columns(policy: Policy) -> list[str]:
     """The columns of the source that are read at all: those that are released, the person's, those of expectations, and those
     that others are derived of."""
