@@ -196,4 +196,4 @@ class ReleaseRecord:
 
 def _claim(policy: Policy, charge: Charge | None) -> dict[str, Any]:
     claimed = claimed_nano(policy, charge)
-    return {"epsilon": None if claimed is None else policy.in_epsilon(claimed), "k": policy.protect.k}
+    return {"epsilon": None if claimed is None else float(policy.in_epsilon(claimed)), "k": policy.protect.k}
