@@ -36,7 +36,8 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.words import describe_claim
-from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.privacy.budget import NANO
+from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.source import SourceDoor
 
@@ -145,7 +146,8 @@ class ReleaseRecord:
             definition=policy.definition,
             scope=policy.protect.scope,
             method=policy.protect.method,
-            **_claim(policy, charges[-1]),
+            epsilon=None if claimed is None else policy.in_epsilon(claimed),
+            k=policy.protect.k,
             anonymity_k=suppressed.anonymity_k,
             column_bound=describe_bound(policy, charges[-1], "column"),
             table_bound=describe_bound(policy, charges[-1], "table"),
@@ -165,7 +167,9 @@ class ReleaseRecord:
     def claim_figures(self) -> dict[str, Any]:
         """Epsilon and k of the charged release as numbers; None where its claim has no such number."""
         with self.site.open_registry(read_only=True) as registry:
-            return _claim(self.policy, next((charge for charge in list_charges(registry) if charge.id == self.id), None))
+            charge = next((charge for charge in list_charges(registry) if charge.id == self.id), None)
+        claimed = claimed_nano(self.policy, charge)
+        return {"epsilon": None if claimed is None else self.policy.in_epsilon(claimed) / NANO, "k": self.policy.protect.k}
 
     def list_looks(self) -> tuple[Look, ...]:
         """The looks at the data that parameters of this release can have been chosen by; once it is charged, always the same."""
@@ -192,8 +196,3 @@ class ReleaseRecord:
     @property
     def _hash(self) -> str:
         return self.policy.canonical_hash()
-
-
-def _claim(policy: Policy, charge: Charge | None) -> dict[str, Any]:
-    claimed = claimed_nano(policy, charge)
-    return {"epsilon": None if claimed is None else float(policy.in_epsilon(claimed)), "k": policy.protect.k}

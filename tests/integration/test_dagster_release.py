@@ -151,7 +151,7 @@ def test_epsilon_and_k_are_numbers_on_every_stage_that_they_shape(good: tuple[Ti
 
 
 def test_what_a_claim_lacks_is_left_out(tmp_path: Path, instance: dg.DagsterInstance) -> None:
-    """A synthetic table has no k: every stage says its epsilon all the same, which its rho gives."""
+    """A synthetic table has no k: every stage says its epsilon all the same."""
     result = run_job(_whole(tmp_path / "site"), instance=instance)
     assert result.success, failures(result)
     found = materializations(result)
