@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.automations import OFF, read_automations
 from release_pipeline.dagster_app.delivering import build_delivery
 from release_pipeline.dagster_app.names import read_prefix
 from release_pipeline.dagster_app.operations import build_arrival, build_prune, build_timetable, build_watch
@@ -18,7 +18,8 @@ from release_pipeline.dagster_app.releases import build_release_assets
 from release_pipeline.dagster_app.reloading import stamp_files
 from release_pipeline.dagster_app.site import SiteResource, fix_site
 from release_pipeline.dagster_app.telling import build_telling
-from release_pipeline.flow.site import Site
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.site import Site, find_site
 from release_pipeline.policy.load import list_policies
 
 
@@ -26,15 +27,19 @@ def build_defs(
     home: Path,
     *,
     prefix: str | Sequence[str] = (),
+    automations: str = "off",
     resource_overrides: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dg.Definitions:
-    """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched.
+    """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched. Raises
+    where there is no site.
 
     They merge with others (`dg.Definitions.merge`): they name no executor, for every job of theirs brings its own, and under a
-    `prefix` all names carry it, so that several sites stand side by side. `say` is told steps and warnings of releases that are
-    made in this process."""
-    names, loaded = read_prefix(prefix), stamp_files(home)
+    `prefix` all names carry it, so that several sites stand side by side. `automations`: `on` or `off`, how schedules and sensors
+    begin. `say` is told steps and warnings of releases that are made in this process."""
+    site = find_site(home)
+    home, names, begin = site.home, read_prefix(prefix), read_automations(automations)
+    loaded = stamp_files(home)
     files = [build_policy_asset(file, names) for file in list_policies(home)]
     checking = dg.define_asset_job(
         names.name("check_policies"),
@@ -44,28 +49,35 @@ def build_defs(
     )
     assets: list[Any] = [*files]
     jobs: list[Any] = [checking]
-    pruning, daily = build_prune(names)
-    delivering, hourly = build_delivery(names)
-    site = Site(home, os.environ)
+    pruning, daily = build_prune(names, begin)
+    delivering, hourly = build_delivery(names, begin)
     policies, _ = site.read_policies()
     publications: list[Any] = []
     for policy in policies:
-        chain, job = build_release_assets(policy, names, upstream=site.upstream_of(policy.policy), say=say)
-        published, publishing, publication = build_publication(policy, names, by_itself=site.publishes_by_itself)
+        chain, job = build_release_assets(policy, names, upstream=_upstream_of(site, policy.policy), say=say)
+        published, publishing, publication = build_publication(policy, names, begin if site.publishes_by_itself else OFF)
         assets += [*chain, published]
         jobs += [job, publishing]
         publications.append(publication)
     return dg.Definitions(
         assets=assets,
         jobs=[*jobs, pruning, delivering],
-        schedules=[daily, hourly, *publications, *(build_timetable(policy, names) for policy in policies if policy.cron)],
+        schedules=[daily, hourly, *publications, *(build_timetable(policy, names, begin) for policy in policies if policy.cron)],
         sensors=[
-            build_watch(policies, names, loaded),
-            build_telling(names),
-            *(build_arrival(policy, names) for policy in policies),
+            build_watch(policies, names, loaded, begin),
+            build_telling(names, begin),
+            *(build_arrival(policy, names, begin if policy.cron else OFF) for policy in policies),
         ],
-        resources=_fix_sites({names.resource: SiteResource(str(home.resolve())), **(resource_overrides or {})}),
+        resources=_fix_sites({names.resource: SiteResource(str(home)), **(resource_overrides or {})}),
     )
+
+
+def _upstream_of(site: Site, policy: str) -> Sequence[str]:
+    """The upstream asset as the lineage shows it: none where site.yaml is wrong, which stops releases and not the UI."""
+    try:
+        return site.upstream_of(policy)
+    except ReleasePipelineError:
+        return ()
 
 
 def _fix_sites(resources: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Annotated
 import dagster as dg
 
 from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.flow.site import find_site
 
 _HOME = dg.Resolver.default(
     description="The folder of the site, which has its policies/: absolute, or as seen from the folder of this file.",
@@ -21,6 +20,12 @@ _PREFIX = dg.Resolver.default(
     examples=["health", ["statistics", "health"]],
 )
 
+_AUTOMATIONS = dg.Resolver.default(
+    description="Whether the site's schedules and sensors are on as soon as Dagster loads them: on or off. Whoever operates "
+    "Dagster can switch each of them.",
+    examples=["on"],
+)
+
 
 class ReleasePipelineSite(dg.Component, dg.Resolvable, dg.Model):
     """A site of Release Pipeline: every policy with its check, every release from its source to the signed package, and the
@@ -28,9 +33,11 @@ class ReleasePipelineSite(dg.Component, dg.Resolvable, dg.Model):
 
     home: Annotated[str, _HOME]
     prefix: Annotated[str | list[str] | None, _PREFIX] = None
+    automations: Annotated[str | bool, _AUTOMATIONS] = "off"
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the site; refused in words where there is none."""
         here = context.path if context.path.is_dir() else context.path.parent
-        site = find_site(here / Path(self.home).expanduser())
-        return build_defs(site.home, prefix=() if self.prefix is None else self.prefix)
+        home, prefix = here / Path(self.home).expanduser(), () if self.prefix is None else self.prefix
+        said = self.automations if isinstance(self.automations, str) else {True: "on", False: "off"}[self.automations]
+        return build_defs(home, prefix=prefix, automations=said)

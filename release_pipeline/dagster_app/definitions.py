@@ -12,6 +12,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from release_pipeline.dagster_app.automations import AUTOMATIONS
 from release_pipeline.dagster_app.building import build_defs
 from release_pipeline.dagster_app.records import report_in_words
 from release_pipeline.flow.site import HOME
@@ -27,4 +28,7 @@ _redacted.propagate = False
 report_in_words()
 
 # What somebody selects in the UI is materialized as the jobs do it: all steps in the run's process.
-defs = dg.Definitions.merge(build_defs(Path(os.environ.get(HOME) or ".")), dg.Definitions(executor=dg.in_process_executor))
+defs = dg.Definitions.merge(
+    build_defs(Path(os.environ.get(HOME) or "."), automations=os.environ.get(AUTOMATIONS, "off")),
+    dg.Definitions(executor=dg.in_process_executor),
+)

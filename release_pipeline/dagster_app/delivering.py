@@ -7,16 +7,17 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.releases import readable_failures
-from release_pipeline.dagster_app.runs import find_run, tag_run
+from release_pipeline.dagster_app.runs import IN_PROGRESS, tag_run
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.publication.delivery import Outcome, deliver, list_outstanding
 
 EVERY_HOUR = "25 * * * *"
 
 
-def build_delivery(names: Names) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
+def build_delivery(names: Names, automations: Automations) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
     """The job that does what is outstanding at targets, and the schedule that asks for it while something is. Neither needs a
     key: what is brought was signed when it was published."""
 
@@ -47,12 +48,12 @@ def build_delivery(names: Names) -> tuple[dg.JobDefinition, dg.ScheduleDefinitio
         required_resource_keys={names.resource},
         cron_schedule=EVERY_HOUR,
         execution_timezone="UTC",
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        default_status=automations.schedule,
         description="Does what is outstanding at the targets of site.yaml, as long as something is.",
     )
     def delivery(context: dg.ScheduleEvaluationContext) -> Any:
-        run = find_run(context.instance, names.name("deliver"), unfinished=True)
-        if run is not None:
+        running = dg.RunsFilter(job_name=names.name("deliver"), statuses=IN_PROGRESS)
+        for run in context.instance.get_runs(running, limit=1):
             return dg.SkipReason(f"Packages are being delivered (run {run.run_id[:8]}).")
         try:
             tasks = list_outstanding(names.site_of(context).open())

@@ -11,12 +11,13 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.automations import AUTOMATIONS
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.emitting import emit_published
 from release_pipeline.dagster_app.logs import form_of_service
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.publication import PUBLISHED, describe_package
-from release_pipeline.dagster_app.runs import find_cause, find_run, free_dead_runs, process_tags
+from release_pipeline.dagster_app.runs import find_cause, find_unfinished_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.door.listening import opened_listener
@@ -43,22 +44,22 @@ class RecordsUnreadable(ReleasePipelineError):
 
 def run_release(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
     """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
-    _run(site, _NAMES.job(policy), policy, release, progress)
+    _run(site, _NAMES.job(policy), _NAMES.chain(policy), policy, release, progress)
 
 
 def run_publication(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
     """The same for the job that publishes an approved release with the key that the site names."""
-    _run(site, _NAMES.publishing_job(policy), policy, release, progress)
+    _run(site, _NAMES.publishing_job(policy), [_NAMES.stage(policy, PUBLISHED)], policy, release, progress)
 
 
-def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[str], None]) -> None:
+def _run(site: Site, job: str, assets: Sequence[dg.AssetKey], policy: str, release: str, progress: Callable[[str], None]) -> None:
     """One after the other: it waits for another command of this site, and is refused while the daemon runs the same."""
     with (
         site.running_alone(waiting=lambda: progress("waiting for another run of this site")),
         _instance(site) as instance,
     ):
         free_dead_runs(instance)
-        other = find_run(instance, job, partition=release, unfinished=True)
+        other = find_unfinished_run(instance, assets, partition=release)
         if other is not None:
             raise RunFailed(
                 f"it is being made by another run ({other.run_id[:8]}).",
@@ -140,7 +141,7 @@ def open_ui(
     code = serve(
         opening.command(),
         folder=site.dagster_home,
-        environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)},
+        environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home), AUTOMATIONS: "on"},
         form=form,
     )
     if code:

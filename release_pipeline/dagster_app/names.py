@@ -14,6 +14,7 @@ import dagster as dg
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.dagster_pages import asset_prefix, name_job
+from release_pipeline.flow.release import STAGES
 
 _PART = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _POLICY = re.compile("[a-z][a-z0-9-]*")
@@ -46,6 +47,10 @@ class Names:
     def stage(self, policy: str, stage: str) -> dg.AssetKey:
         """The asset of one stage of a policy's chain, its source and what the public has included."""
         return self.key(asset_prefix(policy), stage)
+
+    def chain(self, policy: str) -> list[dg.AssetKey]:
+        """The assets that a run makes of a release, in order."""
+        return [self.stage(policy, stage) for stage in STAGES]
 
     def policy_file(self, file_name: str) -> dg.AssetKey:
         """The asset of a policy file."""

@@ -3,36 +3,39 @@
 No `from __future__ import annotations`: Dagster reads the annotations of these functions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.reloading import STALE, Stamps, stamp_files
-from release_pipeline.dagster_app.runs import find_run, free_dead_runs
+from release_pipeline.dagster_app.runs import find_run, find_unfinished_run, free_dead_runs, list_assets, list_ended_runs
+from release_pipeline.dagster_app.upstream import admit_source, find_version, last_version, observation_of
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import list_recorded_runs, open_release
 from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import latest_revision, list_statuses
-from release_pipeline.flow.timetable import TIMETABLE, HasRun, Tick, arrival, describe_late, record_policies, tick
+from release_pipeline.flow.sources import open_source
+from release_pipeline.flow.states import ReleaseId, ReleaseStatus, latest_revision, list_statuses
+from release_pipeline.flow.timetable import TIMETABLE, AdmitRelease, HasRun, Tick, arrival, describe_late, record_policies, tick
 from release_pipeline.policy import Policy
 
 RELEASE, OPENED = "release-pipeline/release", "release-pipeline/opened"
 LOOK_SECONDS = 30
 PRUNE_AT = "15 3 * * *"
 ON_TIME = "on_time"
-_ENDED = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 
 class Refused(dg.Failure):
     """A step that the flow refused, in its words; the registry has it as a block."""
 
 
-def build_timetable(policy: Policy, names: Names) -> dg.ScheduleDefinition:
+def build_timetable(policy: Policy, names: Names, automations: Automations) -> dg.ScheduleDefinition:
     """The schedule of a policy that has a cron: each tick opens the next release, or says why not."""
     assert policy.cron is not None  # noqa: S101  for the type checker
 
@@ -42,7 +45,7 @@ def build_timetable(policy: Policy, names: Names) -> dg.ScheduleDefinition:
         required_resource_keys={names.resource},
         cron_schedule=policy.cron.text,
         execution_timezone="UTC",
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        default_status=automations.schedule,
         description=f"Opens the next release of {policy.policy} and runs it to its candidate.",
     )
     def timetable(context: dg.ScheduleEvaluationContext) -> Any:
@@ -50,15 +53,15 @@ def build_timetable(policy: Policy, names: Names) -> dg.ScheduleDefinition:
         if running:
             return dg.SkipReason(running)
         site = names.site_of(context).open()
-        opened = tick(site, policy.policy, why=TIMETABLE, has_run=_has_run(context.instance, names))
+        has_run, admit = _has_run(context.instance, names), _admit(context, site)
+        opened = tick(site, policy.policy, why=TIMETABLE, has_run=has_run, admit=admit)
         return _request(context.instance, policy, opened, names)
 
     return timetable
 
 
-def build_arrival(policy: Policy, names: Names) -> dg.SensorDefinition:
+def build_arrival(policy: Policy, names: Names, automations: Automations) -> dg.SensorDefinition:
     """The sensor of a policy: opens the next release when its source has arrived, if it is due."""
-    running = dg.DefaultSensorStatus.RUNNING if policy.cron else dg.DefaultSensorStatus.STOPPED
     when = "once it is due" if policy.cron else "as soon as this is switched on"
 
     @dg.sensor(
@@ -66,7 +69,7 @@ def build_arrival(policy: Policy, names: Names) -> dg.SensorDefinition:
         job_name=names.job(policy.policy),
         required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
-        default_status=running,
+        default_status=automations.sensor,
         description=f"Opens the next release of {policy.policy} when its source has arrived and stays as it is, {when}.",
     )
     def arrived(context: dg.SensorEvaluationContext) -> Any:
@@ -74,7 +77,8 @@ def build_arrival(policy: Policy, names: Names) -> dg.SensorDefinition:
         if busy:
             return dg.SkipReason(busy)
         site, has_run = names.site_of(context).open(), _has_run(context.instance, names)
-        found, cursor = arrival(site, policy.policy, cursor=context.cursor or "", has_run=has_run)
+        seen, admit = context.cursor or "", _admit(context, site)
+        found, cursor = arrival(site, policy.policy, cursor=seen, has_run=has_run, admit=admit)
         context.update_cursor(cursor)
         return _request(context.instance, policy, found, names)
 
@@ -93,14 +97,14 @@ def build_failure_hook(names: Names) -> dg.HookDefinition:
             words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
             if run is not None:
                 site, blocked = names.site_of(context).open(), isinstance(failed, Refused)
-                _record_failed(site, run, f"{context.step_key}: {words}", names, told_elsewhere=blocked)
+                _record_failed(site, context.instance, run, f"{context.step_key}: {words}", names, told_elsewhere=blocked)
         except Exception as error:
             context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
 
     return record_failure
 
 
-def build_watch(policies: list[Policy], names: Names, loaded: Stamps) -> dg.SensorDefinition:
+def build_watch(policies: list[Policy], names: Names, loaded: Stamps, automations: Automations) -> dg.SensorDefinition:
     """The sensor that looks after the site: dead runs, failures that no hook could note, and releases that are late. `loaded`:
     the site's files as these definitions were made of them, for where nobody reloads those."""
 
@@ -108,25 +112,26 @@ def build_watch(policies: list[Policy], names: Names, loaded: Stamps) -> dg.Sens
         name=names.name("watch"),
         required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Frees what dead runs hold, notes runs that broke off in the registry, and checks that releases are on time.",
+        default_status=automations.sensor,
+        description="Frees what dead runs hold, notes runs that broke off in the registry, checks that releases are on time, and "
+        "observes sources.",
     )
     def watch(context: dg.SensorEvaluationContext) -> Any:
         here, instance = names.site_of(context).open(), context.instance
         freed = free_dead_runs(instance)
-        jobs = {names.job(policy.policy) for policy in policies}
         try:
             record_policies(here)
-            ended = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
             noted = list_recorded_runs(here)
-            for run in (run for run in ended if run.run_id not in noted):
-                overtaken = _ended_well_since(instance, run)
-                _record_failed(here, run, "the run was cancelled, killed, or broke off.", names, told_elsewhere=overtaken)
+            for policy in policies:
+                ended = list_ended_runs(instance, names.chain(policy.policy), limit=20)
+                for run in (run for run in ended if run.run_id not in noted):
+                    _record_failed(here, instance, run, "the run was cancelled, killed, or broke off.", names)
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
         except ReleasePipelineError as error:
             return dg.SkipReason(str(error))
         cursor = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
-        events = [] if cursor == context.cursor else [_check_on_time(policy, late, names) for policy in policies if policy.cron]
+        checks = [] if cursor == context.cursor else [_check_on_time(policy, late, names) for policy in policies if policy.cron]
+        events = [*checks, *_observe(instance, here, policies, names)]
         words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
         words += [STALE] if stamp_files(here.home) != loaded else []
         return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=cursor, asset_events=events)
@@ -134,7 +139,7 @@ def build_watch(policies: list[Policy], names: Names, loaded: Stamps) -> dg.Sens
     return watch
 
 
-def build_prune(names: Names) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
+def build_prune(names: Names, automations: Automations) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
     """The job that empties the vault of what its policies retain no longer, and its daily schedule."""
 
     @dg.op(
@@ -155,7 +160,7 @@ def build_prune(names: Names) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
         job=prune_job,
         cron_schedule=PRUNE_AT,
         execution_timezone="UTC",
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        default_status=automations.schedule,
         description="Empties the vault of what its policies retain no longer.",
     )
     return prune_job, daily
@@ -195,35 +200,70 @@ def _request(instance: dg.DagsterInstance, policy: Policy, opened: Tick, names: 
 
 
 def _has_run(instance: dg.DagsterInstance, names: Names) -> HasRun:
-    return lambda release: find_run(instance, names.job(release.policy), partition=release.release) is not None
+    return lambda release: find_run(instance, names.chain(release.policy), partition=release.release) is not None
+
+
+def _admit(context: dg.ScheduleEvaluationContext | dg.SensorEvaluationContext, site: Site) -> AdmitRelease:
+    """What judges the upstream asset of a policy before a release of it is opened."""
+    repository = context.repository_def
+    graph = None if repository is None else repository.asset_graph
+
+    def admit(policy: Policy, release: str) -> None:
+        if site.upstream_of(policy.policy):
+            admit_source(context.instance, graph, site, policy.policy, release, open_source(site, policy))
+
+    return admit
+
+
+def _observe(instance: dg.DagsterInstance, site: Site, policies: Sequence[Policy], names: Names) -> Iterator[dg.AssetObservation]:
+    """The sources that have another version than the one observed last. Those that cannot be read now are left out."""
+    for policy in policies:
+        source = names.stage(policy.policy, "source")
+        with suppress(ReleasePipelineError):
+            version = find_version(instance, site, policy.policy, open_source(site, policy))
+            if version not in ("", last_version(instance, source)):
+                yield observation_of(source, version)
 
 
 def _describe_running(instance: dg.DagsterInstance, policy: Policy, names: Names) -> str:
     """Which release of the policy is being made, in words; empty if none."""
-    run = find_run(instance, names.job(policy.policy), unfinished=True)
+    run = find_unfinished_run(instance, names.chain(policy.policy))
     if run is None:
         return ""
     return f"release {run.tags.get('dagster/partition', '?')} is being made (run {run.run_id[:8]}); one after the other."
 
 
-def _ended_well_since(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Whether the last run of the same release is another one, and ended well."""
-    last = find_run(instance, run.job_name, partition=run.tags.get("dagster/partition"))
-    return last is not None and last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
-
-
-def _record_failed(site: Site, run: dg.DagsterRun, words: str, names: Names, *, told_elsewhere: bool) -> None:
-    """By what the run says of itself: its policy may be broken, or gone, which no failure may be hidden by."""
-    partition, statuses = run.tags.get("dagster/partition"), list_statuses(site)
+def _record_failed(
+    site: Site, instance: dg.DagsterInstance, run: dg.DagsterRun, words: str, names: Names, *, told_elsewhere: bool = False
+) -> None:
+    """Note a failed run for each release that it was to make something of and did not. What the policies say is not read: one may
+    be broken, or gone, which no failure may be hidden by."""
+    (planned, made), statuses = list_assets(instance, run), list_statuses(site)
     policies = {known.policy for known in site.read_policies()[0]} | {release.policy for release in statuses}
-    policy = next((policy for policy in sorted(policies) if names.job(policy) == run.job_name), None)
-    if policy is None or partition is None:
-        return
+    for policy in sorted(policies):
+        chain = names.chain(policy)
+        missing = {partition for key, partition in planned - made if key in chain and partition is not None}
+        for partition in sorted(missing):
+            last = find_run(instance, chain, partition=partition)
+            overtaken = last is not None and last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
+            _record_one(site, statuses, policy, partition, words, run=run.run_id, told_elsewhere=told_elsewhere or overtaken)
+
+
+def _record_one(
+    site: Site,
+    statuses: Mapping[ReleaseId, ReleaseStatus],
+    policy: str,
+    partition: str,
+    words: str,
+    *,
+    run: str,
+    told_elsewhere: bool,
+) -> None:
     if (release := latest_revision(statuses, policy, partition)) in statuses:
-        record_failed_run(site, release, words, run=run.run_id, told_elsewhere=told_elsewhere)
+        record_failed_run(site, release, words, run=run, told_elsewhere=told_elsewhere)
         return
     try:
-        open_release(site, policy, partition).record_failed(words, run=run.run_id, told_elsewhere=told_elsewhere)
+        open_release(site, policy, partition).record_failed(words, run=run, told_elsewhere=told_elsewhere)
     except StoreBusy:
         raise
     except ReleasePipelineError:

@@ -8,13 +8,14 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline import __version__
+from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.emitting import MADE, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.operations import RELEASE
 from release_pipeline.dagster_app.partitions import chosen_release, partitions_of
 from release_pipeline.dagster_app.releases import OWNERS, RETRIES, readable_failures
-from release_pipeline.dagster_app.runs import find_run, tag_run
+from release_pipeline.dagster_app.runs import find_unfinished_run, tag_run
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import open_release
@@ -29,11 +30,8 @@ CANDIDATE, PUBLISHED = "candidate", "published"
 EVERY_TEN_MINUTES = "*/10 * * * *"
 
 
-def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple[Any, Any, dg.ScheduleDefinition]:
-    """The asset `published` of a policy, the job that makes it for one release, and the schedule that does so once it may be.
-
-    `by_itself`: the schedule runs unless somebody stops it, for the site names the key that it needs.
-    """
+def build_publication(policy: Policy, names: Names, automations: Automations) -> tuple[Any, Any, dg.ScheduleDefinition]:
+    """The asset `published` of a policy, the job that makes it for one release, and the schedule that does so once it may be."""
     published_key = names.stage(policy.policy, PUBLISHED)
 
     @dg.asset(
@@ -77,7 +75,7 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
         required_resource_keys={names.resource},
         cron_schedule=EVERY_TEN_MINUTES,
         execution_timezone="UTC",
-        default_status=dg.DefaultScheduleStatus.RUNNING if by_itself else dg.DefaultScheduleStatus.STOPPED,
+        default_status=automations.schedule,
         description=f"Publishes approved releases of {policy.policy} with the service's key, as soon as nothing holds them back.",
     )
     def publication(context: dg.ScheduleEvaluationContext) -> Any:
@@ -112,7 +110,7 @@ def _describe(made: StageResult, policy: Policy, names: Names) -> dict[str, Any]
 
 def _request(instance: dg.DagsterInstance, site: Site, policy: Policy, names: Names) -> Any:
     """What a tick asks for: a run for each release that may be published now, or the reasons why there is none."""
-    run = find_run(instance, names.publishing_job(policy.policy), unfinished=True)
+    run = find_unfinished_run(instance, [names.stage(policy.policy, PUBLISHED)])
     if run is not None:
         return dg.SkipReason(f"release {run.tags.get('dagster/partition', '?')} is being published (run {run.run_id[:8]}).")
     try:

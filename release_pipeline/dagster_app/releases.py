@@ -1,11 +1,15 @@
 """The chain of assets of one policy: each asset is one call into `flow`, partitioned by release, grouped by trust zone."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._check import CheckError
+from dagster._core.definitions.data_version import get_input_data_version_tag
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.checks import check_result, count_record, list_assertions
@@ -16,6 +20,7 @@ from release_pipeline.dagster_app.operations import ON_TIME, Refused, build_fail
 from release_pipeline.dagster_app.partitions import chosen_release, partitions_of
 from release_pipeline.dagster_app.runs import parts_of, tag_run
 from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.dagster_app.upstream import admit_source, find_version, observation_of
 from release_pipeline.errors import (
     DataRefused,
     GateFailed,
@@ -27,6 +32,7 @@ from release_pipeline.errors import (
 )
 from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.release import (
     ReleaseFlow,
     StageResult,
@@ -107,7 +113,7 @@ def build_release_assets(
                     result = step(flow)
                 told.complete(result, flow.id)
             if stage == "ingested":
-                context.log_event(dg.AssetMaterialization(key("source"), description=f"Delivered for {flow.id}."))
+                context.log_event(observation_of(key("source"), result.source, f"Delivered for {flow.id}."))
             return materialized(result, flow, key(previous or "source"))
 
         return build
@@ -212,15 +218,8 @@ def build_release_assets(
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
         yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
 
-    source = dg.AssetSpec(
-        key("source"),
-        deps=[dg.AssetKey(list(upstream))] if upstream else [],
-        group_name=names.name("restricted"),
-        description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
-        owners=OWNERS,
-    )
     assets = [
-        source,
+        _build_source(policy, names, upstream),
         simple("ingested", None, ReleaseFlow.ingest),
         validated,
         microaggregated,
@@ -238,6 +237,32 @@ def build_release_assets(
     return assets, job
 
 
+def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
+    """The source, which is observed and not made here: its data version changes when it is delivered anew."""
+    key = names.stage(policy.policy, "source")
+    spec = dg.AssetSpec(
+        key,
+        deps=[dg.AssetKey(list(upstream))] if upstream else [],
+        group_name=names.name("restricted"),
+        description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
+        owners=OWNERS,
+    )
+
+    def observe(context: dg.AssetExecutionContext) -> dg.ObserveResult:
+        here = names.site_of(context)
+        with readable_failures(last=True, where=here.home):
+            site = here.open()
+            version = find_version(context.instance, site, policy.policy, open_source(site, site.policy(policy.policy)))
+        return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # the decorator that has no beta takes no deps
+        decorate = dg.multi_observable_source_asset(
+            specs=[spec], name="__".join(key.path), required_resource_keys={names.resource}
+        )
+        return decorate(observe)
+
+
 @contextmanager
 def opened_flow(
     context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None], told: Emitter
@@ -251,7 +276,11 @@ def opened_flow(
 
     tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
-        flow = open_release(site.open(), policy.policy, chosen_release(context), progress=tell)
+        here, release = site.open(), chosen_release(context)
+        graph = repository.asset_graph if (repository := _repository_of(context)) is not None else None
+        admit = partial(admit_source, context.instance, graph, here, policy.policy, release)
+        judges = bool(here.upstream_of(policy.policy))
+        flow = open_release(here, policy.policy, release, progress=tell, admit=admit if judges else None)
         told.begin(flow.policy)
         with flow.recording_refusals():
             yield flow
@@ -268,7 +297,17 @@ def materialized(
         metadata |= {"columns": column_origins(flow.policy)}
     if report is not None:
         metadata |= {"report": dg.MetadataValue.path(report)}
-    return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
+    # Dagster would take the version that was observed before the step began, and the source may have been delivered since.
+    tags = {get_input_data_version_tag(previous): result.source} if result.source else None
+    return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version), tags=tags)
+
+
+def _repository_of(context: dg.AssetExecutionContext) -> dg.RepositoryDefinition | None:
+    """The definitions of the code location; None in a run that a script executes without any."""
+    try:
+        return context.repository_def
+    except CheckError:
+        return None
 
 
 @contextmanager

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import dagster as dg
+from dagster._core.events import DagsterEventType
 
 from release_pipeline.errors import ReleasePipelineError
 
@@ -26,6 +28,8 @@ IN_PROGRESS = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
+_BROKE_OFF = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+AssetPartition: TypeAlias = "tuple[dg.AssetKey, str | None]"
 GONE = "The process of this run is gone: it was killed, or the machine went down."
 
 
@@ -61,12 +65,44 @@ def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 
 
 def find_run(
-    instance: dg.DagsterInstance, job: str, *, partition: str | None = None, unfinished: bool = False
+    instance: dg.DagsterInstance, assets: Collection[dg.AssetKey], *, partition: str | None = None
 ) -> dg.DagsterRun | None:
-    """The last run of a job, of one release or any, if there is one."""
-    tags = {} if partition is None else {"dagster/partition": partition}
-    wanted = dg.RunsFilter(job_name=job, tags=tags, statuses=IN_PROGRESS if unfinished else [])
-    return next(iter(instance.get_runs(wanted, limit=1)), None)
+    """The last run that was to make one of these assets, of one release or any, whatever started it; None if there is none."""
+    planned = [instance.get_latest_planned_materialization_info(key, partition) for key in assets]
+    last = max((info for info in planned if info is not None), key=lambda info: info.storage_id, default=None)
+    return None if last is None else instance.get_run_by_id(last.run_id)
+
+
+def find_unfinished_run(
+    instance: dg.DagsterInstance, assets: Collection[dg.AssetKey], *, partition: str | None = None
+) -> dg.DagsterRun | None:
+    """A run that is to make one of these assets, of one release or any, and has not ended."""
+    for run in instance.get_runs(dg.RunsFilter(statuses=IN_PROGRESS)):
+        planned, _ = list_assets(instance, run)
+        if any(key in assets and partition in (None, of_release) for key, of_release in planned):
+            return run
+    return None
+
+
+def list_ended_runs(instance: dg.DagsterInstance, assets: Collection[dg.AssetKey], *, limit: int) -> list[dg.DagsterRun]:
+    """Those of the last runs that were to make each of these assets that failed or were cancelled."""
+    kind = DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+    wanted = [dg.EventRecordsFilter(kind, asset_key=key) for key in assets]
+    records = [record for each in wanted for record in instance.event_log_storage.get_event_records(each, limit=limit)]
+    runs = {record.run_id for record in records}
+    return list(instance.get_runs(dg.RunsFilter(run_ids=list(runs), statuses=_BROKE_OFF))) if runs else []
+
+
+def list_assets(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[set[AssetPartition], set[AssetPartition]]:
+    """The assets that a run was to make, and those that it made, with their partitions."""
+    planned: set[AssetPartition] = set()
+    made: set[AssetPartition] = set()
+    kinds = {DagsterEventType.ASSET_MATERIALIZATION_PLANNED: planned, DagsterEventType.ASSET_MATERIALIZATION: made}
+    for record in instance.get_records_for_run(run.run_id, of_type=set(kinds)).records:
+        event = record.event_log_entry.dagster_event
+        if event is not None and event.asset_key is not None:
+            kinds[event.event_type].add((event.asset_key, event.partition))
+    return planned, made
 
 
 def parts_of(error: ReleasePipelineError) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts.sender import NOBODY, describe_sent, tell
@@ -14,14 +15,14 @@ from release_pipeline.flow.alerts.sender import NOBODY, describe_sent, tell
 LOOK_SECONDS = 30
 
 
-def build_telling(names: Names) -> dg.SensorDefinition:
+def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition:
     """The sensor that does what `release-pipeline alert` does. It is apart from `watch`, which waits for nobody."""
 
     @dg.sensor(
         name=names.name("tell"),
         required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
-        default_status=dg.DefaultSensorStatus.RUNNING,
+        default_status=automations.sensor,
         description="Tells those whom site.yaml names what happened, each thing once, and sends lineage.",
     )
     def telling(context: dg.SensorEvaluationContext) -> Any:

@@ -90,7 +90,9 @@ def remove_dead_socket(path: Path) -> None:
     if path.is_socket():
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(str(path)) == 0:
-                raise WrongUsage("another process answers there.", where=str(path), remedy="End it first, or name another socket.")
+                raise WrongUsage(
+                    "another process answers there.", where=str(path), remedy="End it first, or name another socket."
+                )
         path.unlink()
 
 

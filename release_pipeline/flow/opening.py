@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
 from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.policies import record_policy
+from release_pipeline.flow.record import Admit
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import forget_secret
 from release_pipeline.flow.secret_files import PLAIN, Probe
@@ -32,8 +33,10 @@ def open_release(
     *,
     progress: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
+    admit: Admit | None = None,
 ) -> ReleaseFlow:
-    """The flow of one release of a policy of the site, at its last opened revision.
+    """The flow of one release of a policy of the site, at its last opened revision. `admit` judges the source before it is read
+    and before its budget is spent.
 
     `release` is NAME, NAME/rN or POLICY/NAME/rN, and may be left out where there is only one. A revision that was not opened, or
     was given up for another, is refused.
@@ -43,7 +46,7 @@ def open_release(
     statuses = list_statuses(site)
     latest = latest_revision(statuses, policy.policy, name)
     if revision is None or revision == latest.revision:
-        return ReleaseFlow(site, policy, latest, progress, probe or PLAIN)
+        return ReleaseFlow(site, policy, latest, progress, probe or PLAIN, admit)
     wanted = ReleaseId(policy.policy, name, revision)
     if revision > latest.revision:
         nobody = f"its last revision is r{latest.revision}."

@@ -28,27 +28,29 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested(Checkpoint):
-    """The source was read: its header, and how many records belong to other releases (`outside`). `origins`: what tells the
-    source from others, by which looks at it are known."""
+    """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the
+    version of the source. `origins`: what tells the source from others, by which looks at it are known."""
 
     stage: ClassVar[str] = "ingested"
     records: int
     source: str
     header: tuple[str, ...]
     outside: Mapping[str, int]
+    delivered: str
     origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated(Checkpoint):
-    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `origins`: of the
-    source."""
+    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered` and
+    `origins`: of the source."""
 
     stage: ClassVar[str] = "validated"
     records: int
     warnings: tuple[str, ...]
     content: str
     checks: Mapping[str, int]
+    delivered: str
     expectations: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
     clamping: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
     origins: tuple[str, ...] = ()

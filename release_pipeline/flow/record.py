@@ -36,10 +36,13 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.words import describe_claim
+from release_pipeline.privacy.budget import NANO
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.source import SourceDoor
 
 Progress: TypeAlias = Callable[[str], None]
+Admit: TypeAlias = Callable[[SourceDoor], str]  # the version of a source; raises where it may not be released
 
 
 def record_failed_run(site: Site, release: ReleaseId, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
@@ -59,6 +62,7 @@ class ReleaseRecord:
     id: ReleaseId
     progress: Progress = lambda _: None
     probe: Probe = PLAIN
+    admit: Admit | None = None
 
     def check_may_begin(self) -> None:
         """Refuse early what would be refused later, and note that the release is opened if nobody did."""
@@ -159,6 +163,13 @@ class ReleaseRecord:
             looks=len(self.list_looks()),
         )
         return facts.to_json()
+
+    def claim_figures(self) -> dict[str, Any]:
+        """Epsilon and k of the charged release as numbers; None where its claim has no such number."""
+        with self.site.open_registry(read_only=True) as registry:
+            charge = next((charge for charge in list_charges(registry) if charge.id == self.id), None)
+        claimed = claimed_nano(self.policy, charge)
+        return {"epsilon": None if claimed is None else self.policy.in_epsilon(claimed) / NANO, "k": self.policy.protect.k}
 
     def list_looks(self) -> tuple[Look, ...]:
         """The looks at the data that parameters of this release can have been chosen by; once it is charged, always the same."""

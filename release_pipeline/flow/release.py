@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
+from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, SourceError
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
@@ -45,6 +45,7 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
     typed_parts,
+    version_of,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
@@ -94,6 +95,7 @@ from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, REC
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.store import formats
+from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace
 
 AUDIT = "audit 3"  # changes when the figures do: what was measured otherwise is measured anew
@@ -123,6 +125,7 @@ class StageResult:
     verdicts: tuple[Verdict, ...] = ()
     gates: tuple[Gate, ...] = ()
     words: tuple[str, ...] = ()
+    source: str = ""  # the version of the source that was read
 
     @property
     def refusal(self) -> tuple[str, ...]:
@@ -141,6 +144,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         self.check_may_begin()
         try_formats(policy)
         source = self._source()
+        delivered = self._version_of(source)
         names, checks = match_header(source.header, policy)
         refuse(source.name, [check for check in checks if not readable_without(check, policy)])
         outside = count_releases(policy, source, names) or NO_RELEASES
@@ -154,14 +158,17 @@ class ReleaseFlow(ReleaseCheckpoints):
             )
             fill_slots(policy, raw, source.name)
             records = raw.count_records()
+            if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
+                remedy = "Run the release again once the source stays as it is."
+                raise SourceError("the source was changed while it was read.", where=source.name, remedy=remedy)
             workspace.forget(["validated"])
             content: dict[str, Any] = {"records": records, "source": source.name, "header": list(source.header)}
-            content |= {"outside": outside, "origins": origins}
+            content |= {"outside": outside, "delivered": delivered, "origins": origins}
             version = self._version([records, content_of(workspace, "raw")])
             self._write_checkpoint(workspace, Ingested, version, ["raw"], **content)
         self.probe.reached("ingested")
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
-        return StageResult("ingested", version, facts)
+        return StageResult("ingested", version, facts, source=delivered)
 
     def collect_checks(self) -> tuple[list[Check], list[str], str]:
         """The checks of what was ingested, by counts alone, what else was noticed, and the version of it all. Makes `records`."""
@@ -236,6 +243,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 "warnings": noticed,
                 "content": keyed,
                 "checks": passed,
+                "delivered": checkpoint.delivered,
             }
             if policy.expect:
                 payload["expectations"] = {
@@ -270,6 +278,9 @@ class ReleaseFlow(ReleaseCheckpoints):
             check_memory(self.site, policy, checkpoint.records, where=str(self.id))
             self.check_vaults(workspace)
             statuses = list_statuses(self.site)
+            if self._is_judged and self._version_of(self._source()) != checkpoint.delivered:
+                what = "its records were read from another version of the source than the one whose upstream checks passed."
+                raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
             check_differencing(self, workspace, statuses)
             expected, foreseen = judge_before_charge(self, workspace, checkpoint.content)
             merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry
@@ -308,6 +319,15 @@ class ReleaseFlow(ReleaseCheckpoints):
             effort = workspace.effort
         self.probe.reached("the clusters are committed")
         return self._microaggregated(stored, checkpoint.records, effort)
+
+    def _version_of(self, source: SourceDoor) -> str:
+        """The version of the source as it is now, which `admit` may refuse."""
+        return self.admit(source) if self.admit is not None and self._is_judged else version_of(self.site, source)
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether `admit` has a say: not once budget was spent, for then the charge says which records they must be."""
+        return self.admit is not None and self._status().charge is None
 
     def mask(self) -> StageResult:
         """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables beside it;
@@ -367,7 +387,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 keep_refusal(self, {"suppressed": dict(done.figures)})
             self.block(done.obstacle)
         shown = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
-        facts = {**shown, "share_suppressed": done.share, **effort}
+        facts = {**shown, "share_suppressed": done.share, **self.claim_figures(), **effort}
         return StageResult("suppressed", version, facts, dict(done.figures))
 
     def audit(self) -> StageResult:
@@ -410,6 +430,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
+            **self.claim_figures(),
             **effort,
         }
         plotted = {name: stored.internal[name] for name in PLOTTED if name in stored.internal}
@@ -553,8 +574,8 @@ class ReleaseFlow(ReleaseCheckpoints):
     ) -> StageResult:
         policy, disk_from = self.policy, find_disk_from(self.site, self.policy)
         place = "in memory" if disk_from is None or records < disk_from else describe_place(find_place(self.site.engine, records))
-        facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
-        facts |= {"arrays": place, **effort}
+        facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method}
+        facts |= {"arrays": place, **self.claim_figures(), **effort}
         internal = {"expected_error": {name: checkpoint.columns[name]["error"] for name in policy.noise_columns}}
         return StageResult("microaggregated", checkpoint.version, facts, internal)
 
@@ -570,7 +591,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         return Series(secret, self.policy.release_names.index(self.id.release))
 
     def _masked(self, drawn: Masked, effort: Mapping[str, Any] = MappingProxyType({})) -> StageResult:
-        facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **effort}
+        facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **self.claim_figures(), **effort}
         return StageResult("masked", drawn.version, facts)
 
 

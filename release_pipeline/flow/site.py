@@ -167,19 +167,16 @@ class Site:
         )
 
     def upstream_of(self, policy: str) -> tuple[str, ...]:
-        """The key of the asset in somebody's Dagster that the policy's source comes from, if site.yaml names one; none, when it
-        cannot be read, which `status` says: nothing that is released depends on it."""
-        try:
-            return read_upstream(self._settings().get("upstream"), None, file=str(self.home / FILE)).get(policy, ())
-        except ReleasePipelineError:
-            return ()
+        """The key of the asset in somebody's Dagster that the policy's source comes from, in its parts; empty where site.yaml
+        names none. Raises where `upstream` is wrong anywhere: a release that waits for an asset must not go without it."""
+        names = [file.stem for file in self.policy_files()]
+        return read_upstream(self._settings().get("upstream"), names, file=str(self.home / FILE)).get(policy, ())
 
     @property
     def upstream_faults(self) -> list[str]:
         """What is wrong with `upstream`, in words."""
         try:
-            names = [policy.stem for policy in self.policy_files()]
-            read_upstream(self._settings().get("upstream"), names, file=str(self.home / FILE))
+            self.upstream_of("")
         except ReleasePipelineError as error:
             return [error.in_full]
         return []

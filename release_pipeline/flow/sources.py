@@ -30,6 +30,11 @@ def open_source(site: Site, policy: Policy) -> SourceDoor:
     return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault)
 
 
+def version_of(site: Site, source: SourceDoor) -> str:
+    """A keyed hash that changes when what is delivered does; empty where only reading it tells."""
+    return site.keyed_hash(f"source {source.name} {stamp}".encode()) if (stamp := source.stamp) else ""
+
+
 def look_at_header(site: Site, policy: Policy, *, everywhere: bool) -> HeaderLook:
     """Whether the source is there, can be read as text or table, and has the declared columns. A source that is no file here, or
     that this account may not read, is left unread, unless it is to be looked for `everywhere`."""

@@ -11,13 +11,13 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy.typed import Plain
 
 
-def read_upstream(said: Plain, policies: Sequence[str] | None, *, file: str) -> Mapping[str, tuple[str, ...]]:
-    """The asset key of each policy that is named, in its parts; `policies`: the names that there are, where that is asked."""
+def read_upstream(said: Plain, policies: Sequence[str], *, file: str) -> Mapping[str, tuple[str, ...]]:
+    """The asset key of each policy that is named, in its parts; `policies`: the names that there are."""
     if said is None:
         return {}
     if not isinstance(said, dict):
         raise ReleasePipelineError("upstream is no list of policies and assets.", where=file, remedy=_HOW)
-    return {name if policies is None else _known(name, policies, file): _read_key(name, key, file) for name, key in said.items()}
+    return {_known(name, policies, file): _read_key(name, key, file) for name, key in said.items()}
 
 
 _HOW = "Say it as in `upstream: {people: warehouse/people}`, or with the parts of the key as a list, [warehouse, people]."

@@ -27,6 +27,7 @@ class ObjectSource:
     said: str
     local: Any  # a FileSource or a SurveySource: any door with a path
     stamp: str
+    written: float | None
     vault: Path | None
 
     @property
@@ -68,6 +69,15 @@ def stamp_of(address: str, *, said: str) -> str:
     """Changes when the object does: from what the store says of it."""
     with _store(address, said) as (store, key):
         return str(store.ukey(key))
+
+
+def written_at(address: str, *, said: str) -> float | None:
+    """When the object was written, in seconds since 1970; None where its store does not say."""
+    with _store(address, said) as (store, key):
+        try:
+            return float(store.modified(key).timestamp())
+        except NotImplementedError:
+            return None
 
 
 @contextmanager

@@ -38,6 +38,11 @@ class PostgresSource:
         """See `SourceDoor`."""
         return ""
 
+    @property
+    def written(self) -> float | None:
+        """See `SourceDoor`."""
+        return None
+
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`. The records of a query come in whatever order the server's plan has, which may be another next time:
         they are sorted."""

@@ -25,13 +25,13 @@ from release_pipeline.store.connections import open_delivered, open_memory, sour
 from release_pipeline.store.derived import derive_columns
 from release_pipeline.store.expansion import expand
 from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, select_columns
-from release_pipeline.store.objects import ObjectSource, check_address, fetched, is_address, open_object, stamp_of
+from release_pipeline.store.objects import ObjectSource, check_address, fetched, is_address, open_object, stamp_of, written_at
 from release_pipeline.store.packed import PACKED_ENDINGS, TABLES, Packing, read_start, unpacked
 from release_pipeline.store.postgres import find_postgres
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.sql import Qualified, statement
 from release_pipeline.store.survey_files import ENDINGS as SURVEYS
-from release_pipeline.store.survey_files import SurveySource, open_survey
+from release_pipeline.store.survey_files import SurveySource, changed_at, open_survey
 
 _NONE: Mapping[str, Derived] = {}
 _DELIMITERS = (",", ";", "\t", "|")
@@ -56,6 +56,11 @@ class SourceDoor(Protocol):
     @property
     def stamp(self) -> str:
         """Changes when what is delivered changes; empty where only reading it tells."""
+        ...
+
+    @property
+    def written(self) -> float | None:
+        """When what is delivered was last written or moved, in seconds since 1970; None where nothing shows it, as of a table."""
         ...
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
@@ -84,6 +89,11 @@ class FileSource:
     def stamp(self) -> str:
         """See `SourceDoor`."""
         return _stamp(self.path)
+
+    @property
+    def written(self) -> float | None:
+        """See `SourceDoor`."""
+        return changed_at(self.path)
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
@@ -128,6 +138,11 @@ class DuckdbSource:
     def stamp(self) -> str:
         """See `SourceDoor`."""
         return _stamp(self.path)
+
+    @property
+    def written(self) -> float | None:
+        """See `SourceDoor`: None, for other tables are written to the same file."""
+        return None
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
@@ -234,10 +249,10 @@ def _find_object(address: str, said: str, expected: frozenset[str], vault: Path 
                 return _open_survey(here, ending, said).header
 
         survey = SurveySource(path, ending, _read_survey_header(address, stamp, read), said)
-        return ObjectSource(address, said, survey, stamp, vault)
+        return ObjectSource(address, said, survey, stamp, written_at(address, said=said), vault)
     with _as_declared(path, said), open_object(address, said=said) as file:
         table = replace(_find_table(file, path, ending, packing, expected, vault), said=said)
-    return ObjectSource(address, said, table, stamp, vault)
+    return ObjectSource(address, said, table, stamp, written_at(address, said=said), vault)
 
 
 _HEADERS: dict[tuple[str, str], tuple[str, ...]] = {}

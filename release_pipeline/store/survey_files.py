@@ -81,6 +81,11 @@ class SurveySource:
             known = self.path.stat()
         return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
 
+    @property
+    def written(self) -> float | None:
+        """See `SourceDoor`."""
+        return changed_at(self.path)
+
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         import pyarrow as pa  # a large library: only where it is used
@@ -94,6 +99,12 @@ class SurveySource:
             create_raw(into.from_arrow(stream.schema.empty_table()), columns, release)
             for batch in stream:
                 append_raw(into.from_arrow(pa.Table.from_batches([batch])), columns, release)
+
+
+def changed_at(path: Path) -> float:
+    """When a file was last written, or put in its place: the time of its change, which nobody can set."""
+    with source_errors(path):
+        return path.stat().st_ctime
 
 
 def open_survey(path: Path, ending: str, *, where: str) -> SurveySource:

@@ -9,6 +9,8 @@ import dagster as dg
 import pytest
 
 from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.flow.demo import find_demo_data
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 
@@ -44,6 +46,26 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
     }
     assert set(made) == set(found) - {"broken"}
     assert str(made["rand_hie"].metadata["claim"].value).startswith("epsilon 2 in all (0.5 for each of 4 columns), iDP")
+
+
+def test_a_shipped_timetable_opens_its_waves_one_by_one(site: Path, tmp_path: Path) -> None:
+    """The only one that is shipped, switched on as `release-pipeline ui` does: each tick asks for the next wave."""
+    (tmp_path / "data").mkdir()
+    shutil.copyfile(find_demo_data(), tmp_path / "data" / "randhie.csv")
+    shutil.copy(POLICIES.parent / "populations.yaml", tmp_path)
+    (tmp_path / "dagster").mkdir()
+    repository = build_defs(site, automations="on").get_repository_def()
+    [timetable] = [each for each in repository.schedule_defs if each.name.startswith("timetable_")]
+    assert (timetable.name, timetable.cron_schedule) == ("timetable_rand_hie_table", "0 6 2 1 *")
+    assert timetable.default_status == dg.DefaultScheduleStatus.RUNNING
+    resources = {"site": SiteResource(str(site))}
+    with dg.DagsterInstance.local_temp(str(tmp_path / "dagster")) as instance:
+        for wave in ("1", "2"):
+            with dg.build_schedule_context(instance=instance, repository_def=repository, resources=resources) as context:
+                found = timetable.evaluate_tick(context)
+            assert [request.partition_key for request in found.run_requests or ()] == [wave], found.skip_message
+            job, tags = repository.get_job("release_rand_hie_table"), {"dagster/partition": wave}
+            instance.create_run_for_job(job, tags=tags, status=dg.DagsterRunStatus.SUCCESS)
 
 
 def test_workspace_and_instance_files_work_at_the_top_level() -> None:

@@ -107,9 +107,9 @@ def test_the_schedule_waits_in_words(tiny: TinySite, instance: dg.DagsterInstanc
 
 def test_the_schedule_runs_by_itself_only_where_a_key_is_named(tiny: TinySite) -> None:
     """A site without a service's key has it switched off."""
-    running = build_defs(tiny.home).resolve_schedule_def("publication_people").default_status
+    running = build_defs(tiny.home, automations="on").resolve_schedule_def("publication_people").default_status
     (tiny.home / "site.yaml").unlink()
-    stopped = build_defs(tiny.home).resolve_schedule_def("publication_people").default_status
+    stopped = build_defs(tiny.home, automations="on").resolve_schedule_def("publication_people").default_status
     assert (running, stopped) == (dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED)
 
 

@@ -138,6 +138,29 @@ def test_candidate_metadata_plots_epsilon_and_k(good: tuple[TinySite, dg.Execute
     assert {"table_bound", "column_bound", "claim", "population_spent"} <= metadata.keys()
 
 
+def test_epsilon_and_k_are_numbers_on_every_stage_that_they_shape(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
+    """From `microaggregated` on, the same as the candidate's; before, nothing has a claim."""
+    for stage, materialization in materializations(good[1]).items():
+        metadata = materialization.metadata
+        if stage in ("ingested", "validated"):
+            assert not {"epsilon", "k"} & metadata.keys(), stage
+            continue
+        assert isinstance(metadata["epsilon"], dg.FloatMetadataValue), stage
+        assert isinstance(metadata["k"], dg.IntMetadataValue), stage
+        assert (metadata["epsilon"].value, metadata["k"].value) == (2.0, 5), stage
+
+
+def test_what_a_claim_lacks_is_left_out(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    """A synthetic table has no k: every stage says its epsilon all the same."""
+    result = run_job(_whole(tmp_path / "site"), instance=instance)
+    assert result.success, failures(result)
+    found = materializations(result)
+    wanted = found["candidate"].metadata["epsilon"].value
+    for stage in ("microaggregated", "masked", "suppressed", "audited", "candidate"):
+        assert found[stage].metadata["epsilon"].value == wanted, stage
+        assert "k" not in found[stage].metadata, stage
+
+
 def test_every_fact_in_the_metadata_is_on_the_list(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
     """Nothing but allowed facts, notes, and columns; no figure against the original."""
     for stage, materialization in materializations(good[1]).items():

@@ -25,6 +25,7 @@ from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobO
 from release_pipeline.dagster_app import operations, releases
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import StoreBusy
@@ -214,7 +215,7 @@ def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: C
     operated.tiny.write_policy(policy="by-hand")
     operated.tiny.write_policy(policy="by-year", releases='{every: year, cron: "0 6 2 1 *"}')
     operated.tiny.write_policy(policy="once", releases="once", source="{path: people.csv}")
-    defs = build_defs(operated.tiny.home)
+    defs = build_defs(operated.tiny.home, automations="on")
     dg.Definitions.validate_loadable(defs)
     repository = defs.get_repository_def()
     assert {one.name: one.default_status.value for one in repository.schedule_defs} == {
@@ -289,6 +290,56 @@ def test_release_whose_run_failed_is_not_asked_for_again(scheduled: Operated, st
     scheduled.tick()
     scheduled.begin("1", status=status)
     assert requested(scheduled.tick()) == ["2"]
+
+
+def backfill(operated: Operated, release: str, *, status: str) -> dg.DagsterRun:
+    """A run of a release as a backfill of the UI begins it: of Dagster's own job for assets, which is not the policy's."""
+    repository = operated.repository()
+    chosen = frozenset(Names().chain("people"))
+    job = repository.get_job(repository.get_implicit_job_def_for_assets(list(chosen)).name)
+    tags = {"dagster/partition": release, "dagster/backfill": "b"}
+    return operated.instance.create_run_for_job(
+        job.get_subset(asset_selection=chosen),
+        tags=tags,
+        asset_selection=chosen,
+        status=dg.DagsterRunStatus[status],
+    )
+
+
+def test_a_backfill_is_a_run_of_the_release(scheduled: Operated) -> None:
+    """While it works, nothing else is opened; a release that it began is not asked for again; if it breaks off, that is noted."""
+    scheduled.tick()
+    run = backfill(scheduled, "1", status="STARTED")
+    assert run.job_name.startswith("__ASSET_JOB")
+    for found in (scheduled.tick(), scheduled.look("arrival_people")):
+        assert (requested(found), found.skip_message) == (
+            [],
+            f"release 1 is being made (run {run.run_id[:8]}); one after the other.",
+        )
+    scheduled.instance.report_run_failed(run, "gone")
+    assert requested(scheduled.tick()) == ["2"]
+    scheduled.look()
+    [event] = scheduled.failed()
+    assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
+
+
+def test_a_run_that_failed_elsewhere_is_no_failure_of_a_release(scheduled: Operated) -> None:
+    """A team's run that made all that it was to make of a release, and failed at something else."""
+    policy, keys = scheduled.tiny.site.policy("people"), Names().chain("people")
+
+    @dg.asset(deps=[keys[0]], partitions_def=partitions_of(policy, Names()))
+    def dashboard() -> None:
+        raise RuntimeError
+
+    chosen = dg.AssetSelection.assets(keys[0], dashboard)
+    job = dg.define_asset_job("team", selection=chosen, executor_def=dg.in_process_executor)
+    defs = dg.Definitions.merge(dg.Definitions(assets=[dashboard], jobs=[job]), build_defs(scheduled.tiny.home))
+    result = defs.resolve_job_def("team").execute_in_process(
+        partition_key="1", instance=scheduled.instance, raise_on_error=False, run_config=QUIET
+    )
+    assert not result.success
+    scheduled.look()
+    assert scheduled.failed() == []
 
 
 def test_run_of_another_policy_is_not_waited_for(scheduled: Operated) -> None:
@@ -666,8 +717,9 @@ def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch
     describe_late = operations.describe_late
 
     def evaluations(found: Any) -> list[tuple[bool, str, str]]:
-        assert all(one.asset_key.path == ["people", "candidate"] and one.check_name == "on_time" for one in found.asset_events)
-        return [(one.passed, str(one.metadata["found"].value), one.severity.value) for one in found.asset_events]
+        checks = [one for one in found.asset_events if isinstance(one, dg.AssetCheckEvaluation)]
+        assert all(one.asset_key.path == ["people", "candidate"] and one.check_name == "on_time" for one in checks)
+        return [(one.passed, str(one.metadata["found"].value), one.severity.value) for one in checks]
 
     first = scheduled.look()
     assert evaluations(first) == [(True, "nothing is late", "WARN")]

@@ -99,12 +99,12 @@ def opened(tiny: TinySite) -> list[str]:
 
 def on_time(tiny: TinySite, now: datetime, *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """A tick of the timetable."""
-    return tick(tiny.site, "people", why=TIMETABLE, has_run=has_run, now=now)
+    return tick(tiny.site, "people", why=TIMETABLE, has_run=has_run, admit=lambda *_: None, now=now)
 
 
 def on_arrival(tiny: TinySite, now: datetime, *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """A tick because the source arrived."""
-    return tick(tiny.site, "people", why=ARRIVAL, has_run=has_run, now=now)
+    return tick(tiny.site, "people", why=ARRIVAL, has_run=has_run, admit=lambda *_: None, now=now)
 
 
 def set_clock(clock: Any, moment: datetime) -> datetime:
@@ -551,7 +551,7 @@ def test_a_policy_that_is_released_once_is_opened_when_its_source_has_enough(clo
 
 def look(tiny: TinySite, cursors: list[str], *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """One look of the sensor, with what the last one left."""
-    found, cursor = arrival(tiny.site, "people", cursor=cursors[-1], has_run=has_run)
+    found, cursor = arrival(tiny.site, "people", cursor=cursors[-1], has_run=has_run, admit=lambda *_: None)
     cursors.append(cursor)
     return found
 

@@ -59,6 +59,16 @@ def test_five_lines_of_yaml_are_a_site(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "status"),
+    [("", "STOPPED"), (", automations: off", "STOPPED"), (", automations: on", "RUNNING"), (", automations: 'on'", "RUNNING")],
+)
+def test_a_component_switches_nothing_on_by_itself(load: Load, said: str, status: str) -> None:
+    """YAML reads on and off as yes and no."""
+    repository = load(f"attributes: {{home: ../../../../sites/health{said}}}\n").get_repository_def()
+    assert repository.get_sensor_def("watch").default_status.value == status
+
+
+@pytest.mark.parametrize(
     ("attributes", "words"),
     [
         ("{home: ../nowhere}", r"nowhere: this is not a site"),
@@ -66,6 +76,7 @@ def test_five_lines_of_yaml_are_a_site(load: Load) -> None:
         ("{home: [a]}", r"home"),
         ("{home: a, epsilon: 2}", r"epsilon"),
         ("{prefix: health}", r"home"),
+        ("{home: ../../../../sites/health, automations: maybe}", r"automations cannot be 'maybe'"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said(load: Load, attributes: str, words: str) -> None:

@@ -59,7 +59,7 @@ def test_names_without_a_prefix_are_those_of_sites_in_use(home: Path) -> None:
     """Records of every site stand under these names: none may ever change."""
     policies = ("adult_k_epsilon", "census_once", "monthly")
     stages = {f"{policy}/{stage}" for policy in policies for stage in STAGES}
-    ops = {f"{policy}__{stage}" for policy in policies for stage in (*STAGES[1:6], "audited_and_candidate", "published")}
+    ops = {f"{policy}__{stage}" for policy in policies for stage in (*STAGES[:6], "audited_and_candidate", "published")}
     assert names_of(build_defs(home)) == {
         "assets": stages | {f"policy/{policy}" for policy in policies},
         "groups": {"policies", "restricted", "protection", "audit", "public"},
@@ -128,6 +128,40 @@ def test_two_sites_under_the_same_names_do_not_merge(home: Path) -> None:
     """Dagster names the resource that both have: one of them needs a prefix."""
     with pytest.raises(dg.DagsterInvariantViolationError, match="different resources with same key 'site'"):
         dg.Definitions.merge(build_defs(home), build_defs(home))
+
+
+def statuses_of(defs: dg.Definitions) -> dict[str, str]:
+    """How every schedule and sensor begins."""
+    repository = defs.get_repository_def()
+    return {each.name: each.default_status.value for each in [*repository.schedule_defs, *repository.sensor_defs]}
+
+
+def test_nothing_is_switched_on_where_nobody_asks_for_it(home: Path) -> None:
+    """A team that loads a site opens no release by it; a service key changes nothing."""
+    shutil.copytree(home, keyed := home.with_name("keyed"))
+    (keyed / "site.yaml").write_text("service_key: keys/robot.key\n")
+    for defs in (build_defs(home), build_defs(keyed, automations="off")):
+        statuses = statuses_of(defs)
+        assert {"watch", "tell", "prune_daily", "delivery", "timetable_monthly", "publication_monthly"} <= statuses.keys()
+        assert set(statuses.values()) == {"STOPPED"}
+    running = {name for name, status in statuses_of(build_defs(keyed, automations="on")).items() if status == "RUNNING"}
+    published = {f"publication_{policy}" for policy in ("adult_k_epsilon", "census_once", "monthly")}
+    assert running == {"watch", "tell", "prune_daily", "delivery", "timetable_monthly", "arrival_monthly", *published}
+
+
+@pytest.mark.parametrize("said", ["", "default", "On", "true"])
+def test_automations_that_mean_nothing_are_refused(home: Path, said: str) -> None:
+    """With the values that there are."""
+    with pytest.raises(WrongUsage, match=r"automations cannot be '.*'\. Say 'on' or 'off'"):
+        build_defs(home, automations=said)
+
+
+@pytest.mark.parametrize("place", ["nowhere", "file", ""])
+def test_a_path_that_is_no_site_is_refused(tmp_path: Path, place: str) -> None:
+    """A typing error must not take a site out of the definitions unseen."""
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongUsage, match=f"{tmp_path / place}: this is not a site"):
+        build_defs(tmp_path / place)
 
 
 def test_a_site_without_policies_has_definitions(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from release_pipeline.dagster_app.building import build_defs
+from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
@@ -49,9 +50,11 @@ def test_the_source_follows_the_asset_that_site_yaml_names(site: Site, key: str)
         ("{census-once: null}", "is no key of an asset"),
     ],
 )
-def test_what_is_wrong_is_told_in_words_and_stops_nothing(site: Site, said: str, words: str) -> None:
-    """`status` tells it; releases and the UI go on, for nothing that is released depends on it."""
+def test_what_is_wrong_is_told_in_words_and_stops_releases(site: Site, said: str, words: str) -> None:
+    """`status` tells it, and the UI goes on without it. A release does not: it might have to wait for an asset."""
     (site.home / "site.yaml").write_text(f"upstream: {said}\n")
+    with pytest.raises(ReleasePipelineError):
+        site.upstream_of("census-once")
     [fault] = site.upstream_faults
     assert re.search(rf"(?s)site\.yaml.*{words}", fault)
     assert site.officer is None

@@ -134,7 +134,7 @@ GOLDEN = {
     "census-once": "3ab5591af3be5a8630940d78d7a768658663e1552e0dfd3019f819bdc487c219",
     "census-together": "e778a852856806d3d053a681e4512b3dfaecd4f60e3cce723475101ed46f23d2",
     "rand-hie-dp": "30979d1550faea3e5a84e5f09efb4dc18cd6449271dfbb70f948fc1047a9160a",
-    "rand-hie-table": "008b5e20ece2c014df2ce42d18b25a04b38b62835ee1e6661087c17cf24aa1fd",
+    "rand-hie-table": "10c7cbc31060a9e2674efd77aa480bd9bffdfe5be8d30ce83e3c5b53a0e83b26",
     "rand-hie": "0715eb6f0a626265c16c04c4398d779797b5acbcd4519b9b2ab05a0b20446742",
 }
 FORM = (

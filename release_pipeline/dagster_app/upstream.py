@@ -1,0 +1,129 @@
+"""The asset that a policy's source comes from: whether its blocking checks passed, and which version of the source that is.
+
+Dagster holds assets back behind a blocking check only within one run. A release is another run, and its budget cannot be
+recovered, so it reads Dagster's records itself.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+from dagster._core.events import DagsterEventType
+from dagster._core.storage.asset_check_execution_record import COMPLETED_ASSET_CHECK_EXECUTION_RECORD_STATUSES
+
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.reading import version_of
+from release_pipeline.flow.site import Site
+from release_pipeline.store.source import SourceDoor
+
+DATA_VERSION = "dagster/data_version"
+_HISTORY = 100  # executions of a check that are looked through for the one of the materialization
+_ELSEWHERE = "Run the release in the Dagster that makes it, or take it out of `upstream` in site.yaml."
+
+
+def admit_source(instance: dg.DagsterInstance, graph: Any, site: Site, policy: str, release: str, source: SourceDoor) -> str:
+    """The version of a policy's source. Raises `Blocked` unless its upstream asset is made, passed its blocking checks as it is,
+    and was made after the source was last written. `graph`: the assets of this code location, where they are known."""
+    if not (upstream := site.upstream_of(policy)):
+        return version_of(site, source)
+    key = dg.AssetKey(list(upstream))
+    name = key.to_user_string()
+    made = _last_made(instance, key, release)
+    if made is None:
+        raise Blocked(f"these records of Dagster do not know that {name} was ever made.", remedy=_ELSEWHERE)
+    planned = instance.get_latest_planned_materialization_info(key, made.partition_key)
+    if planned is not None and planned.storage_id > made.storage_id:
+        what = f"{name} is being made, or the last run that was to make it did not (run {planned.run_id[:8]})."
+        raise Blocked(what, remedy="Wait for that run, or make the asset again.")
+    if failed := _find_failed(instance, graph, key, made):
+        what = f"{name} was made {_words_of(made.timestamp)}, and of its blocking checks {'; '.join(failed)}."
+        raise Blocked(what, remedy="Repair the source, then make the asset and evaluate its checks again.")
+    if source.written is not None and source.written > made.timestamp:
+        what = f"{source.name} was written or moved {_words_of(source.written)}, after {name} was made and checked "
+        raise Blocked(f"{what}({_words_of(made.timestamp)}).", remedy="Make the asset again: its checks did not see this file.")
+    return find_version(instance, site, policy, source)
+
+
+def find_version(instance: dg.DagsterInstance, site: Site, policy: str, source: SourceDoor) -> str:
+    """The version of a policy's source: of a file by its stamp; of a table, which shows no time, by the last materialization of
+    the upstream asset. Empty where nothing tells."""
+    upstream = site.upstream_of(policy)
+    if upstream and source.written is None and (made := _last_made(instance, dg.AssetKey(list(upstream)))) is not None:
+        return site.keyed_hash(f"source asset {made.storage_id}".encode())
+    return version_of(site, source)
+
+
+def observation_of(source: dg.AssetKey, version: str, description: str = "") -> dg.AssetObservation:
+    """That a source has this version. Dagster compares it with the one that `ingested` read."""
+    return dg.AssetObservation(source, description=description or None, tags={DATA_VERSION: version} if version else None)
+
+
+def last_version(instance: dg.DagsterInstance, source: dg.AssetKey) -> str:
+    """The version of a source that was observed last; empty where none was."""
+    seen = instance.fetch_observations(source, limit=1).records
+    observed = seen[0].asset_observation if seen else None
+    return (observed.tags or {}).get(DATA_VERSION, "") if observed is not None else ""
+
+
+def _last_made(instance: dg.DagsterInstance, key: dg.AssetKey, release: str | None = None) -> dg.EventLogRecord | None:
+    """The last materialization of an asset: of the partition that is called as the release, where there is one."""
+    if release is not None:
+        of_release = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[release])
+        if records := instance.fetch_materializations(of_release, limit=1).records:
+            return records[0]
+    return next(iter(instance.fetch_materializations(key, limit=1).records), None)
+
+
+def _find_failed(instance: dg.DagsterInstance, graph: Any, key: dg.AssetKey, made: dg.EventLogRecord) -> list[str]:
+    """Which blocking checks of an asset failed, or were not evaluated, since it was made: those that this code location declares,
+    and those of the run that made it."""
+    blocking = _checks_of_run(instance, key, made.run_id)
+    if graph is not None:
+        keys = graph.get_check_keys_for_assets({key})
+        blocking |= {check.name: graph.get_check_spec(check).blocking for check in keys}
+    failed: list[str] = []
+    for name, blocks in sorted(blocking.items()):
+        if blocks is False:
+            continue
+        found = _last_evaluation(instance, dg.AssetCheckKey(key, name), made)
+        if found is None:
+            failed.append(f"'{name}' was not evaluated since")
+        elif not found.passed and found.severity == dg.AssetCheckSeverity.ERROR and (blocks or found.blocking is not False):
+            failed.append(f"'{name}' failed")
+    return failed
+
+
+def _checks_of_run(instance: dg.DagsterInstance, key: dg.AssetKey, run: str) -> dict[str, bool | None]:
+    """The checks of an asset that a run was to evaluate: whether they block, None where the run does not say."""
+    blocking: dict[str, bool | None] = {}
+    kinds = {DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED, DagsterEventType.ASSET_CHECK_EVALUATION}
+    for record in instance.get_records_for_run(run, of_type=kinds).records if run else ():
+        event = record.event_log_entry.dagster_event
+        check: Any = None if event is None else event.event_specific_data
+        if check is not None and check.asset_key == key:
+            blocking[check.check_name] = getattr(check, "blocking", None)
+    return blocking
+
+
+def _last_evaluation(
+    instance: dg.DagsterInstance, check: dg.AssetCheckKey, made: dg.EventLogRecord
+) -> dg.AssetCheckEvaluation | None:
+    """The last evaluation of a check that was of this materialization."""
+    history = instance.event_log_storage.get_asset_check_execution_history(
+        check, limit=_HISTORY, status=COMPLETED_ASSET_CHECK_EXECUTION_RECORD_STATUSES
+    )
+    for record in history:
+        found = record.evaluation
+        if found is None:
+            continue
+        target = found.target_materialization_data
+        of_same_run = bool(made.run_id) and record.run_id == made.run_id
+        if of_same_run or (target.storage_id == made.storage_id if target else record.create_timestamp > made.timestamp):
+            return found
+    return None
+
+
+def _words_of(moment: float) -> str:
+    return f"at {datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
