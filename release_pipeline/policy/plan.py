@@ -109,14 +109,15 @@ def _release_words(policy: Policy) -> str:
 def _person_words(policy: Policy) -> str:
     if not isinstance(policy.person, Person):
         return "each row is a person of its own"
-    column, records = policy.person.column, count_of(policy.person.records, "record")
+    column, unit = policy.person.column, policy.privacy_unit
+    records = count_of(policy.person.records, "record")
     if policy.slots is not None:
-        filled = "those that it lacks are empty, and the number of rows tells of nobody's size"
-        return f"column {column}, households: each has {records} in a release; {filled}"
-    if policy.of_households:
-        sizes = "the claim is for households of equal size, and how large one is is not protected"
-        return f"column {column}, households: at most {records} per release; {sizes}"
-    return f"column {column}, at most {records} per release"
+        filled = f"how many records a {unit} has is protected"
+        return f"column {column}, each {unit} has {records} in a release, empty ones included; {filled}"
+    limit = f"column {column}, at most {records} of a {unit} in a release"
+    if policy.record_count is None:
+        return limit
+    return f"{limit}; how many records a {unit} has is not protected"
 
 
 def _column_table(plan: Plan) -> Iterator[str]:

@@ -293,13 +293,10 @@ def _describe_times(policy: Policy) -> str:
         return ""
     by_rho, unit = policy.protect.by_rho, say_unit(policy.unit)
     each = say_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
-    if policy.of_households and by_rho:
-        return POLICY("amount.everything_squared_household", unit=unit, each=each, records=records)
-    if policy.of_households:
-        return POLICY("amount.everything_household", unit=unit, each=each, records=records)
+    whose = policy.privacy_unit
     if by_rho:
-        return POLICY("amount.everything_squared_person", unit=unit, each=each, records=records)
-    return POLICY("amount.everything_person", unit=unit, each=each, records=records)
+        return POLICY("amount.everything_squared", unit=unit, each=each, records=records, whose=whose)
+    return POLICY("amount.everything_times", unit=unit, each=each, records=records, whose=whose)
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:
