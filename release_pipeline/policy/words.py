@@ -55,9 +55,11 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
 
 
 def describe_sizes(policy: Policy) -> Iterator[str]:
-    """What of the number of records of a person or household is not protected, a sentence each."""
+    """What the public numbers of records reveal about a person or household, a sentence each."""
     if policy.record_count == "not protected":
         yield POLICY("uncovered.record_count", unit=policy.privacy_unit)
+    if policy.source.release_column is not None:
+        yield POLICY("uncovered.release")
     if policy.slots is not None and len(policy.noise_columns) > 1 and not policy.protect.is_synthetic:
         yield POLICY("uncovered.empty_slots")
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
 from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_nano, say_unit
+from release_pipeline.policy.gate_words import describe_record_gates
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
@@ -18,7 +19,7 @@ from release_pipeline.policy.text import Problem
 from release_pipeline.privacy.budget import NANO, Epsilon
 from release_pipeline.privacy.catalogue.readings import read_short
 from release_pipeline.privacy.concentrated import epsilon_of
-from release_pipeline.privacy.figures import count_of, format_decimal, show_figure
+from release_pipeline.privacy.figures import count_of, format_decimal, join_names, show_figure
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 from release_pipeline.sentences import POLICY
@@ -127,12 +128,13 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """One number for all."""
-        headline, times = self.describe_headline(policy), _describe_times(policy)
-        return POLICY("claim.everything", headline=headline, definition=read_short(policy.claim.definition), times=times)
+        definition, times = read_short(policy.claim.definition), _describe_times(policy)
+        amount, given = _amount(policy), _describe_given(policy)
+        return POLICY("claim.everything", amount=amount, definition=definition, given=given, times=times)
 
     def describe_headline(self, policy: Policy) -> str:
-        """What everything costs a person with all of their records."""
-        return POLICY("amount.everything", amount=_amount(policy))
+        """What everything costs a person with all of their records, given that the gates passed."""
+        return POLICY("amount.everything", amount=_amount(policy), given=_describe_given(policy))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """It is the claim itself."""
@@ -284,6 +286,12 @@ def _amount(policy: Policy) -> str:
     epsilon = say_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
     delta = format_decimal(decimal_text(policy.delta))
     return POLICY("amount.rho_of_all", epsilon=epsilon, delta=delta, rho=say_nano(total))
+
+
+def _describe_given(policy: Policy) -> str:
+    """The gates that depend on the records: the claim is for a release that appears, which shows that they passed."""
+    gates = list(describe_record_gates(policy))
+    return POLICY("amount.given", gates=join_names(gates, "semicolon")) if gates else ""
 
 
 def _describe_times(policy: Policy) -> str:

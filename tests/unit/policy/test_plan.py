@@ -319,6 +319,7 @@ def test_plan_as_json() -> None:
         "epsilon": "0.3",
         "claim": describe_claim(policy),
         "records_per_person": 1,
+        "privacy_unit": "person",
         "wider": {"column": {"bounded": True, "epsilon": "0.3"}, "table": {"bounded": False, "epsilon": None}},
         "rows": 10,
         "amplification": None,
@@ -348,7 +349,7 @@ def test_plan_in_words() -> None:
     assert content["method"].endswith("noise by cluster sensitivity (IDP24 Prop. 9), k = 25")
     assert content["definition"].endswith("neighbours differ in one record; groups are not covered")
     assert content["suppress"] == "groups of kept quasi-identifiers below 5, at most 5% of rows"
-    assert content["gates"].startswith("at least 1,000 rows; expected error of income at most 0.2")
+    assert content["gates"].startswith("at least 1,000 rows; expected error of income, mhi at most 0.2")
     assert content["review"] == "2 reviewers, then parquet and csv"
 
 
@@ -400,7 +401,7 @@ def test_plan_says_which_releases_there_are_and_who_opens_them(releases: str, wo
 def test_plan_names_the_gate_between_two_releases_where_it_is(releases: str, gates: str, least: int | None) -> None:
     """The default too, which no policy names; and not where it lets everything through or there is nothing to compare."""
     clamped = "at most 1% of records clamped in income, mdvis, outpdol"
-    words = f"between two releases nobody joins, or at least {least} people do; likewise leaving"
+    words = f"between two releases nobody joins, or at least {least} people do, and likewise leaving"
     assert series(releases, gates)["gates"] == (clamped if least is None else f"{clamped}; {words}")
 
 
