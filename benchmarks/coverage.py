@@ -324,7 +324,7 @@ def ask_counts(table: Table, release: Release, measured: Measured) -> Iterator[A
         yield from _ask_pair(table, release, measured, other, one)
     if EMPTY in table.columns[0].reasons:
         filled = table.columns[0].entries <= table.columns[0].declared.width
-        yield Answer("people", "all", release.people(), float(filled.sum()))
+        yield Answer("records", "all", release.records(), float(filled.sum()))
 
 
 def _part(which: npt.NDArray[np.bool_]) -> float:

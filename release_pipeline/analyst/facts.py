@@ -23,8 +23,7 @@ from release_pipeline.privacy.tables import OF_SOME, CellNoise
 from release_pipeline.sentences import ANALYST
 
 FORMAT = "privacy-card/1"
-EMPTY = "empty"  # why a cell is empty of a record that stands for nobody: households have slots
-SIZE_KNOWN, SIZE_PROTECTED = "not protected", "protected"  # what the card says of a household's
+EMPTY = "empty"  # why a cell is empty of a row that no record fills: people or households have slots
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
 SYNTHESISE = "synthesise"  # of one whose entries are nobody's
 RECOMPUTE = "recompute"  # of one that is made of other published columns
@@ -105,7 +104,7 @@ class TableFacts:
     """A table beside the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
     has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: what each record counts by, where
     that is not 1; `having`: the column that counted records have a value in; `lacking`: records without a value add nothing to
-    the sum, and empty slots of households to no count."""
+    the sum, and empty slots to no count."""
 
     name: str
     file: str
@@ -133,9 +132,9 @@ class TableFacts:
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
-    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: households have equally many records,
-    and empty ones stand for nobody. `total`: what the whole release loses of one record, epsilon or, with a delta, rho; None
-    where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end."""
+    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: all people or households have equally
+    many rows, and empty ones are no records. `total`: what the whole release loses of one record, epsilon or, with a delta, rho;
+    None where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end."""
 
     method: str
     scope: str
@@ -268,7 +267,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             on_grid=method.get("grid") == ON,
             delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
             tables=tuple(map(_read_table, card.get("tables", ()))),
-            has_slots=card["claim"].get("household_size") == SIZE_PROTECTED,
+            has_slots=card["claim"].get("record_count") == "protected",
             total=_read_total(card["claim"].get("epsilon", {}), persons),
             has_impossible=bool(card.get("cannot_occur")),
         )

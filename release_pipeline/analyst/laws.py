@@ -207,7 +207,7 @@ def explain_kit(facts: Facts) -> Iterator[str]:
     if not decline_method(facts) and facts.spec.family == "by-value":
         yield KIT("kit.counts_in_parts") if facts.in_parts else KIT("kit.counts")
         if facts.has_slots and not facts.in_parts:
-            yield KIT("kit.people")
+            yield KIT("kit.records")
         yield KIT("kit.no_slopes", why=decline_slope(facts))
         if not facts.in_parts:
             yield KIT("kit.simulate")

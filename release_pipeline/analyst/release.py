@@ -109,16 +109,16 @@ class Release:
         check_name(column)
         return find_counts(self.counts, self.facts, column).lacking(reason, level)
 
-    def people(self, *, level: float = 0.95) -> Interval:
-        """How many people there are in the confidential table, where households have slots: all records less those that stand for
-        nobody, by the counts of the column with the least noise; or `NoHonestAnswer`."""
+    def records(self, *, level: float = 0.95) -> Interval:
+        """How many records the confidential table has, where people or households have slots: all rows less empty ones, by the
+        counts of the column with the least noise; or `NoHonestAnswer`."""
         if not self.facts.has_slots:
             raise NoHonestAnswer(ANALYST("decline.no_slots"))
         columns = self.facts.columns
         column = max(self.facts.masked, key=lambda name: (columns[name].epsilon or columns[name].rho or Epsilon(0)).nano)
         empty, rows = self.missing(column, EMPTY, level=level), self.facts.rows_in
         estimate, low, high = (round(rows * (1 - share)) for share in (empty.estimate, empty.high, empty.low))
-        return Interval(estimate, low, high, level, empty.kind, ANALYST("counts.people", column=column))
+        return Interval(estimate, low, high, level, empty.kind, ANALYST("counts.records", column=column))
 
     def quantile(self, column: str, share: float, *, level: float = 0.95) -> Any:
         """The least value that so large a share of all records of the confidential table do not exceed, in a column that was

@@ -32,13 +32,13 @@ from release_pipeline.errors import (
 )
 from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.release import (
     ReleaseFlow,
     StageResult,
     families_of,
     judge_expectations,
 )
+from release_pipeline.flow.sources import open_source
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.words import describe_claim

@@ -14,8 +14,8 @@ from dagster._core.events import DagsterEventType
 from dagster._core.storage.asset_check_execution_record import COMPLETED_ASSET_CHECK_EXECUTION_RECORD_STATUSES
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.reading import version_of
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.sources import version_of
 from release_pipeline.store.source import SourceDoor
 
 DATA_VERSION = "dagster/data_version"

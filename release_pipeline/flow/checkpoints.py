@@ -22,6 +22,7 @@ from release_pipeline.flow.sources import open_source
 from release_pipeline.flow.vaults import check_vaults
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as
+from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.stages.strategies import Series, Strategy, find_strategy
@@ -190,6 +191,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         records = self._previous(workspace, Validated).records
         return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), series=series)
 
-    @property
-    def _context(self) -> tuple[Context, ...]:
-        return (self._hash, str(self.id), 0)
+    def _context(self, source: str) -> tuple[Context, ...]:
+        """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so
+        that other records get other noise even where a secret is used twice."""
+        return (self._hash, str(self.id), source, MECHANISM_VERSION)

@@ -167,7 +167,7 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
 
 def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str, ...], progress: Progress) -> MaskedTable:
     secret = secrets.token_bytes(SECRET_BYTES)
-    context = (policy.canonical_hash(), release or "once", 0)
+    context = (policy.canonical_hash(), release or "once")
     made: dict[str, pa.Table] = {}
 
     def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:

@@ -63,8 +63,8 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
 
 
 def fill_slots(policy: Policy, table: RawTable, source: str) -> None:
-    """Every household with as many records as it has slots, where the policy has them: before anything is counted, so that no
-    number of records tells how many people there are. Refused where a record has no household, or a household more records."""
+    """Fill every person or household up to the policy's slots, before anything is counted, so that no number of rows shows how
+    many records one has. Refused where a record is nobody's, or one has more records than slots."""
     if not isinstance(policy.person, Person) or policy.person.slots is None:
         return
     person, slots = policy.person, policy.person.slots

@@ -45,18 +45,19 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
     typed_parts,
-    version_of,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
 from release_pipeline.flow.reviewing.release_context import collect_context
 from release_pipeline.flow.series import series_secret
+from release_pipeline.flow.sources import version_of
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.tables import SLICE, Slices, try_formats
 from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.arrays import join
+from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.report.counts import (
     COUNTS_FILE,
@@ -288,7 +289,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
             secret = reserve(self.site, wanted, self.probe)
             strategy = self.strategy_in(workspace, series=self._series(checkpoint.content))
-            version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest()])
+            version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
@@ -304,7 +305,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             made = strategy.group(
                 workspace.read,
                 secret=secret,
-                context=self._context,
+                context=self._context(checkpoint.version),
                 progress=self.progress,
                 keep=keep if workspace.is_large(checkpoint.records * len(policy.noise_columns)) else None,
             )
@@ -341,14 +342,15 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._check_tables(workspace, drawn)
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
-            secret, strategy = reserved_secret(self.site, policy, self.id), self.strategy_in(workspace)
-            measured = strategy.measure(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            secret = reserved_secret(self.site, policy, self.id, source=checkpoint.input)
+            strategy, context = self.strategy_in(workspace), self._context(checkpoint.input)
+            measured = strategy.measure(workspace.read, secret=secret, context=context, progress=self.progress)
             if policy.tables:
-                cells = measure_tables(policy, workspace.read, secret=secret, context=self._context, progress=self.progress)
+                cells = measure_tables(policy, workspace.read, secret=secret, context=context, progress=self.progress)
                 measured = {**measured, TABLES: cells}
             for name, counted in measured.items():
                 workspace.write(name, counted)
-            table = strategy.mask(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            table = strategy.mask(workspace.read, secret=secret, context=context, progress=self.progress)
             workspace.write(MASKED, table)
             tables = [MASKED, *measured]
             version = self._version([content_of(workspace, name) for name in tables])

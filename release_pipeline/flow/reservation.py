@@ -80,15 +80,16 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
         return _read_reserved(site, wanted.release, check)
 
 
-def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
-    """The secret of a release that was charged under this policy and is not drawn yet; without it the release is lost."""
+def reserved_secret(site: Site, policy: Policy, release: ReleaseId, *, source: str) -> bytes:
+    """The secret of a release that was charged for these records under this policy and is not drawn yet; without it the release
+    is lost."""
     with site.open_registry(read_only=True) as registry:
         status = status_of(registry, release)
     if status.charge is None:
         raise Blocked(
             "the registry has no charge for this release.", where=str(release), remedy="Was the registry replaced? Restore it."
         )
-    _refuse_other(status, Reservation(policy, release, status.charge.records, status.charge.source))
+    _refuse_other(status, Reservation(policy, release, status.charge.records, source))
     return _read_reserved(site, release, status.secret or "")
 
 

@@ -120,7 +120,7 @@ def record_policies(site: Site) -> None:
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
-    """How many records of a release the source has by now; of households with slots, how many slots."""
+    """How many records of a release the source has by now; with slots, how many slots."""
     source = open_source(site, policy)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
@@ -129,7 +129,7 @@ def count_arrived(site: Site, policy: Policy, release: str) -> int:
         column = policy.person.column
     wanted = release_filter(policy, names, release)
     with open_raw(source, {column: names[column]}, release=wanted) as table:
-        if policy.slots is not None:  # how many people there are is told nowhere
+        if policy.slots is not None:  # how many records there are is a secret
             return table.count_persons(column, allowed=policy.slots)["persons"] * policy.slots
         return table.count_records()
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from decimal import Decimal
 from functools import cached_property
+from typing import Literal
 
 from pydantic import model_validator
 
@@ -34,7 +35,7 @@ from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.kinds.missing import CodedColumn, reason_column
 from release_pipeline.policy.options import claim_of, split_epsilon
 from release_pipeline.policy.periods import Every
-from release_pipeline.policy.sections import Person, Scheduled
+from release_pipeline.policy.sections import Person, PrivacyUnit, Scheduled
 from release_pipeline.policy.tables import Table, Tabulation
 from release_pipeline.policy.weights import weights_of
 from release_pipeline.privacy import Epsilon
@@ -311,13 +312,20 @@ class Policy(PolicyFile):
 
     @property
     def slots(self) -> int | None:
-        """How many records every household has in a release, empty ones included; None where nothing is filled up."""
+        """How many rows every person or household has in a release, empty ones included; None where nothing is filled up."""
         return self.person.slots if isinstance(self.person, Person) else None
 
     @property
-    def of_households(self) -> bool:
-        """Whether what is claimed is about households."""
-        return isinstance(self.person, Person) and self.person.unit == "household"
+    def privacy_unit(self) -> PrivacyUnit:
+        """Whose records the claim is about."""
+        return self.person.privacy_unit if isinstance(self.person, Person) else "person"
+
+    @property
+    def record_count(self) -> Literal["protected", "not protected"] | None:
+        """Whether the claim protects how many records a person or household has; None where nobody has more than one."""
+        if self.slots is not None:
+            return "protected"
+        return "not protected" if self.records_per_person > 1 else None
 
     @property
     def declared(self) -> frozenset[str]:

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.about import warn_of_unsaid
-from release_pipeline.policy.criteria_words import describe_criteria, explain_criteria
 from release_pipeline.policy.derivations import describe_derivations
 from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.families.whole_table import describe_instead
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.gate_words import describe_record_gates, explain_criteria
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.published import describe_labels
@@ -109,14 +109,15 @@ def _release_words(policy: Policy) -> str:
 def _person_words(policy: Policy) -> str:
     if not isinstance(policy.person, Person):
         return "each row is a person of its own"
-    column, records = policy.person.column, count_of(policy.person.records, "record")
+    column, unit = policy.person.column, policy.privacy_unit
+    records = count_of(policy.person.records, "record")
     if policy.slots is not None:
-        filled = "those that it lacks are empty, and the number of rows tells of nobody's size"
-        return f"column {column}, households: each has {records} in a release; {filled}"
-    if policy.of_households:
-        sizes = "the claim is for households of equal size, and how large one is is not protected"
-        return f"column {column}, households: at most {records} per release; {sizes}"
-    return f"column {column}, at most {records} per release"
+        filled = f"how many records a {unit} has is protected"
+        return f"column {column}, each {unit} has {records} in a release, empty ones included; {filled}"
+    limit = f"column {column}, at most {records} of a {unit} in a release"
+    if policy.record_count is None:
+        return limit
+    return f"{limit}; how many records a {unit} has is not protected"
 
 
 def _column_table(plan: Plan) -> Iterator[str]:
@@ -154,22 +155,8 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     if policy.suppress:
         yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
-    gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
-    gates += [f"expected relative error of {name} at most {limit:f}" for name, limit in policy.gates.relative_error.items()]
-    gates += _describe_clamping(policy)
-    gates += [
-        f"share at an atom of {name} expected to differ by at most {lim:f}" for name, lim in policy.gates.atom_share.items()
-    ]
-    gates += [f"expected Kolmogorov-Smirnov distance of {name} at most {limit:f}" for name, limit in policy.gates.ks.items()]
-    for figure, limits in (("a quantile", policy.gates.quantile), ("the mean of a group", policy.gates.group_mean)):
-        gates += [f"{figure} of {name} expected to differ by at most {limit:f}" for name, limit in limits.items()]
-    gates += [
-        f"error of {name} expected in the worst served group at most {lim:f}" for name, lim in policy.gates.group_error.items()
-    ]
-    gates += [*describe_criteria(policy), *explain_criteria(policy)]
+    gates += [*describe_record_gates(policy), *explain_criteria(policy)]
     gates += _describe_group_gates(policy)
-    if policy.differencing_below > 1:
-        gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"
     if policy.audit.predict:
         yield "audit", f"models learn to predict: {'; '.join(describe_target(policy, name) for name in policy.audit.predict)}"
@@ -187,13 +174,6 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "" if place else "labels", words
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
     yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"
-
-
-def _describe_clamping(policy: Policy) -> Iterator[str]:
-    """How many records may be clamped, the columns with the same limit together."""
-    limits = policy.clamped_at_most
-    for limit in dict.fromkeys(limits.values()):
-        yield f"at most {percent(limit)} of records clamped in {name_some(name for name in limits if limits[name] == limit)}"
 
 
 def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:

@@ -19,7 +19,6 @@ from release_pipeline.policy.families.base import find_groupless
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.formulas import check_formulas
 from release_pipeline.policy.gate_rules import check_audit, check_criteria, check_gates, check_group_gates
-from release_pipeline.policy.household_rules import check_households, fill_reasons
 from release_pipeline.policy.kinds import DropColumn, NoiseColumn, SynthesiseColumn
 from release_pipeline.policy.kinds.missing import CodedColumn, reason_column
 from release_pipeline.policy.model import Policy
@@ -29,6 +28,7 @@ from release_pipeline.policy.published_rules import check_published
 from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.sections import Gates, Person, Scheduled
 from release_pipeline.policy.sketch_rules import check_sketch
+from release_pipeline.policy.slot_rules import check_slots, fill_reasons
 from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
@@ -56,7 +56,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     else:
         yield from find_groupless(parts)
     yield from _person(parts)
-    yield from check_households(parts)
+    yield from check_slots(parts)
     yield from check_sketch(parts)
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
@@ -94,7 +94,7 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         return
     yield from _protect(parts, policy.protect)
     yield from _person(parts)
-    yield from check_households(parts)
+    yield from check_slots(parts)
     yield from check_tables(parts)
     yield from check_calibrated(parts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -34,6 +34,8 @@ from release_pipeline.policy.scalars import (
     release_texts,
     unique,
 )
+
+PrivacyUnit: TypeAlias = Literal["person", "household"]
 
 _LATER = Option(added_later=True)
 _OF_SHAPE = Option(
@@ -107,8 +109,8 @@ class Source(Frozen):
 
 class Person(Frozen):
     """The column that says whose record it is, and how many records one person may have in a release. `unit: household`: it says
-    so of households, and what is claimed is about all records of one. `slots`: each has exactly so many in a release, those that
-    it lacks being empty; without, the claim is for households of equal size."""
+    so of households, and the claim covers all records of one. `slots`: each has exactly that many rows in a release, and rows
+    without a record are empty; without, the claim does not protect how many records one has."""
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
@@ -117,16 +119,19 @@ class Person(Frozen):
 
     @model_validator(mode="after")
     def _one_way(self) -> Person:
-        if self.unit is None and self.slots is not None:
-            raise ValueError("slots are for unit: household")
         if self.slots is not None and self.records_per_release != 1:
-            raise ValueError("a household has either slots or records_per_release")
+            raise ValueError("declare either slots or records_per_release")
         if self.unit is not None and self.slots is None and "records_per_release" not in self.model_fields_set:
             raise ValueError(
-                "unit: household needs slots, to which every household is filled up, or records_per_release, for a claim about "
-                "households of equal size"
+                "unit: household needs slots, which hide how many records a household has, or records_per_release, for a "
+                "claim about households with equally many records"
             )
         return self
+
+    @property
+    def privacy_unit(self) -> PrivacyUnit:
+        """Whose records the claim is about."""
+        return self.unit or "person"
 
     @property
     def records(self) -> int:

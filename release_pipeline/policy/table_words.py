@@ -60,10 +60,9 @@ def describe_tables(policy: Policy) -> Iterator[str]:
         amount, unit, records = format_nano(policy.tables_cost or 0), say_unit(policy.unit), policy.records_per_person
         if records == 1:
             yield POLICY("table.together", unit=unit, amount=amount)
-        elif policy.of_households:
-            yield POLICY("table.together_household", unit=unit, amount=amount, records=records)
         else:
-            yield POLICY("table.together_person", unit=unit, amount=amount, records=records)
+            whose = policy.privacy_unit
+            yield POLICY("table.together_several", unit=unit, amount=amount, whose=whose, records=records)
 
 
 def describe_levels(tabulation: Tabulation) -> Iterator[str]:

@@ -161,7 +161,7 @@ def by_name(tables: dict[str, Table]) -> dict[str, Table]:
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A column of a table. `values`: what records have; of each level of the table, the coarsest first, its number, its labels,
-    and which of them each value has. `empty`: what slots of households have that no record fills, which are in no cell."""
+    and which of them each value has. `empty`: what slots have that no record fills, which are in no cell."""
 
     column: str
     values: tuple[str, ...]

@@ -14,6 +14,7 @@ from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.kinds import CalibrateColumn
 from release_pipeline.policy.loss import depends_on_records, release_loss
+from release_pipeline.policy.sections import PrivacyUnit
 from release_pipeline.policy.table_words import step_of, step_text
 from release_pipeline.policy.tables import Tabulation
 from release_pipeline.policy.ties import warn_of_ties
@@ -118,9 +119,10 @@ class PlanView:
     )
     claim: Annotated[str, "the claim in words"]
     records_per_person: Annotated[int, "how many records of a release one person, or household, may have"]
-    household_size: Annotated[
+    privacy_unit: Annotated[PrivacyUnit, "whose records the claim is about"]
+    record_count: Annotated[
         Literal["protected", "not protected"] | None,
-        "with unit: household: every one has as many records, empty ones included; or only those of one size are compared",
+        "whether the claim protects how many records one has; absent where nobody has more than one",
     ] = field(default=None, metadata=OPTIONAL)
     wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
     not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]
@@ -170,7 +172,8 @@ def view_plan(plan: Plan) -> PlanView:
         rho=None if policy.delta is None else format_nano(policy.epsilon or 0),
         claim=describe_claim(policy),
         records_per_person=policy.records_per_person,
-        household_size=None if not policy.of_households else "not protected" if policy.slots is None else "protected",
+        privacy_unit=policy.privacy_unit,
+        record_count=policy.record_count,
         wider={scope: _view_bound(plan, scope) for scope in ("column", "table")},
         not_covered=tuple(not_covered_words(policy)),
         rows=plan.rows,

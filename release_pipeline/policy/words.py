@@ -55,9 +55,11 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
 
 
 def describe_sizes(policy: Policy) -> Iterator[str]:
-    """What of the sizes of households is not protected, a sentence each."""
-    if policy.of_households and policy.slots is None:
-        yield POLICY("uncovered.household_sizes")
+    """What the public numbers of records reveal about a person or household, a sentence each."""
+    if policy.record_count == "not protected":
+        yield POLICY("uncovered.record_count", unit=policy.privacy_unit)
+    if policy.source.release_column is not None:
+        yield POLICY("uncovered.release")
     if policy.slots is not None and len(policy.noise_columns) > 1 and not policy.protect.is_synthetic:
         yield POLICY("uncovered.empty_slots")
 

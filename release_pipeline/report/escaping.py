@@ -102,9 +102,9 @@ def describe_order(consistency: str) -> str:
     return PUBLIC.read_section("consistency").get(consistency, consistency)
 
 
-def describe_size(size: str) -> str:
-    """Whether how large a household is is protected."""
-    return PUBLIC.read_section("household_size").get(size, size)
+def describe_protection(count: str) -> str:
+    """Whether the claim protects how many records a person or household has."""
+    return PUBLIC.read_section("record_count").get(count, count)
 
 
 def escape_markdown(text: str) -> str:
@@ -164,7 +164,7 @@ def load_templates(format: Format) -> jinja2.Environment:
         "unit": say_unit,
         "scope": say_scope,
         "restored": describe_order,
-        "hidden": describe_size,
+        "protection": describe_protection,
         "kind": describe_derivation,
     }
     return environment

@@ -105,7 +105,8 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "definition": {"name": view.definition, "words": view.definition_words},
             "neighbours": view.neighbours,
             "records_per_person": view.records_per_person,
-            **({} if view.household_size is None else {"household_size": view.household_size}),
+            "privacy_unit": view.privacy_unit,
+            **({} if view.record_count is None else {"record_count": view.record_count}),
             "epsilon": {
                 "total": view.epsilon,
                 "delta": view.delta,

@@ -135,9 +135,9 @@ class PublicView:
     the noisy counts that values were made of. `tables`: those beside the rows. `parts`: what random parts of the records
     mean, in sentences. `values`: whether masked values lie `inside` their domain, or `anywhere`; `grid`: whether all of them
     are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as
-    one formal statement. `household_size`: where the claim is about all records of a household, whether how
-    large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the
-    whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
+    one formal statement. `privacy_unit`: whose records it is about, a `person` or a `household`; `record_count`: where one may
+    have several, whether how many is `protected` or `not protected`. `headline`: the claim as one number, where one holds for
+    the whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
     the data that parameters were chosen by. `data_files`: of formats whose rows lie in several files, in how many. `about`: what
     the data are, as the policy declares it."""
 
@@ -191,7 +191,8 @@ class PublicView:
     tables: tuple[TableView, ...] = ()
     delta: str | None = None
     rho: str | None = None
-    household_size: str | None = None
+    privacy_unit: str = "person"
+    record_count: str | None = None
     headline: str | None = None
     cannot_occur: tuple[str, ...] = ()
     looks: LooksView | None = None

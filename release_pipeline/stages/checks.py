@@ -140,7 +140,7 @@ def readable_without(check: Check, policy: Policy) -> bool:
     """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
     needed = [policy.source.release_column]
     if isinstance(policy.person, Person) and policy.person.slots is not None:
-        needed.append(policy.person.column)  # before households are filled up, nothing of them is counted
+        needed.append(policy.person.column)  # before slots are filled up, nothing is counted
     return check.fact == "undeclared" or (check.fact == "absent" and check.column not in needed)
 
 
@@ -402,7 +402,7 @@ def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Che
 
 def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
     """Records without a person or household, and those of which there are too many records."""
-    unit, missing = person.unit or "person", counts["missing"]
+    unit, missing = person.privacy_unit, counts["missing"]
     yield Check(
         "person_unit",
         person.column,

@@ -49,15 +49,15 @@ _MACROS = (
 )
 
 
-_EMPTY = f"{OURS}_empty_slot"  # the column that tells empty slots of households from records
+_EMPTY = f"{OURS}_empty_slot"  # the column that marks empty slots
 _PLACE = f"{OURS}_place"
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
 
 
 class RawTable:
     """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql). Where
-    households have slots it has them all: how many records there are is how many slots, and all other counts are about those
-    that were delivered."""
+    a policy has slots it has all of them: `count_records` counts slots, and all other counts are about records that were
+    delivered."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, *, memory: int | None = None) -> None:
         """`memory`: the bytes that DuckDB may take. What it groups by all different entries is done in parts where that is
@@ -88,7 +88,7 @@ class RawTable:
         return part
 
     def fill_slots(self, column: str, slots: int) -> None:
-        """Fill up every household, which this column tells from the others, to so many records; none has more, or has no key."""
+        """Fill up everybody whom this column distinguishes to that many rows; nobody has more, and no record lacks the key."""
         self._prepare_persons(column)
         names = {"column": column, "person": self._person_of(column), "empty": _EMPTY, "place": _PLACE}
         with source_errors(self._name):

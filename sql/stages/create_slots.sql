@@ -1,5 +1,5 @@
--- Every household with $slots records: those that it lacks have its key and nothing else, and stand behind all that were delivered, in
--- the order of these.
+-- Everybody with $slots rows: those without a record have the key and nothing else, and follow all records that were delivered, in the
+-- order of these.
 CREATE OR REPLACE TABLE raw AS
 SELECT * EXCLUDE ({{place}}) FROM (
     SELECT *, false AS {{empty}}, rowid AS {{place}} FROM raw

@@ -16,6 +16,8 @@ import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
 from release_pipeline.errors import GateFailed, InvalidArgument, OverCap, PolicyInvalid
+from release_pipeline.flow import checkpoints
+from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.verification import verify
@@ -30,6 +32,7 @@ from release_pipeline.policy.options import ByValueOptions
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.views import plan_to_json
 from release_pipeline.privacy import Grid, mask_column
+from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.counts import COUNTS_FILE
 from release_pipeline.stages.strategies.by_value import read_stages
@@ -97,7 +100,8 @@ def test_a_library_call_draws_the_same_values(tmp_path: Path) -> None:
     tiny = site_of(tmp_path)
     run(tiny)
     records, released = tiny.tables()["records"], pd.read_csv(tiny.folder() / "data.csv")
-    context = (tiny.site.policy("people").canonical_hash(), "people/1/r1", 0, "income")
+    [charge] = tiny.charges()
+    context = (tiny.site.policy("people").canonical_hash(), "people/1/r1", charge.source, MECHANISM_VERSION, "income")
     alone = mask_column(
         records.column("income").to_numpy(),
         domain=(0, 1000),
@@ -109,6 +113,24 @@ def test_a_library_call_draws_the_same_values(tmp_path: Path) -> None:
         context=context,
     )
     assert sorted(alone.values) == sorted(released["income"])
+
+
+def test_a_secret_that_is_used_twice_never_draws_the_same_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for other records, though their cells are the same, and not by another version of the mechanisms; a copy of the site
+    with the same records draws the same."""
+    counts: dict[str, list[int]] = {}
+    for name, rows in {"same": make_rows(ROWS), "again": make_rows(ROWS), "in another order": make_rows(ROWS)[::-1]}.items():
+        tiny = make_site(tmp_path / name, rows=rows, protect=DP, cap=CAP)
+        tiny.fix_key(SECRET)
+        run(tiny)
+        counts[name] = counts_of(tiny.folder())["count"].tolist()
+    assert counts["again"] == counts["same"] != counts["in another order"]
+    for module in (checkpoints, flow_release):
+        monkeypatch.setattr(module, "MECHANISM_VERSION", "another")
+    tiny = make_site(tmp_path / "version", rows=make_rows(ROWS), protect=DP, cap=CAP)
+    tiny.fix_key(SECRET)
+    run(tiny)
+    assert counts_of(tiny.folder())["count"].tolist() != counts["same"]
 
 
 @pytest.mark.parametrize("epsilon", [1, 4])

@@ -1,4 +1,4 @@
-"""Households with slots: every one has as many rows, so that no number of rows tells how many people there are."""
+"""People and households with slots: each has as many rows, so that no number of rows shows how many records one has."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.counts import COUNTS_FILE
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import review
-from tests.integration.publishing import failures_of, make_trusted_site
+from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_site, materializations, policy_text, run_job
 
 HOUSEHOLDS, SLOTS = 600, 4
@@ -53,7 +53,9 @@ PARTS = {
            missing: keep, codes: {-8: refused}}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}""",
 }
+ZCDP = "dp-cdf, definition: zcdp, epsilon: 2, delta: 0.000001, k: 5"
 CAP = "epsilon: 40, definition: dp, scope: column"
+OF_PERSONS = f"{{column: person, slots: {SLOTS}}}"
 
 
 def make_households(count: int = HOUSEHOLDS, *, seed: int = 3) -> list[Row]:
@@ -148,13 +150,13 @@ def test_a_package_has_the_empty_slots(published: Published) -> None:
     card = json.loads((published.package / "privacy-card.json").read_text())
     schema = Path(flow_release.__file__).parents[1] / "report" / "privacy-card.schema.json"
     jsonschema.validate(card, json.loads(schema.read_text()))
-    assert card["claim"]["household_size"] == "protected"
+    assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("household", "protected")
     assert card["claim"]["records_per_person"] == SLOTS
     assert card["rows"] == {"in": HOUSEHOLDS * SLOTS, "out": HOUSEHOLDS * SLOTS}
-    assert "whatever its size up to 4" in card["claim"]["neighbours"]
+    assert "with any number of records up to 4" in card["claim"]["neighbours"]
     assert "every household has 4 records, empty ones included" in card["claim"]["statement"]
     assert any("empty in several columns at once" in words for words in card["claim"]["not_protected"])
-    assert "Records per household: at most 4; its size is protected." in " ".join(
+    assert "Records per household: at most 4; how many one has is protected." in " ".join(
         (published.package / "privacy-card.html").read_text().split()
     )
     [charge] = published.tiny.charges()
@@ -168,9 +170,9 @@ def test_a_package_has_the_empty_slots(published: Published) -> None:
     rents = np.array([float(row["rent"] or 0) for row in rows])
     mean = release.mean("rent", level=SURE)
     assert mean.low <= rents.mean() <= mean.high
-    people = release.people(level=SURE)
-    assert people.low <= len(rows) <= people.high < len(table)
-    assert any("(people)" in words for words in release.explain())
+    records = release.records(level=SURE)
+    assert records.low <= len(rows) <= records.high < len(table)
+    assert any("(records)" in words for words in release.explain())
     blank = release.missing("income", "blank", level=SURE)
     assert blank.low <= sum(row["income"] == "" for row in rows) / len(table) <= blank.high
 
@@ -181,10 +183,10 @@ def test_only_slots_hide_how_many_people_there_are(tmp_path: Path, published: Pu
     """The kit declines where the number of records is that of people."""
     package = shutil.copytree(published.package, tmp_path / "package")
     card = json.loads((package / "privacy-card.json").read_text())
-    card["claim"]["household_size"] = "not protected"
+    card["claim"]["record_count"] = "not protected"
     (package / "privacy-card.json").write_text(json.dumps(card))
     with pytest.raises(NoHonestAnswer, match="no slots"):
-        read_release(package).people()
+        read_release(package).records()
 
 
 def ingest(tiny: TinySite) -> dict[str, object]:
@@ -193,9 +195,10 @@ def ingest(tiny: TinySite) -> dict[str, object]:
     return {"ingested": flow.ingest().facts, "validated": (done := flow.validate()).facts, "refused": done.refusal}
 
 
-def test_no_stage_tells_a_households_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two sources that differ in one household, of one person and of four: all that is told is the same. Without the filling
-    the number of rows tells them apart."""
+@pytest.mark.parametrize("person", [PARTS["person"], OF_PERSONS])
+def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str) -> None:
+    """Two sources in which one household, or person, has one record and four: the stages report the same. Without the filling
+    the number of rows distinguishes them."""
     rows = make_households(30)
     mine = [row for row in rows if row["person"] == "h0007" and row["year"] == "1"]
     others = [row for row in rows if row not in mine]
@@ -204,7 +207,8 @@ def test_no_stage_tells_a_households_size(tmp_path: Path, monkeypatch: pytest.Mo
         if not fills:
             monkeypatch.setattr(flow_release, "fill_slots", lambda *_: None)
         for size in (1, 4):
-            tiny = make_site(tmp_path / f"{fills} {size}", rows=[*others, *mine[:1] * size], cap=CAP, **PARTS)
+            parts = {**PARTS, "person": person}
+            tiny = make_site(tmp_path / f"{fills} {size}", rows=[*others, *mine[:1] * size], cap=CAP, **parts)
             told[fills].append(ingest(tiny))
     assert told[True][0] == told[True][1]
     assert told[True][0]["ingested"] == {"rows": 30 * SLOTS, "columns_read": 3, "columns_in_source": 8}
@@ -254,7 +258,7 @@ def test_a_timetable_counts_slots(tmp_path: Path) -> None:
     """What has arrived is said in slots, as `min_rows` is."""
     tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **{**PARTS, "gates": "{min_rows: 200}"})
     policy = load_policy(tiny.home / "policies" / "people.yaml")
-    assert view_plan(make_plan(policy)).household_size == "protected"
+    assert view_plan(make_plan(policy)).record_count == "protected"
     assert count_arrived(tiny.site, policy, "1") == 30 * SLOTS
     assert "the source has 120 records of release 1" in describe_missing(tiny.site, policy, "1")
 
@@ -293,9 +297,8 @@ def test_the_vault_knows_who_is_there(tmp_path: Path) -> None:
             "person",
             PARTS["person"],
             "{column: person, unit: household}",
-            "needs slots, to which every household is filled up, or",
+            "needs slots, which hide how many records a household has, or",
         ),
-        ("person", "unit: household, ", "", "slots are for unit: household"),
         ("person", "slots: 4", "slots: 4, records_per_release: 4", "either slots or records_per_release"),
         ("protect", "dp-cdf", "dp-um", "dp-um gives every record a number, and an empty slot has none. Use dp-cdf"),
         (
@@ -333,13 +336,67 @@ def test_households_of_equal_size_are_said_to_be(tmp_path: Path) -> None:
     policy = load_policy(tiny.home / "policies" / "people.yaml")
     assert policy.epsilon == 4 * 2 * 10**9
     plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "the claim is for households of equal size, and how large one is is not protected" in plan
+    assert "at most 4 records of a household in a release; how many records a household has is not protected" in plan
     assert "times 4 records per household" in plan
-    assert view_plan(make_plan(policy)).household_size == "not protected"
+    assert view_plan(make_plan(policy)).record_count == "not protected"
     assert "it is for households of equal size, and how many records one has is not protected." in state_claim(policy)
-    assert "replaced by another one of equal size" in describe_neighbours(policy)
+    assert "replaced by another one with as many records" in describe_neighbours(policy)
     assert any(words.startswith("How many records a household has") for words in not_covered_words(policy))
     assert ingest(tiny)["ingested"] == {"rows": len(of_first(make_households(30))), "columns_read": 3, "columns_in_source": 8}
+
+
+@pytest.mark.parametrize("method", ["laplace, epsilon: 2", "dp-um, epsilon: 2, k: 5", "dp-cdf, epsilon: 2", ZCDP])
+def test_how_many_records_a_person_has_is_said_not_to_be_protected(method: str) -> None:
+    """In plan, card and JSON of every method; the formal statement, which is about records, stays as it is."""
+    columns = """
+  person: {role: identifier, do: drop}
+  income: {role: confidential, do: noise, domain: [0, 200], grid: 1, outside: clamp, why: known}"""
+    drop, person = "[name, remark, town, sex, rent]", "{column: person, records_per_release: 3}"
+    policy = parse_policy(policy_text(columns=columns, drop=drop, protect=f"{{method: {method}}}", person=person), name="people")
+    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert "at most 3 records of a person in a release; how many records a person has is not protected" in plan
+    assert view_plan(make_plan(policy)).record_count == "not protected"
+    neighbours = describe_neighbours(policy)
+    assert "one person is replaced by another one with as many records" in neighbours
+    assert "how many records a person has is not protected" in neighbours
+    assert any(words.startswith("How many records a person has") for words in not_covered_words(policy))
+    assert "It holds as well for tables that differ in up to 3 records of one person." in state_claim(policy)
+
+
+def test_slots_of_persons_protect_how_many_records_one_has() -> None:
+    """As those of households do, at the same charge, and in an option that is in the hash."""
+    policy = parse_policy(policy_text(**{**PARTS, "person": OF_PERSONS}), name="people")
+    assert policy.epsilon == SLOTS * 2 * 10**9
+    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert "each person has 4 records in a release, empty ones included; how many records a person has is protected" in plan
+    assert "times 4 records per person" in plan
+    assert "one person is replaced by another one, with any number of records up to 4" in describe_neighbours(policy)
+    assert "every person has 4 records, empty ones included" in state_claim(policy)
+    assert not any(words.startswith("How many records") for words in not_covered_words(policy)), "rows are public, records not"
+    assert json.loads(policy.canonical_json())["person"] == {"column": "person", "records_per_release": 1, "slots": SLOTS}
+
+
+@pytest.mark.slow
+@GX_WARNINGS
+def test_packages_do_not_show_how_many_records_a_person_has(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """One person has three records more in one of two published packages: both have as many rows, and cards say so."""
+    rows = of_first(make_households(150))
+    most = next(row for row in rows if row["person"] == "h0007")
+    others = [row for row in rows if row["person"] != "h0007"]
+    rows_of: list[dict[str, int]] = []
+    parts = {**PARTS, "person": OF_PERSONS, "gates": "{min_rows: 500}"}
+    for size in (1, SLOTS):
+        tiny = make_trusted_site(tmp_path / f"{size}" / "site", keys, rows=[*others, *[most] * size], cap=CAP, **parts)
+        package = publish_release(tiny, keys)
+        card = json.loads((package / "privacy-card.json").read_text())
+        assert len(pd.read_csv(package / "data.csv")) == 150 * SLOTS
+        rows_of.append(card["rows"])
+        assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("person", "protected")
+        [charge] = tiny.charges()
+        assert format_nano(charge.loss.dp_column or 0) == card["claim"]["epsilon"]["total"] == "8"
+        records = read_release(package).records(level=SURE)
+        assert records.low <= len(others) + size <= records.high
+    assert rows_of == [{"in": 150 * SLOTS, "out": 150 * SLOTS}] * 2
 
 
 def test_the_room_is_as_it_was_for_persons(tmp_path: Path) -> None:
@@ -353,7 +410,7 @@ def test_the_room_is_as_it_was_for_persons(tmp_path: Path) -> None:
 
 def test_rho_grows_with_the_square_of_the_slots() -> None:
     """Sixteen times what one record costs, and the note says what it is for."""
-    protect = "{method: dp-cdf, definition: zcdp, epsilon: 2, delta: 0.000001, k: 5}"
+    protect = f"{{method: {ZCDP}}}"
     policy = parse_policy(policy_text(**{**PARTS, "protect": protect}), name="people")
     assert policy.protect.charged is not None
     assert policy.epsilon == SLOTS**2 * policy.protect.charged.nano

@@ -89,7 +89,7 @@ def test_how_many_people_there_are_is_in_noisy_counts_alone(published: tuple[Tin
             for name, blob in blobs.items()
             if name not in (COUNTS_FILE, PAIRS_FILE, "data.csv") and find_number(number, blob)
         }
-    found = read_release(package).people(level=SURE)
+    found = read_release(package).records(level=SURE)
     assert found.low <= people <= found.high
     assert found.high - found.low < HOUSEHOLDS
 

@@ -59,6 +59,10 @@ PARTS = {
     "audit": "{groups: [town], predict: {sex: {equals: 1}}}",
 }
 CAP = "epsilon: 25, definition: dp, scope: table"
+GIVEN = (
+    ", given that the records passed its gates (at most 1% of records clamped in rent; between two releases nobody joins, or at "
+    "least 10 people do, and likewise leaving)"
+)
 
 
 def make_people(count: int = ROWS) -> list[Row]:
@@ -406,16 +410,16 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     card = json.loads((folder / "privacy-card.json").read_text())
     assert card["claim"]["words"].startswith("epsilon 10 for everything in this package (DP)")
     assert list(card)[:2] == ["format", "headline"]
-    assert card["headline"] == "epsilon 10 for everything in this package"
+    assert card["headline"] == f"epsilon 10 for everything in this package{GIVEN}"
     assert card["rows"]["kind"] == "synthetic rows: nobody's record"
     assert "everything in this package" in card["claim"]["epsilon"]["of"]
     jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
     page = (folder / "privacy-card.html").read_text()
     first = re.sub("<[^>]*>", "", page.split("<header>", 1)[1].split("</p>", 1)[0]).strip()
-    assert first.startswith("epsilon 10 for everything in this package. Synthetic rows: nobody’s record.")
+    assert first.startswith(f"epsilon 10 for everything in this package{GIVEN}. Synthetic rows: nobody’s record.")
     note = (folder / "RELEASE_NOTE.md").read_text().splitlines()
     covered = "Covered is all that a reader sees, given that it was published."
-    assert note[2] == f"**epsilon 10 for everything in this package.** Synthetic rows: nobody's record. {covered}"
+    assert note[2] == f"**epsilon 10 for everything in this package{GIVEN}.** Synthetic rows: nobody's record. {covered}"
     assert f"{ROWS} synthetic rows, nobody's record" in "\n".join(note)
     for text in (page, "\n".join(note)):
         assert "on the counts" in text
@@ -524,8 +528,9 @@ def test_a_cap_by_rho_counts_it_and_a_third_release_is_refused(tmp_path: Path) -
     facts = run(tiny)
     assert facts["definition"] == "zcdp"
     headline = describe_headline(tiny.site.policy("people"))
-    assert re.fullmatch(r"epsilon 8 at delta 0\.000001 \(rho [0-9.]+\) for everything in this package", headline)
-    assert str(facts["claim"]).startswith(headline)
+    amount = r"epsilon 8 at delta 0\.000001 \(rho [0-9.]+\) for everything in this package"
+    assert re.fullmatch(f"{amount}{re.escape(GIVEN)}", headline)
+    assert str(facts["claim"]).startswith(headline.removesuffix(GIVEN))
     [charge] = tiny.charges()
     assert charge.loss.dp_table is None
     assert charge.loss.zcdp_table is not None
@@ -538,7 +543,7 @@ def test_two_records_of_a_person_cost_twice(tmp_path: Path) -> None:
     run(tiny)
     assert [charge.loss.dp_table for charge in tiny.charges()] == [20 * 10**9]
     policy = tiny.site.policy("people")
-    assert describe_headline(policy) == "epsilon 20 for everything in this package"
+    assert describe_headline(policy) == f"epsilon 20 for everything in this package{GIVEN}"
     assert describe_claim(policy).endswith("; epsilon 10, times 2 records per person")
 
 

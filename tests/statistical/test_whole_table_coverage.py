@@ -81,7 +81,7 @@ def test_the_number_of_people_holds(tmp_path: Path) -> None:
             name: dataclasses.replace(own, missing=np.array([len(rows[0]) - filled]) + noisy[place])
             for place, (name, own) in enumerate(release.counts.items())
         }
-        people = dataclasses.replace(release, counts=counts).people()
+        people = dataclasses.replace(release, counts=counts).records()
         held.append(people.low <= filled <= people.high)
     check_held(sum(held), len(held), exact=True)
 

@@ -16,8 +16,6 @@ from release_pipeline.analyst.facts import (
     INSIDE,
     MISSING,
     RECOMPUTE,
-    SIZE_KNOWN,
-    SIZE_PROTECTED,
     SYNTHESISE,
     ColumnFacts,
     LevelFacts,
@@ -105,7 +103,8 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         delta=None if policy.delta is None else decimal_text(policy.delta),
         rho=None if policy.delta is None or claimed is None else format_nano(claimed),
         records_per_person=policy.records_per_person,
-        household_size=_tell_size(policy),
+        privacy_unit=policy.privacy_unit,
+        record_count=policy.record_count,
         scope=protect.scope,
         wider=tuple(describe_scopes(plan)),
         k=protect.k,
@@ -167,13 +166,6 @@ def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
         return None
     at = {"file" if look.on == "file" else "source" for look in looks}
     return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at))
-
-
-def _tell_size(policy: Policy) -> str | None:
-    """Whether how large a household is is protected, where the claim is about such."""
-    if not policy.of_households:
-        return None
-    return SIZE_KNOWN if policy.slots is None else SIZE_PROTECTED
 
 
 def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:

@@ -37,21 +37,21 @@ def _compare_tables(policy: Policy) -> str:
     if policy.protect.by_rho:
         return _compare_tables_by_rho(policy)
     if policy.slots is not None:
-        return PUBLIC("neighbours.households_in_slots", slots=policy.slots)
-    if policy.of_households and policy.claim.definition.covers_groups:
-        return PUBLIC("neighbours.households_of_equal_size")
+        return PUBLIC("neighbours.in_slots", unit=policy.privacy_unit, slots=policy.slots)
+    if policy.record_count is not None:
+        return PUBLIC("neighbours.as_many_records", unit=policy.privacy_unit)
     if policy.claim.definition.covers_groups:
-        return PUBLIC("neighbours.replaced_and_groups")
+        return PUBLIC("neighbours.replaced_and_groups", unit=policy.privacy_unit)
     return PUBLIC("neighbours.replaced")
 
 
 def _compare_tables_by_rho(policy: Policy) -> str:
     """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
     if policy.slots is not None:
-        return PUBLIC("neighbours.households_in_slots_by_rho", slots=policy.slots)
-    if policy.of_households:
-        return PUBLIC("neighbours.households_of_equal_size_by_rho")
-    return PUBLIC("neighbours.replaced_and_groups_by_rho")
+        return PUBLIC("neighbours.in_slots_by_rho", unit=policy.privacy_unit, slots=policy.slots)
+    if policy.record_count is not None:
+        return PUBLIC("neighbours.as_many_records_by_rho", unit=policy.privacy_unit)
+    return PUBLIC("neighbours.replaced_and_groups_by_rho", unit=policy.privacy_unit)
 
 
 _NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {

@@ -284,7 +284,7 @@ class Family(ABC, Generic[Options]):
             yield POLICY("uncovered.lacking", columns=name_some(lacking))
         if policy.suppress is not None and policy.kept_columns:
             yield POLICY("uncovered.suppressed")
-        yield POLICY("uncovered.facts")
+        yield POLICY("uncovered.facts") if policy.slots is None else POLICY("uncovered.facts_in_slots")
         yield POLICY("uncovered.statistics")
 
     def describe_open_table(self, policy: Policy) -> str:
@@ -357,12 +357,10 @@ def epsilon_words(policy: Policy) -> str:
 
 def _times_records(policy: Policy, split: str) -> str:
     """That a person, or a household, has several records, and what that costs."""
-    records, by_rho = policy.records_per_person, policy.protect.by_rho
-    if policy.of_households:
-        several = POLICY("amount.times_household", split=split, records=records)
-        return POLICY("amount.times_squared_household", split=split, records=records) if by_rho else several
-    several = POLICY("amount.times_person", split=split, records=records)
-    return POLICY("amount.times_squared_person", split=split, records=records) if by_rho else several
+    records, whose = policy.records_per_person, policy.privacy_unit
+    if policy.protect.by_rho:
+        return POLICY("amount.times_squared", split=split, records=records, whose=whose)
+    return POLICY("amount.times", split=split, records=records, whose=whose)
 
 
 def amount_words(policy: Policy, nano: int) -> str:

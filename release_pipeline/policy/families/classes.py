@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
-from release_pipeline.policy.criteria_words import tell_criteria
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
     ColumnPlan,
@@ -16,6 +15,7 @@ from release_pipeline.policy.families.base import (
     tell_copies,
 )
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.gate_words import tell_criteria
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.kinds import GeneraliseColumn, MissingCategory
 from release_pipeline.policy.kinds.base import RECOGNISED

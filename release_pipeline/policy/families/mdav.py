@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.policy.criteria_words import tell_criteria
 from release_pipeline.policy.families.base import (
     NOTHING_ADDS_UP,
     ColumnPlan,
@@ -15,6 +14,7 @@ from release_pipeline.policy.families.base import (
 )
 from release_pipeline.policy.families.vectors import check_together, check_vector_rows
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.gate_words import tell_criteria
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import MdavOptions
 from release_pipeline.policy.parts import Parts

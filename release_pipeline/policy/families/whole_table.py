@@ -8,6 +8,7 @@ from fractions import Fraction
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
 from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_unit
+from release_pipeline.policy.gate_words import describe_record_gates
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
@@ -17,7 +18,7 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
 from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
 from release_pipeline.privacy.concentrated import epsilon_of
-from release_pipeline.privacy.figures import count_of, show_figure
+from release_pipeline.privacy.figures import count_of, join_names, show_figure
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 from release_pipeline.sentences import POLICY
@@ -126,12 +127,13 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """One number for all."""
-        headline, times = self.describe_headline(policy), _describe_times(policy)
-        return POLICY("claim.everything", headline=headline, definition=policy.claim.definition.short, times=times)
+        definition, times = policy.claim.definition.short, _describe_times(policy)
+        amount, given = _amount(policy), _describe_given(policy)
+        return POLICY("claim.everything", amount=amount, definition=definition, given=given, times=times)
 
     def describe_headline(self, policy: Policy) -> str:
-        """What everything costs a person with all of their records."""
-        return POLICY("amount.everything", amount=_amount(policy))
+        """What everything costs a person with all of their records, given that the gates passed."""
+        return POLICY("amount.everything", amount=_amount(policy), given=_describe_given(policy))
 
     def bound_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """It is the claim itself."""
@@ -285,6 +287,12 @@ def _amount(policy: Policy) -> str:
     return POLICY("amount.rho_of_all", epsilon=epsilon, delta=delta, rho=format_nano(total))
 
 
+def _describe_given(policy: Policy) -> str:
+    """The gates that depend on the records: the claim is for a release that appears, which shows that they passed."""
+    gates = list(describe_record_gates(policy))
+    return POLICY("amount.given", gates=join_names(gates, "semicolon")) if gates else ""
+
+
 def _describe_times(policy: Policy) -> str:
     """How the total comes of what one record costs, where a person may have several."""
     records = policy.records_per_person
@@ -292,13 +300,10 @@ def _describe_times(policy: Policy) -> str:
         return ""
     by_rho, unit = policy.protect.by_rho, say_unit(policy.unit)
     each = format_nano((policy.rows_epsilon or 0) // (records**2 if by_rho else records))
-    if policy.of_households and by_rho:
-        return POLICY("amount.everything_squared_household", unit=unit, each=each, records=records)
-    if policy.of_households:
-        return POLICY("amount.everything_household", unit=unit, each=each, records=records)
+    whose = policy.privacy_unit
     if by_rho:
-        return POLICY("amount.everything_squared_person", unit=unit, each=each, records=records)
-    return POLICY("amount.everything_person", unit=unit, each=each, records=records)
+        return POLICY("amount.everything_squared", unit=unit, each=each, records=records, whose=whose)
+    return POLICY("amount.everything_times", unit=unit, each=each, records=records, whose=whose)
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:

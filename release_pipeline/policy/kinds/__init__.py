@@ -109,7 +109,7 @@ def pick(columns: Mapping[str, AnyColumn], kind: type[Kind]) -> dict[str, Kind]:
 
 
 def in_slots(columns: Mapping[str, AnyColumn]) -> dict[str, AnyColumn]:
-    """The same columns where slots of households may be empty: each that is masked, or synthetic, has a reason for that, and one
+    """The same columns where slots may be empty: each that is masked, or synthetic, has a reason for that, and one
     that tables count by an entry."""
     return {
         name: column.in_slots() if isinstance(column, NoiseColumn | SynthesiseColumn | CountedColumn) else column

@@ -21,7 +21,7 @@ from release_pipeline.policy.scalars import Code, Reason
 from release_pipeline.policy.text import Path, Problem
 
 BLANK = "blank"  # the reason of one, where it is kept
-EMPTY = "empty"  # the reason of every column of a slot that a household does not fill
+EMPTY = "empty"  # the reason of every column of a slot that no record fills
 SUPPRESSED = "suppressed"  # why a cell is empty that had a value
 MOST_CODES = 50  # of one column
 _DECIMAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -35,19 +35,19 @@ Codes = Annotated[
 
 
 class SlottedColumn(ColumnKind):
-    """A column that may be read of households with slots, which are empty where nobody fills them."""
+    """A column that may be read of people or households with slots, which are empty where no record fills them."""
 
     _in_slots: bool = PrivateAttr(default=False)  # whether the policy has them: no option of the column, so in no hash
 
     def in_slots(self) -> Self:
-        """The same column where slots of households may be empty."""
+        """The same column where slots may be empty."""
         column = self.model_copy()
         column._in_slots = True
         return column
 
     @property
     def has_slots(self) -> bool:
-        """Whether slots of households may be empty; of reasons that is the last."""
+        """Whether slots may be empty; of reasons that is the last."""
         return self._in_slots
 
 

@@ -16,6 +16,7 @@ from release_pipeline.privacy.catalogue.whole_table import WHOLE_TABLE_METHODS
 
 __all__ = [
     "DEFINITIONS",
+    "MECHANISM_VERSION",
     "METHODS",
     "ClaimSpec",
     "Definition",
@@ -28,6 +29,10 @@ __all__ = [
     "find_method",
     "list_methods",
 ]
+
+# A part of the key of every release's noise. Raise it with any change after which the same policy, records and secret give other
+# cells, scales or values: else a release that was charged and not drawn could meet new cells with noise that somebody knows.
+MECHANISM_VERSION = "1"
 
 _ENTRIES = (*COLUMN_METHODS, *BY_VALUE_METHODS, *WHOLE_TABLE_METHODS, *TOGETHER_METHODS)
 METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in _ENTRIES}

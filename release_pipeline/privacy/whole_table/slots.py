@@ -1,4 +1,4 @@
-"""Slots of households that no record fills. Such a slot is empty in every column: that is declared and no fact of the data, so
+"""Slots that no record fills. Such a slot is empty in every column: that is declared and no fact of the data, so
 that rows are made as it says. All here is made of noisy counts."""
 
 from __future__ import annotations

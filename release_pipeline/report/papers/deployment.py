@@ -217,10 +217,10 @@ def _state_domain(fields: Fields) -> Iterator[Statement]:
 
 
 def _state_unit(fields: Fields) -> Statement:
-    size = fields("public.household_size")
-    if size.value is not None:
-        return state_fact("deployment.household", size)
-    return state_fact("deployment.person", size)
+    unit, count = fields("public.privacy_unit"), fields("public.record_count")
+    if count.value is None:
+        return state_fact("deployment.unit", unit=unit)
+    return state_fact("deployment.unit_of_several", unit=unit, count=count)
 
 
 def _state_parameters(fields: Fields) -> Iterator[Statement]:

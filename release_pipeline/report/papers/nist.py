@@ -112,11 +112,10 @@ def _state_variant(fields: Fields) -> Iterator[Statement]:
 
 
 def _state_unit(fields: Fields) -> Iterator[Statement]:
-    records, size = fields("public.records_per_person"), fields("public.household_size")
-    if size.value is None:
-        yield state_fact("nist.person", size, records=records)
-    else:
-        yield state_fact("nist.household", records=records, size=size)
+    yield state_fact("nist.unit", unit=fields("public.privacy_unit"), records=fields("public.records_per_person"))
+    count = fields("public.record_count")
+    if count.value is not None:
+        yield state_fact("nist.record_count", count=count)
 
 
 def _state_mechanisms(fields: Fields) -> Iterator[Statement]:

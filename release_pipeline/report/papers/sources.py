@@ -35,7 +35,8 @@ CARD = {  # a field of the public view, and the path in privacy-card.json
     "delta": "claim.epsilon.delta",
     "rho": "claim.epsilon.rho",
     "records_per_person": "claim.records_per_person",
-    "household_size": "claim.household_size",
+    "privacy_unit": "claim.privacy_unit",
+    "record_count": "claim.record_count",
     "scope": "claim.scope.name",
     "wider": "claim.wider",
     "not_protected": "claim.not_protected",
@@ -72,7 +73,7 @@ ABOUT = {  # a fact about the data as the view has it, and its place under `abou
     "last": "coverage.last",
 }
 WIDER = ("scope", "bound")  # of an entry of `claim.wider`
-OPTIONAL = ("looks", "about", "household_size")  # keys that a card has only where there is something to say
+OPTIONAL = ("looks", "about", "record_count")  # keys that a card has only where there is something to say
 EVIDENCE = {  # a field of the internal view, and the path in evidence.json
     "attacks": "audit.attacks, audit.inference",
     "classes": "audit.groups",

@@ -246,7 +246,8 @@ def test_records_per_person_multiply_the_claim_and_not_the_noise(method: str, k:
     assert plan_to_json(make_plan(three))["epsilon"] == "6"
     assert "times 3 records per person" in describe_claim(three)
     assert make_plan(one).columns == make_plan(three).columns
-    assert "at most 3 records per release" in " ".join(describe_plan(make_plan(three)))
+    plan = " ".join(" ".join(describe_plan(make_plan(three))).split())
+    assert "at most 3 records of a person in a release; how many records a person has is not protected" in plan
 
 
 def test_the_largest_claim_can_be_told() -> None:
@@ -318,6 +319,7 @@ def test_plan_as_json() -> None:
         "epsilon": "0.3",
         "claim": describe_claim(policy),
         "records_per_person": 1,
+        "privacy_unit": "person",
         "wider": {"column": {"bounded": True, "epsilon": "0.3"}, "table": {"bounded": False, "epsilon": None}},
         "rows": 10,
         "amplification": None,
@@ -343,11 +345,11 @@ def test_plan_in_words() -> None:
     content = lines_of(make_plan(load_policy(RAND_HIE)))
     assert content["policy"] == "rand-hie (population rand-hie-participants, steward ana)"
     assert content["source"] == "data/randhie.csv, 5 releases: 1, 2, 3, 4, 5"
-    assert content["person"] == "column zper, at most 1 record per release"
+    assert content["person"] == "column zper, at most 1 record of a person in a release"
     assert content["method"].endswith("noise by cluster sensitivity (IDP24 Prop. 9), k = 25")
     assert content["definition"].endswith("neighbours differ in one record; groups are not covered")
     assert content["suppress"] == "groups of kept quasi-identifiers below 5, at most 5% of rows"
-    assert content["gates"].startswith("at least 1,000 rows; expected error of income at most 0.2")
+    assert content["gates"].startswith("at least 1,000 rows; expected error of income, mhi at most 0.2")
     assert content["review"] == "2 reviewers, then parquet and csv"
 
 
@@ -399,7 +401,7 @@ def test_plan_says_which_releases_there_are_and_who_opens_them(releases: str, wo
 def test_plan_names_the_gate_between_two_releases_where_it_is(releases: str, gates: str, least: int | None) -> None:
     """The default too, which no policy names; and not where it lets everything through or there is nothing to compare."""
     clamped = "at most 1% of records clamped in income, mdvis, outpdol"
-    words = f"between two releases nobody joins, or at least {least} people do; likewise leaving"
+    words = f"between two releases nobody joins, or at least {least} people do, and likewise leaving"
     assert series(releases, gates)["gates"] == (clamped if least is None else f"{clamped}; {words}")
 
 

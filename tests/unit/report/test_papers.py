@@ -38,7 +38,7 @@ from tests.unit.report.validators import find_entry_faults
 
 EXAMPLES: dict[str, tuple[Any, ...]] = {  # what could stand where there is nothing, or something of a few kinds
     "public.definition": tuple(DEFINITIONS),
-    "public.household_size": (None,),
+    "public.record_count": (None, "not protected"),
     "public.method": ("dp-um", "dp-cdf", "dp-table", "dp-mdav"),
     "public.counts": (("data.counts.csv", "data.blocks.csv", "data.pairs.csv"), ()),
     "public.values": ("inside", "anywhere"),

@@ -150,7 +150,7 @@ LATER = {  # where the policy says something of them
     "calibrated",
     "label",
     "labels",
-    "household_size",
+    "record_count",
     "headline",
     "kind",
     "having",

@@ -205,7 +205,8 @@ def _views() -> st.SearchStrategy[PublicView]:
             "columns": st.lists(column_views(), max_size=3).map(tuple),
             "formats": st.sampled_from([("csv",), ("parquet",), ("parquet", "csv")]),
             "supersedes": st.none() | TEXTS,
-            "household_size": st.sampled_from([None, "protected", "not protected"]),
+            "privacy_unit": st.sampled_from(["person", "household"]),
+            "record_count": st.sampled_from([None, "protected", "not protected"]),
             "looks": st.none() | looks_views(),
         },
     )

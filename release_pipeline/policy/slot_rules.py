@@ -1,4 +1,4 @@
-"""What slots of households must agree on with the rest of a policy: nothing that is released may show exactly who is empty."""
+"""What slots must agree on with the rest of a policy: nothing that is released may show exactly who is empty."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.text import Problem
 
-_EQUAL = "or remove slots and declare records_per_release, for a claim about households of equal size."
+_EQUAL = "or declare records_per_release in their place, for a claim that does not protect how many records one has."
 
 
 def fill_reasons(parts: Parts) -> Parts:
@@ -22,8 +22,8 @@ def fill_reasons(parts: Parts) -> Parts:
     return replace(parts, columns=in_slots(parts.columns))
 
 
-def check_households(parts: Parts) -> Iterator[Problem]:
-    """Slots are for masked columns that are counted by value, and for nothing beside them."""
+def check_slots(parts: Parts) -> Iterator[Problem]:
+    """Slots need masked columns that are counted by value, and nothing else may be released."""
     if not _has_slots(parts):
         return
     if parts.protect is not None and not _counts(parts.protect):

@@ -1,0 +1,54 @@
+"""The gates of a policy that are judged on the records, in words, and what passing them reveals."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from decimal import Decimal
+
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.sections import Gates
+from release_pipeline.privacy.figures import format_decimal, join_names, percent
+from release_pipeline.sentences import POLICY
+
+# The number of rows is public, and a limit on the released table follows from what was released.
+_NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity", "t_closeness", "marketer_risk"}
+_OF_RECORDS = sorted(  # of this release, then of two
+    (name for name in Gates.model_fields if name not in _NOT_OF_RECORDS), key=lambda name: name == "differencing_below"
+)
+
+
+def describe_record_gates(policy: Policy) -> Iterator[str]:
+    """Each gate that is judged on the records before the charge: that a release appears tells that they passed it."""
+    yield from _describe_limits(policy, _OF_RECORDS)
+
+
+def explain_criteria(policy: Policy) -> Iterator[str]:
+    """What figure the limits on attacks are on; nothing without one."""
+    if policy.gates.of_criteria:
+        yield POLICY("criteria.upper_end")
+
+
+def tell_criteria(policy: Policy) -> Iterator[str]:
+    """That its appearing is an answer about the data, and that no claim follows from it; nothing without such a limit."""
+    limits = list(_describe_limits(policy, policy.gates.of_criteria))
+    if limits and policy.method.is_noisy:
+        yield POLICY("uncovered.criteria_noisy", limits=join_names(limits, "semicolon"))
+    elif limits:
+        yield POLICY("uncovered.criteria_exact", limits=join_names(limits, "semicolon"))
+
+
+def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
+    """The limits that are set under these names, the columns with the same limit together."""
+    phrases = POLICY.read_phrases("limit")
+    below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
+    effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
+    for name in _OF_RECORDS:
+        limits = effective.get(name, getattr(policy.gates, name))
+        if name not in names or not limits:
+            continue
+        of_columns = limits if isinstance(limits, dict) else {"": limits}
+        for limit in dict.fromkeys(of_columns.values()):
+            columns = name_some(column for column, known in of_columns.items() if column and known == limit)
+            phrase = phrases[f"{name}_of" if columns else name]
+            yield phrase.format(columns=columns, limit=format_decimal(f"{Decimal(limit):f}"), share=percent(Decimal(limit)))
