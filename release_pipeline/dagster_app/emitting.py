@@ -93,8 +93,8 @@ def emitting(context: dg.AssetExecutionContext, site: SiteResource, stage: str, 
 
 
 def describe_error(error: BaseException) -> str:
-    """How a step failed, in our words: not why a release was refused, which may reveal something of a record, and of an error that
-    is not ours only the type, for its text may quote cells."""
+    """How a step failed, in our words: not why a release was refused, which may reveal something of a record; of an error that is
+    not ours only the type, for its text may quote cells."""
     if isinstance(error, Refused | GateFailed):
         return REFUSED
     if isinstance(error, dg.RetryRequested):

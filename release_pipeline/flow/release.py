@@ -111,6 +111,7 @@ PLOTTED = (  # of the figures of an audit, those that are worth a line over the 
     "share_suppressed",
 )
 MASKED = "masked"
+NOT_MET = "the data do not meet the policy."
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 
 
@@ -207,7 +208,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self.count_refusal(workspace)
                 workspace.drop(["records"])
                 workspace.forget(["validated"])
-            self.record_blocked("; ".join(messages), code=DataRefused.code)
+            self.record_blocked(" ".join((NOT_MET, *messages)), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True, read={"raw": self._read_again()})
@@ -490,7 +491,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.ingest()
             validated = self.validate()
             if validated.refusal:
-                raise DataRefused("the data do not meet the policy.", findings=validated.refusal, where=str(self.id))
+                raise DataRefused(NOT_MET, findings=validated.refusal, where=str(self.id))
             for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
                 stage()
             return self.freeze()

@@ -190,8 +190,9 @@ def _with(**cells: str) -> Callable[[list[Row]], tuple[Sequence[Row], Sequence[s
 SPOILED: dict[str, Spoiled] = {
     "out of domain": Spoiled(
         _with(income="5000"),
-        "column income: up to 10 records outside the declared domain (none below, up to 10 above), and outside is fail. Correct the source, "
-        "or widen the domain by what is known of the variable; if these are codes for no answer, use dp-cdf and declare them: "
+        "column income: up to 10 records outside the declared domain (none below, up to 10 above), and outside is fail. "
+        "Correct the source, or widen the domain by what is known of the variable; if these are codes for no answer, use dp-cdf "
+        "and declare them: "
         "codes: {CODE: reason}.",
         "domains",
     ),

@@ -36,9 +36,7 @@ AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten m
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
 VOTES_SINCE = 7  # the format of events from which on votes are told: else a site that is upgraded would tell all of its past
 MOST_LATE = 12  # periods of a series that are late
-REFUSED = (
-    "The release was refused. `release-pipeline status` says why, and only there: a refusal can reveal something of a record."
-)
+REFUSED = "The release was refused. `release-pipeline status` at the site says why: the reason may reveal something of a record."
 OPEN = frozenset({OverCap.code, PolicyInvalid.code, SecretLost.code})  # reasons that no record has a part in
 AGAIN = "Look at it with `release-pipeline status`, repair what it names, and run it again."
 

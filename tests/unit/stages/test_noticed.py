@@ -25,15 +25,15 @@ NOTICED = {
     "count": Noticed(kinds.EXPECTATION, "order", 10, at_most="1", columns=("came",)),
 }
 WORDS = {
-    "clamped": "column income: 1,200 records outside the declared domain, clamped to it: 50.00% of all.",
-    "little": "column income: 1 record outside the declared domain, clamped to it: less than 0.01% of all.",
-    "coded": "column income: 1 record with a code for no value, released without one as declared.",
-    "blank": "column income: 12,000 records without a value, released without one as declared.",
-    "filled": "column income: 2 records without a value, filled as declared.",
+    "clamped": "column income: up to 1,200 records outside the declared domain, clamped to it (50.00% of all).",
+    "little": "column income: up to 1 record outside the declared domain, clamped to it (less than 0.01% of all).",
+    "coded": "column income: up to 1 record with a code for no value, released without one as declared.",
+    "blank": "column income: up to 12,000 records without a value, released without one as declared.",
+    "filled": "column income: up to 2 records without a value, filled as declared.",
     "ties": "column income: heavy ties; at least half of the records share one value, so many clusters are constant.",
     "heavily": "column income: clamping took more than 10% of its variance. Means, spreads and links between columns are "
     "those of the clamped values.",
-    "others": "column year: 3 records of releases that the policy does not list.",
+    "others": "column year: up to 3 records of releases that the policy does not list.",
     "some": "column year: some records of releases that the policy does not list.",
     "share": "expectation order: up to 10 records break it, and at most 2.5% of records may (columns came, left).",
     "count": "expectation order: up to 10 records break it, and at most 1 record may (columns came).",
