@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.privacy.figures import format_count, format_day
+from release_pipeline.privacy.figures import count_things, format_count, format_day
 from release_pipeline.report.datapackage import describe_table
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.families import FamilyTexts, find_texts
@@ -60,9 +60,9 @@ def _context(view: PublicView) -> dict[str, Any]:
 
 def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
-    trials = PUBLIC("looks.trial" if looks.count == 1 else "looks.trials", trials=format_count(looks.count))
+    trials = count_things(looks.count, "trial")
     numbers = {"explored": format_count(looks.count - looks.runs), "runs": format_count(looks.runs)}
-    data = PUBLIC("looks.source" if "source" in looks.on else "looks.file")
+    data = PUBLIC("looks.source") if "source" in looks.on else PUBLIC("looks.file")
     return PUBLIC("looks.words", trials=trials, data=data, last=format_day(looks.last), **numbers)
 
 
