@@ -148,7 +148,10 @@ def own_frame(error: BaseException) -> str:
 
 
 class DataRefused(ReleasePipelineError):
-    """The data are readable and do not meet the policy. `findings` has one sentence per reason."""
+    """The data are readable and do not meet the policy. `findings` has one sentence per reason; `families`: the checks that
+    failed, where they are known."""
+
+    families: tuple[str, ...] = ()
 
     def __init__(self, what: str, *, findings: tuple[str, ...], where: str = "", remedy: str = "") -> None:
         self.findings = self.details = findings

@@ -10,11 +10,10 @@ from release_pipeline.policy import Policy
 
 
 def count_record(check: Check) -> dict[str, str | int]:
-    """What the UI shows of one check: what was counted, how often; of an expectation rounded up, and how often it may."""
-    record: dict[str, str | int] = {"column": check.column, "fact": check.fact}
-    if check.family in (EXPECTATIONS, IMPOSSIBLE):
-        return record | {"count": round_up(check.count), "at_most": check.at_most}
-    return record | {"count": check.count}
+    """What the UI shows of one check: what was counted and how often, rounded up to tens; of an expectation also how often it
+    may."""
+    record: dict[str, str | int] = {"column": check.column, "fact": check.fact, "up_to": round_up(check.count)}
+    return record | ({"at_most": check.at_most} if check.family in (EXPECTATIONS, IMPOSSIBLE) else {})
 
 
 def list_assertions(result: StageResult, policy: Policy) -> list[Assertion]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.operations import Refused
 from release_pipeline.dagster_app.site import SiteResource
-from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.errors import GateFailed, ReleasePipelineError
 from release_pipeline.flow.alerts.settings import LineageSettings, read_lineage
 from release_pipeline.flow.openlineage.events import Event, StageRun, name_run
 from release_pipeline.flow.openlineage.facets import Assertion
@@ -21,6 +22,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.policy import Policy
 
+REFUSED = "The release was refused. `release-pipeline status` at its site says why."
 MADE = "The package in releases/, made of the approved candidate."
 
 
@@ -57,11 +59,11 @@ class Emitter:
         with self._in_peace():
             if self._run is not None and not self._ended:
                 again = isinstance(error, dg.RetryRequested)
-                self._keep(self._run.fail(datetime.now(UTC), describe_error(error), again=again, assertions=self.assertions))
+                self._keep(self._run.fail(datetime.now(UTC), describe_error(error), again=again))
 
-    def refuse(self, words: Sequence[str]) -> None:
-        """It ended, and the release is refused for these reasons."""
-        self.fail(dg.Failure(" ".join(words)))
+    def refuse(self) -> None:
+        """It ended, and the release is refused."""
+        self.fail(Refused())
 
     def _keep(self, event: Event) -> None:
         keep_event(self._site.open(), event)
@@ -91,7 +93,10 @@ def emitting(context: dg.AssetExecutionContext, site: SiteResource, stage: str, 
 
 
 def describe_error(error: BaseException) -> str:
-    """How a step failed, in our words; of an error that is not ours the type alone, for its text may quote cells."""
+    """How a step failed, in our words: not why a release was refused, which may reveal something of a record; of an error that is
+    not ours only the type, for its text may quote cells."""
+    if isinstance(error, Refused | GateFailed):
+        return REFUSED
     if isinstance(error, dg.RetryRequested):
         return "Another process was working with the database; it is tried again."
     if isinstance(error, dg.Failure):

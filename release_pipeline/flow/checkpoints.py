@@ -10,11 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-from release_pipeline.errors import Blocked, Held, NotPassed, ReleasePipelineError, StoreError
+from release_pipeline.errors import Blocked, DataRefused, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.content import content_of
+from release_pipeline.flow.exploring.looks import WITHHELD, note_run
+from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.forecast import find_disk_from, find_share, find_spare
-from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
+from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Ingested, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
@@ -26,6 +28,7 @@ from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.stages.strategies import Series, Strategy, find_strategy
+from release_pipeline.stages.validate import describe_failed
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
@@ -57,6 +60,39 @@ class ReleaseCheckpoints(ReleaseRecord):
             remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
             self.record_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
             raise
+
+    @contextmanager
+    def counting_refusals(self, workspace: ReleaseWorkspace) -> Generator[None]:
+        """Count what is refused inside as a trial on the records that this workspace has, before anybody reads why."""
+        try:
+            yield
+        except (NotPassed, Held, StoreError):
+            raise
+        except ReleasePipelineError as refused:
+            self.count_refusal(workspace)
+            if not isinstance(refused, DataRefused) or not self.site.forbids_looks:
+                raise
+            findings = (*(describe_failed(family, self.policy) for family in refused.families), WITHHELD)
+            raise DataRefused("the data do not meet the policy.", findings=findings, where=refused.where) from None
+
+    def count_refusal(self, workspace: ReleaseWorkspace) -> None:
+        """Note in the registry that a run read the records of this workspace under this policy and releases nothing."""
+        validated = workspace.checkpoint(Validated.stage)
+        if validated is not None:
+            self._count_run(self._hash, validated)
+            return
+        ingested = workspace.checkpoint(Ingested.stage) or {"origins": list_origins(self.site, self.policy.source)}
+        content = self.site.keyed_hash(json.dumps(content_of(workspace, "raw")).encode())
+        self._count_run(self._hash, {**ingested, "content": content})
+
+    def count_given_up(self, workspace: ReleaseWorkspace) -> None:
+        """Note likewise what was validated here under another policy: that its checks passed was an answer, too."""
+        validated = workspace.checkpoint(Validated.stage)
+        if validated is not None and validated["policy_hash"] != self._hash:
+            self._count_run(validated["policy_hash"], validated)
+
+    def _count_run(self, policy_hash: str, known: Mapping[str, Any]) -> None:
+        note_run(self.site, self.id, policy_hash, digest=known["content"], origins=known.get("origins", ()))
 
     def _write_checkpoint(
         self, workspace: ReleaseWorkspace, kind: type[Kind], version: str, tables: Sequence[str], **content: Any

@@ -28,7 +28,9 @@ if TYPE_CHECKING:  # `ledger` and `check` ask for cohorts, too, and need no Arro
 _OFFICER = "The privacy officer can take the claim out of populations.yaml: then everything adds up. No noise was drawn."
 
 
-def check_cohort(caps: Caps, registry: Registry, policy: Policy, release: ReleaseId, room: ReleaseWorkspace | None) -> None:
+def check_cohort(
+    site: Site, caps: Caps, registry: Registry, policy: Policy, release: ReleaseId, room: ReleaseWorkspace | None
+) -> None:
     """Refuse a release of a population that these caps have in disjoint cohorts when a person of it is in another cohort, or when
     that cannot be told of every release that was charged to another one."""
     cohort = _find_cohort(caps, registry, policy, release)
@@ -47,7 +49,7 @@ def check_cohort(caps: Caps, registry: Registry, policy: Policy, release: Releas
             told = f"by '{column}', and of this one by '{policy.person.column}'"
             raise _refuse(release, f"the people of {other.id} are told apart {told}, so they cannot be compared.")
     if shared := room.count_shared([str(other.id) for other in others]):
-        what = f"up to {round_up(shared)} of its people are in another cohort of '{policy.population}'"
+        what = f"{_count_shared(site, shared)} of its people are in another cohort of '{policy.population}'"
         raise _refuse(release, f"{what}, and populations.yaml says that nobody is.")
 
 
@@ -89,7 +91,7 @@ def prove_disjoint_merges(site: Site, population: str, release: ReleaseId) -> st
         involved = frozenset[str]().union(*sides.values())
         with open_everybody(site.vault, sorted(involved)) as everybody:
             mine = {charge: column for charge, column in columns.items() if charge.population in involved}
-            if what := _find_unknown(everybody, mine) or _find_shared(everybody, sides):
+            if what := _find_unknown(everybody, mine) or _find_shared(site, everybody, sides):
                 raise _refuse(release, f"populations.yaml says that nobody is in two of those that '{name}' merges, and {what}")
     return caps.hash
 
@@ -111,12 +113,17 @@ def _find_unknown(everybody: Everybody, columns: Mapping[Charge, str | None]) ->
     return ""
 
 
-def _find_shared(everybody: Everybody, sides: Mapping[str, frozenset[str]]) -> str:
+def _find_shared(site: Site, everybody: Everybody, sides: Mapping[str, frozenset[str]]) -> str:
     """Which of these have people in common, in words; empty where none do. What both come from is no difference of theirs."""
     for (one, some), (other, others) in combinations(sides.items(), 2):
         if shared := everybody.count_in_two(some - others, others - some):
-            return f"up to {round_up(shared)} people are in '{one}' and in '{other}'."
+            return f"{_count_shared(site, shared)} people are in '{one}' and in '{other}'."
     return ""
+
+
+def _count_shared(site: Site, people: int) -> str:
+    """How many people to name in a refusal."""
+    return "some" if site.forbids_looks else f"up to {round_up(people)}"
 
 
 def _list_merges(caps: Caps, population: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.evidence import read_evidence
+from release_pipeline.flow.exploring.looks import WITHHELD
 from release_pipeline.flow.files import write_private_json, write_text
 from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
@@ -111,16 +112,22 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
         simulated = flow.strategy_in(workspace, series=Series(lot, 0)) if policy.publishes_parts else strategy
         foreseen = expect_criteria(policy, simulated, workspace.read, secret=lot, progress=flow.progress)
         judged += judge_criteria(policy, foreseen)
-    words = tuple(gate.words for gate in judged if not gate.passed)
+    failed = [gate for gate in judged if not gate.passed]
+    words = tuple(gate.words for gate in failed)
     if words:
+        flow.count_refusal(workspace)  # before a figure is written
+        free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
+        how = f"{_OF_ATTACKS} " if any(gate.basis == ATTACKED for gate in failed) else ""
+        if flow.site.forbids_looks:
+            forget_refusal(flow.site, flow.id)
+            words = tuple(gate.describe("the figure is withheld") for gate in failed)
+            raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=f"{how}{free} {WITHHELD}")
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": foreseen}
         keep_refusal(flow, figures)
         tried = [{**entry, "foreseen": entry["beyond"]} for entry in foreseen]  # there is no released table to try them on
         evidence = read_evidence({"release": str(flow.id), **figures, "criteria": tried}, where=str(flow.id))
         shown = show_refusal(flow, render_report(flow.policy, evidence, stopped_at=BEFORE_CHARGE))
         file = _refusal_file(flow.site, flow.id).relative_to(flow.site.home)
-        free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
-        how = f"{_OF_ATTACKS} " if any(gate.basis == ATTACKED and not gate.passed for gate in judged) else ""
         remedy = f"{how}{free} The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
     forget_refusal(flow.site, flow.id)

@@ -282,4 +282,6 @@ def refuse(name: str, checks: Sequence[Check]) -> None:
     findings = refusals(checks)
     if findings:
         count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"
-        raise DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=name)
+        refused = DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=name)
+        refused.families = tuple(dict.fromkeys(check.family for check in checks if check.failed))
+        raise refused

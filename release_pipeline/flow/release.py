@@ -26,7 +26,7 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import are_figures, read_evidence
-from release_pipeline.flow.exploring.looks import note_looks
+from release_pipeline.flow.exploring.looks import WITHHELD, note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory, describe_place, find_disk_from, find_place
@@ -94,7 +94,7 @@ from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts, spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.tables import TABLES, measure_tables
-from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
+from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations, withhold
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -112,6 +112,7 @@ PLOTTED = (  # of the figures of an audit, those that are worth a line over the 
     "share_suppressed",
 )
 MASKED = "masked"
+NOT_MET = "the data do not meet the policy."
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 
 
@@ -154,15 +155,17 @@ class ReleaseFlow(ReleaseCheckpoints):
         origins = list_origins(self.site, policy.source)
         with self._workspace() as workspace:
             self.check_vaults(workspace)
+            self.count_given_up(workspace)
+            workspace.forget(["ingested", "validated"])
             raw = workspace.ingest(
                 source, needed, release=release_filter(policy, names, self.id.release), derive=policy.derived_before
             )
-            fill_slots(policy, raw, source.name)
+            with self.counting_refusals(workspace):
+                fill_slots(policy, raw, source.name)
             records = raw.count_records()
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 remedy = "Run the release again once the source stays as it is."
                 raise SourceError("the source was changed while it was read.", where=source.name, remedy=remedy)
-            workspace.forget(["validated"])
             content: dict[str, Any] = {"records": records, "source": source.name, "header": list(source.header)}
             content |= {"outside": outside, "delivered": delivered, "origins": origins}
             version = self._version([records, content_of(workspace, "raw")])
@@ -179,21 +182,22 @@ class ReleaseFlow(ReleaseCheckpoints):
             workspace.try_cluster(checkpoint.records)
             raw = workspace.raw(checkpoint.source)
             self.progress("counting what the checks look at")
-            facts = collect_facts(policy, raw)
+            with self.counting_refusals(workspace):
+                facts = collect_facts(policy, raw)
 
-            def type_column(name: str) -> Any:
-                if name == RECORD:
-                    return Parts(pa.int64(), partial(number_records, facts.records))
-                is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
-                return raw.categories(name) if is_other else typed_parts(policy, name, raw, facts.records)
+                def type_column(name: str) -> Any:
+                    if name == RECORD:
+                        return Parts(pa.int64(), partial(number_records, facts.records))
+                    is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
+                    return raw.categories(name) if is_other else typed_parts(policy, name, raw, facts.records)
 
-            typed = (RECORD, *(name for name in policy.working_columns if has_type(policy, name, raw)))
-            workspace.write("records", ColumnTable(typed, facts.records, type_column))
-            _, header = match_header(checkpoint.header, policy)
-            going_on = [name for name in workspace.columns("records") if name != RECORD]
-            releases = check_release_column(checkpoint.outside, policy)
-            checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
-            version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
+                typed = (RECORD, *(name for name in policy.working_columns if has_type(policy, name, raw)))
+                workspace.write("records", ColumnTable(typed, facts.records, type_column))
+                _, header = match_header(checkpoint.header, policy)
+                going_on = [name for name in workspace.columns("records") if name != RECORD]
+                releases = check_release_column(checkpoint.outside, policy)
+                checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
+                version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
         return checks, [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)], version
 
     def validate(self, judge: Judge = judge_counts) -> StageResult:
@@ -201,12 +205,16 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         checks, noticed, judged = self.collect_checks()
         verdicts = judge(checks, families_of(policy))
+        withheld = self.site.forbids_looks
+        if withheld:
+            verdicts = withhold(verdicts, policy)
         messages = [message for verdict in verdicts for message in verdict.messages]
         if not all(verdict.passed for verdict in verdicts):
             with self._workspace() as workspace:
+                self.count_refusal(workspace)
                 workspace.drop(["records"])
                 workspace.forget(["validated"])
-            self.record_blocked("; ".join(messages), code=DataRefused.code)
+            self.record_blocked(" ".join((NOT_MET, *messages)), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True, read={"raw": self._read_again()})
@@ -257,7 +265,10 @@ class ReleaseFlow(ReleaseCheckpoints):
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
         facts = {"rows": checkpoint.records, "checks": len(checks)}
-        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(noticed))
+        words = tuple(noticed)
+        if words and withheld:
+            words = (f"There are warnings, which reviewers see with the candidate. {WITHHELD}",)
+        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=words)
 
     def _read_again(self) -> list[str] | None:
         """What `validate` reads of the raw records once they were judged; None where that may be any of it."""
@@ -278,16 +289,16 @@ class ReleaseFlow(ReleaseCheckpoints):
                 return self._serve(workspace, drawn, checkpoint)
             check_memory(self.site, policy, checkpoint.records, where=str(self.id))
             self.check_vaults(workspace)
-            statuses = list_statuses(self.site)
             if self._is_judged and self._version_of(self._source()) != checkpoint.delivered:
                 what = "its records were read from another version of the source than the one whose upstream checks passed."
                 raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
-            check_differencing(self, workspace, statuses)
-            expected, foreseen = judge_before_charge(self, workspace, checkpoint.content)
-            merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry
-            charged = checkpoint.records, checkpoint.version, checkpoint.content
-            wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
-            secret = reserve(self.site, wanted, self.probe)
+            with self.counting_refusals(workspace):
+                check_differencing(self, workspace, list_statuses(self.site))
+                expected, foreseen = judge_before_charge(self, workspace, checkpoint.content)
+                merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults
+                charged = checkpoint.records, checkpoint.version, checkpoint.content
+                wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
+                secret = reserve(self.site, wanted, self.probe)
             strategy = self.strategy_in(workspace, series=self._series(checkpoint.content))
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)
@@ -500,7 +511,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.ingest()
             validated = self.validate()
             if validated.refusal:
-                raise DataRefused("the data do not meet the policy.", findings=validated.refusal, where=str(self.id))
+                raise DataRefused(NOT_MET, findings=validated.refusal, where=str(self.id))
             for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
                 stage()
             return self.freeze()

@@ -63,7 +63,7 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             if wanted.policy.publishes_parts:
                 check_series(site, registry, wanted.policy, wanted.release, wanted.content)
             caps = read_caps(site)  # the people once more before each draw: a charge binds the records, not whose they are
-            check_cohort(caps, registry, wanted.policy, wanted.release, wanted.room)
+            check_cohort(site, caps, registry, wanted.policy, wanted.release, wanted.room)
             if status.charge is None:
                 _charge(registry, site, wanted, caps)
         _sweep(site, statuses, keep=wanted.release)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.sections import Gates
-from release_pipeline.privacy.figures import format_decimal, join_names, percent
+from release_pipeline.privacy.figures import join_names, percent
 from release_pipeline.sentences import POLICY
 
 # The number of rows is public, and a limit on the released table follows from what was released.
@@ -51,4 +51,4 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
         for limit in dict.fromkeys(of_columns.values()):
             columns = name_some(column for column, known in of_columns.items() if column and known == limit)
             phrase = phrases[f"{name}_of" if columns else name]
-            yield phrase.format(columns=columns, limit=format_decimal(f"{Decimal(limit):f}"), share=percent(Decimal(limit)))
+            yield phrase.format(columns=columns, limit=f"{Decimal(limit):f}", share=percent(Decimal(limit)))

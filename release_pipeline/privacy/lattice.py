@@ -143,8 +143,8 @@ def search_lattice(
     top = counter.count(tuple(levels - 1 for levels in shape))
     if top.undersized > budget:
         raise InvalidArgument(
-            f"no generalisation is possible: with every column at its coarsest level, {top.undersized:,} of {n:,} records are in "
-            f"classes that are too small, and {budget:,} may be suppressed.",
+            "no generalisation is possible: with every column at its coarsest level, more records are in classes that are too "
+            f"small than the {budget:,} of {n:,} that may be suppressed.",
             remedy="Lower k or l, let more records be suppressed, or give the hierarchies a coarser level.",
         )
     search = _search_by_size if metric == "discernibility" else _search_by_levels

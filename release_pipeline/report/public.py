@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.privacy.figures import count_things
+from release_pipeline.privacy.figures import count_things, format_count
 from release_pipeline.report.datapackage import describe_table
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.families import FamilyTexts, find_texts
@@ -55,12 +55,10 @@ def _context(view: PublicView) -> dict[str, Any]:
 
 def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
-    count = count_things(looks.count, "look")
-    if set(looks.on) == {"source"}:
-        return PUBLIC("looks.source", looks=count, last=looks.last)
-    if set(looks.on) == {"file"}:
-        return PUBLIC("looks.file", looks=count, last=looks.last)
-    return PUBLIC("looks.both", looks=count, last=looks.last)
+    trials = count_things(looks.count, "trial")
+    numbers = {"explored": format_count(looks.count - looks.runs), "runs": format_count(looks.runs)}
+    data = PUBLIC("looks.source") if "source" in looks.on else PUBLIC("looks.file")
+    return PUBLIC("looks.words", trials=trials, data=data, last=looks.last, **numbers)
 
 
 def _list_uncovered(view: PublicView) -> list[str]:
@@ -69,7 +67,13 @@ def _list_uncovered(view: PublicView) -> list[str]:
 
 
 def _tell_looks(looks: LooksView) -> dict[str, Any]:
-    return {"count": looks.count, "last": looks.last, "on": list(looks.on), "words": _describe_looks(looks)}
+    return {
+        "count": looks.count,
+        "runs": looks.runs,
+        "last": looks.last,
+        "on": list(looks.on),
+        "words": _describe_looks(looks),
+    }
 
 
 def _describe_scope(view: PublicView) -> str:

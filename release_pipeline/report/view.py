@@ -120,11 +120,13 @@ class TableView:
 
 @dataclass(frozen=True, slots=True)
 class LooksView:
-    """How many looks at the data came before the charge, the day of the last, and at what: `source`, `file`."""
+    """How many looks at the data came before the charge, the day of the last, at what (`source`, `file`), and how many of them
+    were runs that released nothing."""
 
     count: int
     last: str
     on: tuple[str, ...]
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from release_pipeline.privacy.figures import (
 from release_pipeline.privacy.utility import Clamping
 from release_pipeline.sentences import REVIEWERS
 
-TENS = 10  # to which counts of stewards' expectations are rounded up
+TENS = 10  # to which counts of records are rounded up
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
 HEAVY_CLAMPING = 0.1  # share of a column's variance that clamping took from which it is warned about
 HEAVY_TIES = 0.5  # share of records with one and the same value from which a column is warned about
@@ -133,7 +133,7 @@ def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
     column = policy.source.release_column or ""
     if policy.slots is not None:  # no count of people leaves
         return [REVIEWERS("warning.some_of_other_releases", column=column)]
-    return [REVIEWERS("warning.of_other_releases", column=column, records=count_things(counts["undeclared"], "record"))]
+    return [REVIEWERS("warning.of_other_releases", column=column, records=_count(counts["undeclared"]))]
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
@@ -275,7 +275,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
         f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number.",
     )
     beyond = counts["below"] + counts["above"]
-    where = f"outside the declared domain ({counts['below']:,} below, {counts['above']:,} above)"
+    where = f"outside the declared domain ({_at_most(counts['below'])} below, {_at_most(counts['above'])} above)"
     yield Check(
         "domains",
         name,
@@ -290,8 +290,9 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
             name,
             "clamped_too_many",
             max(beyond - int(limit * facts.records), 0),
-            f"column {name}: {beyond:,} of {_records(facts.records)} {where}, and at most {percent(limit)} may be clamped. Widen "
-            f"the domain by what is known of the variable, or name the share that you accept: gates, clamped_at_most{coded}.",
+            f"column {name}: {_at_most(beyond)} of {facts.records:,} records {where}, and at most {percent(limit)} may be "
+            "clamped. Widen the domain by what is known of the variable, or name the share that you accept: gates, "
+            f"clamped_at_most{coded}.",
         )
     others = counts.get("coded", 0) + (counts["missing"] if how.blank is not None else 0)  # no value, and kept as such
     constant = counts["different"] == 1 and not counts["not_a_number"] and not others
@@ -315,15 +316,16 @@ def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
-        share = beyond / facts.records
+        most = min(round_up(beyond), facts.records)
+        share = most / facts.records
         words = format_percent(share, 2) if share >= LEAST_SHARE else show_share(share)
-        yield REVIEWERS("warning.clamped", column=name, records=count_things(beyond, "record"), share=words)
+        yield REVIEWERS("warning.clamped", column=name, records=count_things(most, "record"), share=words)
     if counts.get("coded"):
-        yield REVIEWERS("warning.coded", column=name, records=count_things(counts["coded"], "record"))
+        yield REVIEWERS("warning.coded", column=name, records=_count(counts["coded"]))
     if counts.get("missing") and kept:
-        yield REVIEWERS("warning.blank", column=name, records=count_things(counts["missing"], "record"))
+        yield REVIEWERS("warning.blank", column=name, records=_count(counts["missing"]))
     elif counts.get("missing") and filled:
-        yield REVIEWERS("warning.filled", column=name, records=count_things(counts["missing"], "record"))
+        yield REVIEWERS("warning.filled", column=name, records=_count(counts["missing"]))
 
 
 def _notice_ties(name: str, facts: Facts) -> Iterator[str]:
@@ -382,7 +384,7 @@ def _check_derived(facts: Facts, policy: Policy) -> Iterator[Check]:
 def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
     yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=column.filled is None))
-    entries = "1 different entry" if counts["uncovered_entries"] == 1 else f"{counts['uncovered_entries']:,} different entries"
+    entries = f"{_at_most(counts['uncovered_entries'])} different entries"
     yield Check(
         "categories",
         name,
@@ -427,9 +429,7 @@ def _check_expectations(facts: Facts, policy: Policy) -> Iterator[Check]:
     for name, rule in policy.expect.items():
         if name in facts.broken:
             columns, broken = ", ".join(dict.fromkeys(rule.columns)), facts.broken[name]
-            message = (
-                f"expectation {name}: up to {round_up(broken):,} records break it, and {rule.tolerance} (columns {columns})."
-            )
+            message = f"expectation {name}: {_records(broken)} break it, and {rule.tolerance} (columns {columns})."
             yield Check(EXPECTATIONS, columns, name, broken, message, at_most=rule.allowed(facts.records))
 
 
@@ -442,15 +442,15 @@ def _check_impossible(facts: Facts, policy: Policy) -> Iterator[Check]:
             message += "not counted, for one of its columns cannot be read."
         else:
             message += (
-                f"up to {round_up(count):,} records have what the policy says cannot occur. Correct the source, or the rule: no "
+                f"{_records(count)} have what the policy says cannot occur. Correct the source, or the rule: no "
                 "row would have it."
             )
         yield Check(IMPOSSIBLE, columns, f"rule {number + 1}", 1 if count is None else count, message)
 
 
 def round_up(count: int) -> int:
-    """A count to the next ten, as it is told outside the vault where it is of several columns at once: a rule may single out one
-    person, and nobody charges for the answer.
+    """A count of records to the next ten, as everything outside the vault shows it: a domain or a rule may single out one person,
+    and no budget is spent for the answer.
 
     >>> [round_up(count) for count in (0, 1, 10, 11)]
     [0, 10, 10, 20]
@@ -458,9 +458,17 @@ def round_up(count: int) -> int:
     return -(-count // TENS) * TENS
 
 
+def _at_most(count: int) -> str:
+    return f"up to {round_up(count):,}" if count else "none"
+
+
 def _persons(count: int, unit: str) -> str:
-    return f"{count:,} {unit}s have" if count != 1 else f"1 {unit} has"
+    return f"{_at_most(count)} {unit}s have"
+
+
+def _count(count: int) -> str:
+    return count_things(round_up(count), "record")
 
 
 def _records(count: int) -> str:
-    return f"{count:,} record{'s' if count != 1 else ''}"
+    return f"{_at_most(count)} records"

@@ -50,10 +50,14 @@ class Gate:
     def words(self) -> str:
         """What to say when it does not pass: never the value, which may be computed from the data; and of the released table,
         which is withheld, not even what about it."""
+        return self.describe("the figure is in the vault")
+
+    def describe(self, where: str) -> str:
+        """The same, with words on where the figure is."""
         if self.basis == ALONE:
             return "a limit on the groups of the released table is not met (which one, and the figure, are in the vault)."
         side = "under" if self.at_least else "over"
-        return f"the {self.name} is {side} the limit {self.limit:g} (the figure is in the vault)."
+        return f"the {self.name} is {side} the limit {self.limit:g} ({where})."
 
     def to_json(self) -> dict[str, Any]:
         """As a note keeps it: None for a figure that there is not."""

@@ -10,11 +10,12 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from release_pipeline.stages.checks import FAMILIES, Check
+from release_pipeline.policy import Policy
+from release_pipeline.stages.checks import FAMILIES, Check, families_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,21 @@ def judge_expectations(checks: Sequence[Check], families: Iterable[str] = FAMILI
         _verdict(plain.family, checks, plain.passed and successes.get(plain.family) is True)
         for plain in judge_counts(checks, families)
     ]
+
+
+def withhold(verdicts: Sequence[Verdict], policy: Policy) -> list[Verdict]:
+    """The verdicts without a count: each failed family with what it asks, and the header's reasons, which are of no record."""
+
+    def hide(verdict: Verdict) -> Verdict:
+        is_open = verdict.passed or verdict.family == "schema"
+        return verdict if is_open else replace(verdict, messages=(describe_failed(verdict.family, policy),))
+
+    return [hide(verdict) for verdict in verdicts]
+
+
+def describe_failed(family: str, policy: Policy) -> str:
+    """That checks of a family failed, and what they ask."""
+    return f"the checks '{family}' failed. They ask: {families_of(policy)[family]}"
 
 
 def _verdict(family: str, checks: Sequence[Check], passed: bool) -> Verdict:

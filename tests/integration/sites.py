@@ -190,8 +190,9 @@ def _with(**cells: str) -> Callable[[list[Row]], tuple[Sequence[Row], Sequence[s
 SPOILED: dict[str, Spoiled] = {
     "out of domain": Spoiled(
         _with(income="5000"),
-        "column income: 1 record outside the declared domain (0 below, 1 above), and outside is fail. Correct the source, "
-        "or widen the domain by what is known of the variable; if these are codes for no answer, use dp-cdf and declare them: "
+        "column income: up to 10 records outside the declared domain (none below, up to 10 above), and outside is fail. "
+        "Correct the source, or widen the domain by what is known of the variable; if these are codes for no answer, use dp-cdf "
+        "and declare them: "
         "codes: {CODE: reason}.",
         "domains",
     ),
@@ -208,11 +209,11 @@ SPOILED: dict[str, Spoiled] = {
     "empty table": Spoiled(lambda _: ([], HEADER), "0 records are fewer than the 20 that the policy asks for", "size"),
     "person twice": Spoiled(
         lambda rows: ([{**rows[0], "person": rows[1]["person"]}, *rows[1:]], HEADER),
-        "column person: 1 person has more than the 1 declared record",
+        "column person: up to 10 persons have more than the 1 declared record",
         "person_unit",
     ),
     "undeclared category": Spoiled(
-        _with(town="elsewhere"), "column town: 1 record with a category that values does not list.", "categories"
+        _with(town="elsewhere"), "column town: up to 10 records with a category that values does not list.", "categories"
     ),
     "too few rows": Spoiled(
         lambda rows: (rows[:10], HEADER), "10 records are fewer than the 20 that the policy asks for", "size"
@@ -223,10 +224,10 @@ SPOILED: dict[str, Spoiled] = {
         "categories",
     ),
     "not a number": Spoiled(
-        _with(income="a text"), "column income: 1 record where something else than a number stands.", "types"
+        _with(income="a text"), "column income: up to 10 records where something else than a number stands.", "types"
     ),
-    "missing number": Spoiled(_with(rent=""), "column rent: 1 record without a value, and missing is fail.", "missing"),
-    "no release": Spoiled(_with(year=""), "column year: 1 record without a release.", "missing"),
+    "missing number": Spoiled(_with(rent=""), "column rent: up to 10 records without a value, and missing is fail.", "missing"),
+    "no release": Spoiled(_with(year=""), "column year: up to 10 records without a release.", "missing"),
 }
 
 

@@ -15,15 +15,12 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from release_pipeline import sign
 from release_pipeline.cli import main
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.editing import examine_text, hash_text, read_file, save_text
-from release_pipeline.policy.sections import Source
-from release_pipeline.store.source import find_source, open_raw
 from tests.guards import HANGING
 from tests.integration.people import PASSPHRASE, copy_site
 from tests.integration.sites import ROOT, TinySite, policy_text

@@ -20,7 +20,7 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts import channels, look, sender
 from release_pipeline.flow.alerts.alert import Alert
 from release_pipeline.flow.alerts.look import TOLD
-from release_pipeline.flow.alerts.matters import AT_ONCE, LATE_AFTER
+from release_pipeline.flow.alerts.matters import AT_ONCE, LATE_AFTER, REFUSED
 from release_pipeline.flow.alerts.outbox import NotSent, folder_of
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import publish
@@ -101,9 +101,9 @@ def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> Non
         ("failed", "people/3/r1", None),
     ]
     blocked = sent[1][1]
-    assert blocked.reason_code == "data-refused"
+    assert blocked.reason_code is None
     assert "30 records" in str(tiny.status("2").reason)
-    assert blocked.words.startswith("The data do not meet the policy. `release-pipeline status` says where")
+    assert blocked.words == REFUSED
     assert blocked.site == "office"
     assert sent[2][1].words == "people__ingested: it failed."
     sender.tell(tiny.site)

@@ -19,7 +19,7 @@ from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.mask import mask_table
 from release_pipeline.flow.reviewing.page import build_internal_view, render_report
 from release_pipeline.policy import load_policy
-from release_pipeline.stages.checks import HEAVY_CLAMPING
+from release_pipeline.stages.checks import HEAVY_CLAMPING, round_up
 from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site, run_job
 
 FAR = "100000000"
@@ -120,8 +120,10 @@ def test_too_many_clamped_records_are_refused_before_the_charge(tmp_path: Path) 
     assert outside > 300
     with pytest.raises(DataRefused) as caught:
         tiny.flow().run()
-    [found] = caught.value.findings
-    assert found.startswith(f"column rent: {outside} of 400 records outside the declared domain (0 below, {outside} above)")
+    [found], shown = caught.value.findings, round_up(outside)
+    assert found.startswith(
+        f"column rent: up to {shown} of 400 records outside the declared domain (none below, up to {shown} above)"
+    )
     assert "at most 1% may be clamped. Widen the domain" in found
     assert "clamped_at_most" in found
     assert (tiny.charges(), tiny.status().state) == ([], "blocked")
@@ -149,7 +151,8 @@ def test_the_person_at_the_terminal_sees_warnings_before_the_charge(tmp_path: Pa
     outside = outside_of(tiny, "rent", 6)
     said: list[tuple[str, int]] = []
     run_release(tiny.site, "people", "1", progress=lambda words: said.append((words, len(tiny.charges()))))
-    clamped = f"warning: column rent: {outside} records outside the declared domain, clamped to it: {outside / 4:.2f}% of all."
+    shown = f"up to {round_up(outside)} records"
+    clamped = f"warning: column rent: {shown} outside the declared domain, clamped to it ({round_up(outside) / 4:.2f}% of all)."
     assert (clamped, 0) in said
     assert any("column rent: clamping took more than 10% of its variance" in words for words, _ in said)
     assert any("column rent: heavy ties" in words for words, _ in said)

@@ -386,10 +386,10 @@ def test_dagster_shows_each_rule_with_its_count(tiny: TinySite, instance: dg.Dag
     assert not check.passed
     records: Any = check.metadata["counts"]
     rows = {row.data["fact"]: row.data for row in records.records}
-    assert {name: row["count"] for name, row in rows.items()} == {
+    assert {name: row["up_to"] for name, row in rows.items()} == {
         name: -(-broken // 10) * 10 for name, broken in count_plainly(odd_rows()).items()
     }
-    assert rows["adds-up"] == {"column": "part, rent, house", "fact": "adds-up", "count": rows["adds-up"]["count"], "at_most": 0}
+    assert rows["adds-up"] == {"column": "part, rent, house", "fact": "adds-up", "up_to": rows["adds-up"]["up_to"], "at_most": 0}
 
 
 CANARIES = {

@@ -220,9 +220,9 @@ def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: py
     [
         (
             lambda rows: [*rows, *(dict(rows[0]) for _ in range(4))],
-            "column person: 1 household has more than the 4 declared slots",
+            "column person: up to 10 households have more than the 4 declared slots",
         ),
-        (lambda rows: [{**rows[0], "person": " "}, *rows[1:]], "column person: 1 record without a household."),
+        (lambda rows: [{**rows[0], "person": " "}, *rows[1:]], "column person: up to 10 records without a household."),
     ],
 )
 def test_what_fits_no_slot_is_refused_by_counts_alone(

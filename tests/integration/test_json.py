@@ -429,7 +429,7 @@ def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.
     assert (made["epsilon"]["total"], made["k"]) == ("2", 5)
     assert Path(made["report"]).is_file()
     assert Path(made["report"]).parent == Path(made["candidate"]) == tiny.folder()
-    assert made["warnings"] == ["column rent: 1 record outside the declared domain, clamped to it: 1.67% of all."]
+    assert made["warnings"] == ["column rent: up to 10 records outside the declared domain, clamped to it (16.67% of all)."]
     again = tell(capsys, *arguments)
     assert again == {**made, "served": True}
     over = tell(capsys, *arguments, "--revise", "a correction", code=1)

@@ -12,7 +12,7 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.dagster_app.metadata import build_metadata
-from release_pipeline.errors import Blocked
+from release_pipeline.errors import Blocked, DataRefused
 from release_pipeline.flow.backup import write_backup
 from release_pipeline.flow.entering import accept
 from release_pipeline.flow.exploring.looks import Look, find_looks, note_look
@@ -31,7 +31,7 @@ from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of, make_trusted_site, read_zip, with_new_sums, words_of
-from tests.integration.sites import TinySite, make_rows
+from tests.integration.sites import TinySite, make_rows, spoil
 
 pytestmark = pytest.mark.slow
 BEFORE, AFTER = ("idp-cbls, epsilon 1", "idp-cbls, epsilon 2"), ("laplace, epsilon 2",)
@@ -45,9 +45,13 @@ def look(tiny: TinySite, compared: tuple[str, ...], by: str = "ana") -> Look:
 
 @pytest.fixture(scope="module")
 def looked(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site whose release 1 was published: with a look before its charge, and one after it."""
+    """A site whose release 1 was published: with a look and a refused run before its charge, and a look after it."""
     tiny = make_trusted_site(tmp_path_factory.mktemp("looked") / "site", keys)
     look(tiny, BEFORE, by="<b>ana</b>")
+    spoil(tiny, "out of domain")
+    with pytest.raises(DataRefused):
+        tiny.flow().run()
+    tiny.write_rows(make_rows())
     tiny.flow().run()
     look(tiny, AFTER, by="bea moss")
     review(tiny, keys, "ben", "cleo")
@@ -69,9 +73,14 @@ def read_card(folder: Path) -> dict[str, Any]:
 def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
     """Card, page and note, without who looked and what was compared; the one after the charge is none of its own."""
     folder, day = tiny.site.package(str(RELEASE)), find_looks(tiny.events(), "people")[0].noted[:10]
-    said = PUBLIC("looks.source", looks="1 look", last=day)
+    said = (
+        "Parameters may have been chosen with knowledge of the data. Before this release the registry has 2 trials on the "
+        f"confidential data (explore: 1, runs that released nothing: 1), the last on {day}. "
+    )
     card = read_card(folder)
-    assert card["looks"] == {"count": 1, "last": day, "on": ["source"], "words": said}
+    assert (card["looks"]["count"], card["looks"]["runs"]) == (2, 1)
+    assert (card["looks"]["last"], card["looks"]["on"]) == (day, ["source"])
+    assert card["looks"]["words"].startswith(said)
     assert card["claim"]["not_protected"][-1] == UNCOVERED
     for name in ("privacy-card.html", "RELEASE_NOTE.md"):
         text = html.unescape((folder / name).read_text())
@@ -84,16 +93,18 @@ def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
 def test_reviewers_sign_who_looked_and_what_was_compared(tiny: TinySite) -> None:
     """Their page is a part of the candidate, and so is the number among the public facts, which Dagster shows."""
     page = html.unescape((tiny.folder() / "report.html").read_text())
-    for words in (REVIEWERS("looks.title"), REVIEWERS("looks.matters"), REVIEWERS("question.looks", looks="1 look"), *BEFORE):
+    for words in (REVIEWERS("looks.title"), REVIEWERS("looks.matters"), REVIEWERS("question.looks", looks="2 looks"), *BEFORE):
         assert words in page
+    assert "a run that read the confidential records and released nothing: " in page
     assert "<bdi>&lt;b&gt;ana" in (tiny.folder() / "report.html").read_text()
     assert AFTER[0] not in page
-    assert tiny.status().facts["looks"] == 1
+    assert tiny.status().facts["looks"] == 2
     evidence = json.loads((tiny.folder() / "evidence.json").read_text())
-    [told] = evidence["looks"]
+    told, run = evidence["looks"]
+    assert (run["by"], run["on"], run["compared"]) == ("", "run", ["idp-cbls, epsilon 2, k 5"])
     assert (told["by"], told["on"], told["compared"]) == ("<b>ana</b>", "source", list(BEFORE))
-    assert evidence["facts"]["looks"] == 1
-    assert build_metadata(StageResult("candidate", "", evidence["facts"]), show_internal=False)["looks"] == 1
+    assert evidence["facts"]["looks"] == 2
+    assert build_metadata(StageResult("candidate", "", evidence["facts"]), show_internal=False)["looks"] == 2
 
 
 def test_status_tells_every_look(tiny: TinySite) -> None:
@@ -101,14 +112,16 @@ def test_status_tells_every_look(tiny: TinySite) -> None:
     lines = [line for line in describe_status(tiny.site) if line.startswith("looked people: ")]
     assert [line.partition(" by ")[2] for line in lines] == [
         f"<b>ana</b>, at the source: {'; '.join(BEFORE)}",
+        "a run that released nothing: idp-cbls, epsilon 2, k 5",
         f"bea moss, at the source: {AFTER[0]}",
     ]
     found = to_json(view_status(tiny.site))
     assert [(told["policy"], told["by"], told["compared"]) for told in found["looks"]] == [
         ("people", "<b>ana</b>", list(BEFORE)),
+        ("people", "", ["idp-cbls, epsilon 2, k 5"]),
         ("people", "bea moss", list(AFTER)),
     ]
-    assert {line["release"]: line["looks"] for line in found["releases"]} == {"people/1/r1": 1, "people/2": 2}
+    assert {line["release"]: line["looks"] for line in found["releases"]} == {"people/1/r1": 2, "people/2": 3}
     page = render_status(build_status(tiny.site))
     assert "&lt;b&gt;ana&lt;/b&gt;, at the source: idp-cbls, epsilon 1" in page
     assert STATUS("page.looks") in page
@@ -118,14 +131,14 @@ def test_a_dossier_tells_looks_and_verifies(tiny: TinySite, keys: dict[str, Priv
     """A package with a look says so; the events, the card and the candidate agree."""
     file = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
     files = read_zip(file)
-    assert [told["by"] for told in json.loads(files["checks.json"])["looks"]] == ["<b>ana</b>"]
+    assert [told["by"] for told in json.loads(files["checks.json"])["looks"]] == ["<b>ana</b>", ""]
     assert b"looked" in files["lineage.svg"]
     officer = keys["olga"].public.fingerprint
     for path in (file, tiny.site.package(str(RELEASE)), tiny.home):
         findings = verify(path, [officer])
         assert failures_of(findings) == []
     assert any(
-        "may have been chosen with knowledge of the data, by 1 look," in note
+        "may have been chosen with knowledge of the data, by 2 looks," in note
         for note in words_of(verify_path(file, officer), "note")
     )
     card = json.loads(files["package/privacy-card.json"])
@@ -133,7 +146,7 @@ def test_a_dossier_tells_looks_and_verifies(tiny: TinySite, keys: dict[str, Priv
     with zipfile.ZipFile(tmp_path / "less.zip", "w") as less:
         for name, content in with_new_sums({**files, "package/privacy-card.json": json.dumps(card).encode()}).items():
             less.writestr(name, content)
-    words = "the card tells of 0 looks at the data before its charge, and the events of 1"
+    words = "the card tells of 0 looks at the data before its charge, and the events of 2"
     assert any(words in failure for failure in failures_of(verify_path(tmp_path / "less.zip", officer)))
 
 
@@ -148,7 +161,7 @@ def test_publishing_compares_what_was_signed_with_the_registry(
         patched.setattr(publishing, "find_looks_before", lambda *_: ())
         with pytest.raises(Blocked, match="other looks at the data before its charge"):
             publishing.publish(tiny.site, name, key=keys["robot"])
-    assert read_card(publishing.publish(tiny.site, name, key=keys["robot"]))["looks"]["count"] == 2
+    assert read_card(publishing.publish(tiny.site, name, key=keys["robot"]))["looks"]["count"] == 3
 
 
 def test_a_release_without_a_look_tells_of_none(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
@@ -172,7 +185,7 @@ def test_a_restore_keeps_looks_that_came_after_the_backup(tiny: TinySite, tmp_pa
     late = look(tiny, AFTER, by="cleo")
     restore(tmp_path / "site.tar", tiny.home)
     found = find_looks(tiny.events(), "people")
-    assert [kept.by for kept in found] == ["<b>ana</b>", "bea moss", "cleo"]
+    assert [kept.by for kept in found] == ["<b>ana</b>", "", "bea moss", "cleo"]
     assert (found[-1].noted, found[-1].policy_hash) == (late.noted, late.policy_hash)
     assert tiny.site.package(str(RELEASE)).is_dir()
 

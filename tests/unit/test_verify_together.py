@@ -45,7 +45,11 @@ def test_packages_that_name_different_events_need_a_dossier(tmp_path: Path) -> N
     later = copied("earlier")
     [told] = compare(usual().package, later.package, tmp_path)
     assert (told.level, "only a dossier of the later one shows" in told.words) == ("note", True)
-    for one, other in ((usual().package, later.dossier()), (later.dossier(), usual().package), (usual().dossier(), later.dossier())):
+    for one, other in (
+        (usual().package, later.dossier()),
+        (later.dossier(), usual().package),
+        (usual().dossier(), later.dossier()),
+    ):
         [told] = compare(one, other, tmp_path)
         assert (told.level, SPENT_TWICE in told.words) == ("FAIL", True)
     [told] = compare(usual().package, usual("supersede").dossier(), tmp_path)
@@ -123,8 +127,16 @@ def test_moments_of_right_clocks_are_not_noted(tmp_path: Path) -> None:
     ("kind", "at", "words"),
     [
         ("statement package", "2099-01-01T00:00:00+00:00", "SHA256SUMS.sig is dated 2099-01-01T00:00:00+00:00, later than"),
-        ("statement trusted-keys", "2099-01-01T00:00:00+00:00", "trusted-keys.sig is dated 2099-01-01T00:00:00+00:00, later than"),
-        ("statement package", later(hours=-1), "SHA256SUMS.sig is dated 2026-11-20T11:00:00+00:00, earlier than trusted-keys.sig"),
+        (
+            "statement trusted-keys",
+            "2099-01-01T00:00:00+00:00",
+            "trusted-keys.sig is dated 2099-01-01T00:00:00+00:00, later than",
+        ),
+        (
+            "statement package",
+            later(hours=-1),
+            "SHA256SUMS.sig is dated 2026-11-20T11:00:00+00:00, earlier than trusted-keys.sig",
+        ),
     ],
 )
 def test_a_package_of_a_wrong_clock_is_noted(tmp_path: Path, kind: str, at: str, words: str) -> None:

@@ -27,7 +27,7 @@ class Alert:
     site: Annotated[str, "the name of the site's folder"]
     moment: Annotated[Moment, "when it happened; of a cap, when it was seen"]
     title: Annotated[str, "it in a few words"]
-    words: Annotated[str, "it in a sentence; what checks of the data counted is in `release-pipeline status` alone"]
+    words: Annotated[str, "it in a sentence; why checks, gates and guards refused a release only `release-pipeline status` says"]
     remedy: Annotated[str, "what somebody may do about it"]
     release: Annotated[
         str | None, "POLICY/PARTITION/rN; POLICY/PARTITION of one that is late; null for a cap, and for remarks on a policy"
@@ -35,7 +35,7 @@ class Alert:
     policy: Annotated[str | None, "the name of its policy; null for a cap"] = None
     population: Annotated[str | None, "of a cap, whose; null for all else"] = None
     reason_code: Annotated[
-        str | None, "of a block, the code of its reason, as in `status`; null otherwise, and for older blocks"
+        str | None, "of a block, the code of its reason, as in `status`, where no record has a part in it; null otherwise"
     ] = None
     waits_for: Annotated[Literal["review", "publication"] | None, "of what is waiting; null for all else"] = None
     share: Annotated[int | None, "of a cap, the share in percent that site.yaml asked about; null for all else"] = None

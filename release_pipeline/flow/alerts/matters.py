@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Literal
 
-from release_pipeline.errors import DataRefused
+from release_pipeline.errors import OverCap, PolicyInvalid, SecretLost
 from release_pipeline.flow.alerts.alert import Alert
 from release_pipeline.flow.alerts.caps import Spending
 from release_pipeline.flow.holds import find_holds
@@ -36,7 +36,8 @@ AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten m
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
 VOTES_SINCE = 7  # the format of events from which on votes are told: else a site that is upgraded would tell all of its past
 MOST_LATE = 12  # periods of a series that are late
-DATA = "The data do not meet the policy. `release-pipeline status` says where: its counts may be of one record, and stay here."
+REFUSED = "The release was refused. `release-pipeline status` at the site says why: the reason may reveal something of a record."
+OPEN = frozenset({OverCap.code, PolicyInvalid.code, SecretLost.code})  # reasons that no record has a part in
 AGAIN = "Look at it with `release-pipeline status`, repair what it names, and run it again."
 
 
@@ -87,7 +88,8 @@ def _of_events(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Itera
         if event.kind in (BLOCKED, LOST):
             alert = _alert(view, event, release, "blocked", f"{release} is blocked", words)
             code = str(event.content.get("code", "")) or None
-            alert = replace(alert, reason_code=code, words=DATA if code == DataRefused.code else alert.words)
+            is_open = event.kind == LOST or code in OPEN
+            alert = replace(alert, reason_code=code) if is_open else replace(alert, words=REFUSED)
             blocks[release] = Matter(alert, number=event.number)
         elif event.kind in MOVES and release in blocks:
             yield replace(blocks.pop(release), stands=False)

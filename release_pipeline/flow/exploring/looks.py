@@ -1,5 +1,5 @@
 """Looks at confidential records that parameters are chosen by: each is an event of the registry (`looked`), noted before anything
-is read.
+is shown. A run that read records and released nothing is one, too: a refusal answers a question about them.
 
 What is chosen after a look depends on the records, and no epsilon accounts for what the choice tells of them. Nothing here bounds
 that: it is told. Reviewers and auditors read who looked, when, at what, and what was compared, and the card says how often. An
@@ -12,6 +12,7 @@ it was one.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,17 +20,18 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.accepted import RESTORING
-from release_pipeline.flow.policies import read_caps, record_policy
+from release_pipeline.flow.policies import policy_of, read_caps, record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY, RESERVED
 from release_pipeline.flow.texts import check_line, check_name
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Hash, Moment
 from release_pipeline.policy.populations import Population, list_ancestors
+from release_pipeline.policy.settings import own_setting
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 LOOKED, PUBLIC = "looked", "public"
-On: TypeAlias = Literal["source", "file", "mask", "public"]
+On: TypeAlias = Literal["source", "file", "mask", "run", "public"]
 Populations: TypeAlias = Mapping[str, Population]
 KINDS = (LOOKED, PUBLIC)
 _NONE: Populations = {}
@@ -37,20 +39,23 @@ LONGEST_SETTING = 200  # characters of what was compared, each
 MOST_COMPARED = 1000
 SHOWN_COMPARED = 6  # in a line
 ALWAYS = ("weights of columns, for every method that splits epsilon over them", "a shorter domain for every masked column")
+WITHHELD = "This site forbids trials on confidential data ('looks: forbidden'), so figures and counts are withheld."
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ON = {
     "source": "at the source",
     "file": "at a file",
     "mask": "at a source, which was masked",
+    "run": "by a run that released nothing",
     "public": "at a file that is public, as they said",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look under a policy, as the event `number` has it: when, by whom, at what, and the settings that were compared. `digest`:
-    the hash of what was looked at, empty where the caller gave none; `population`: whose records they are, and `carries` what it
-    was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is public, as they said."""
+    """A look under a policy, as the event `number` has it: when, by whom (empty for a run), at what, and the settings that were
+    compared. `digest`: the hash of what was looked at, empty where the caller gave none; `population`: whose records they are,
+    and `carries` what it was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is
+    public, as they said."""
 
     policy: str
     population: str
@@ -71,7 +76,7 @@ class Look:
         at = _ON[self.on] + f" ({self.where})" * bool(self.where)
         more = len(self.compared) - SHOWN_COMPARED
         compared = "; ".join(self.compared[:SHOWN_COMPARED]) + (f" and {more} more" if more > 0 else "")
-        return f"{self.noted[:10]} by {self.by}, {at}: {compared}"
+        return f"{self.noted[:10]} " + f"by {self.by}, " * bool(self.by) + f"{at}: {compared}"
 
     def concerns(self, charged: Charged) -> bool:
         """Whether parameters of a release that was charged so can have been chosen by it."""
@@ -101,8 +106,12 @@ class LookView:
     policy_hash: Annotated[Hash, "of the policy as it was then"]
     event: Annotated[int, "the number of its event in the registry"]
     noted: Annotated[Moment, "when it was noted, before anything was read"]
-    by: Annotated[str, "by whom, as they said"]
-    on: Annotated[On, "at what: the source of the policy, a file, a source by `mask`; or at a file that is public, as they said"]
+    by: Annotated[str, "by whom, as they said; empty for a run"]
+    on: Annotated[
+        On,
+        "at what: the source of the policy, a file, a source by `mask`, or by a run that released nothing; or at a file that is "
+        "public, as they said",
+    ]
     compared: Annotated[tuple[str, ...], "the settings that were compared"]
 
 
@@ -136,6 +145,25 @@ def note_look(
         content |= {"carries": carries} if carries else {}
         content |= {"origins": list(origins)} if origins else {}
         return _read(registry.add(LOOKED, **_name(policy), **content))
+
+
+def note_run(site: Site, release: ReleaseId, policy_hash: str, *, digest: str, origins: Sequence[str]) -> None:
+    """Note a run that read records under a policy of that hash and releases nothing: once for the same policy and the same
+    records (`digest`, keyed), and not where the release was charged under that policy, which its ledger counts. Call it before
+    anybody reads why it was refused."""
+    with site.open_registry() as registry:
+        for event in registry.events:
+            content = event.content
+            if event.kind == RESERVED and event.release == release and content["policy_hash"] == policy_hash:
+                return
+            is_run = event.kind == LOOKED and content["on"] == "run"
+            if is_run and (content["policy_hash"], content["digest"]) == (policy_hash, digest):
+                return
+        policy = policy_of(registry, policy_hash)
+        compared = say_compared([own_setting(json.loads(policy.canonical_json())).words], beside=())
+        content = {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
+        content |= {"carries": carries} if (carries := _find_carried(site, policy, declared=False)) else {}
+        registry.add(LOOKED, policy=policy.policy, population=policy.population, policy_hash=policy_hash, **content)
 
 
 def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str, compared: Sequence[str]) -> Look:

@@ -65,9 +65,10 @@ class StageRun:
         facets = list_table_facets(self.policy, self.stage, version=version, namespace=self.namespace, source=self.source)
         return self._event("COMPLETE", moment, release=release, made=facets, assertions=assertions)
 
-    def fail(self, moment: datetime, words: str, *, again: bool = False, assertions: Sequence[Assertion] = ()) -> Event:
-        """That it did not, in words that have no cell; `again`: it is tried again by itself."""
-        return self._event("ABORT" if again else "FAIL", moment, error=words, assertions=assertions)
+    def fail(self, moment: datetime, words: str, *, again: bool = False) -> Event:
+        """That it did not, in words that have no cell; `again`: it is tried again by itself. Which checks failed stays at the
+        site."""
+        return self._event("ABORT" if again else "FAIL", moment, error=words)
 
     def _event(
         self,

@@ -165,7 +165,8 @@ def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
     if not looks:
         return None
     at = {"file" if look.on == "file" else "source" for look in looks}
-    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at))
+    runs = sum(look.on == "run" for look in looks)
+    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at), runs)
 
 
 def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:

@@ -288,7 +288,8 @@ class _Teller:
         for look in find_looks_before(self._events, self._release):
             event = self._events[look.number - 1]
             facts = (("what", look.words),)
-            title = "Somebody looked at the data before the charge"
+            is_run = look.on == "run"
+            title = "A run read the data and released nothing" if is_run else "Somebody looked at the data before the charge"
             yield Entry(event.number, event.noted, event.hash, title, by=look.by, facts=facts, beside=True)
 
     def _tell_policy(self, event: Event) -> Entry:

@@ -65,7 +65,8 @@ def state_looks(fields: Fields) -> Iterator[Statement]:
         yield state_fact("looks.none", looks)
     else:
         count = fields("public.looks.count", count_of(looks.value.count, "look"))
-        yield state_fact("looks.some", looks=count, last=fields("public.looks.last"))
+        runs = fields("public.looks.runs", format_count(looks.value.runs))
+        yield state_fact("looks.some", looks=count, runs=runs, last=fields("public.looks.last"))
 
 
 def state_recipients(fields: Fields) -> Iterator[Statement]:

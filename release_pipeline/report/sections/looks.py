@@ -32,6 +32,8 @@ def _describe(look: LookView) -> Sentence:
             return review("looks.source", day=look.day, by=Name(look.by), compared=Name(compared))
         case "mask":
             return review("looks.mask", day=look.day, by=Name(look.by), compared=Name(compared))
+        case "run":
+            return review("looks.run", day=look.day, compared=Name(compared))
         case "public":
             return review("looks.public", day=look.day, by=Name(look.by), compared=Name(compared))
         case _:

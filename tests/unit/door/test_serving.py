@@ -88,9 +88,7 @@ def read_to_end(connection: socket.socket) -> bytes:
     [("HEAD_SECONDS", b""), ("HEAD_SECONDS", HEAD), ("BODY_SECONDS", HEAD + b"\r\nhell")],
     ids=["nothing", "half a head", "half a body"],
 )
-def test_a_request_that_is_not_finished_ends(
-    path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, sent: bytes
-) -> None:
+def test_a_request_that_is_not_finished_ends(path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, sent: bytes) -> None:
     """Nothing is answered; others are answered."""
     monkeypatch.setattr(serving, limit, SHORT)
     with connected(path) as connection:
@@ -133,9 +131,7 @@ def test_those_that_ask_nothing_make_room(path: Path, monkeypatch: pytest.Monkey
             assert read_to_end(connection) == b""
 
 
-def test_a_connection_is_used_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_connection_is_used_again(path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """A second request on a connection that has answered one; nothing is logged."""
     with connected(path) as connection:
         for _ in range(2):

@@ -187,7 +187,9 @@ def test_clamping_is_judged_on_counts() -> None:
         "column income: 16 of 1,000 records outside the declared domain (1 below, 15 above), and at most 1.5%"
     )
     assert "clamped_at_most" in years_told
-    assert age_told.startswith("column age: 1 record outside the declared domain (0 below, 1 above), and outside is fail. ")
+    assert age_told.startswith(
+        "column age: 1 record outside the declared domain (none below, up to 10 above), and outside is fail. "
+    )
     assert "widen the domain" in age_told
 
 

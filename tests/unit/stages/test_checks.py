@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from release_pipeline.policy import parse_policy
 from release_pipeline.privacy.utility import Clamping
-from release_pipeline.stages.checks import Facts, notice, notice_clamping, notice_releases
+from release_pipeline.stages.checks import (
+    Facts,
+    check_facts,
+    check_release_column,
+    notice,
+    notice_clamping,
+    notice_releases,
+    refusals,
+    round_up,
+)
 
 TEXT = """\
 policy: people
@@ -20,23 +31,69 @@ columns:
   income: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
 gates: {min_rows: 1000}
 """
+EVERYTHING = """\
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv, release_column: year}
+person: {column: person}
+releases: ["a", "b"]
+protect: {method: dp-um, epsilon: 4, k: 20}
+columns:
+  person: {role: identifier, do: drop}
+  income: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: fail, why: known}
+  rent: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+  town: {role: quasi, do: keep, values: [north, south], why: known}
+derive:
+  town: {merge: rent, into: {north: ["1"], south: ["2"]}}
+gates: {min_rows: 1000}
+"""
 
 
-@pytest.mark.parametrize(("beyond", "told"), [(3, "less than 0.01%"), (8, "0.01%"), (20_000, "25.00%")])
-def test_what_is_clamped_is_never_told_as_nothing(beyond: int, told: str) -> None:
+@pytest.mark.parametrize(("beyond", "told"), [(3, "0.01%"), (8, "0.01%"), (19_999, "25.00%")])
+def test_what_is_clamped_is_told_to_the_next_ten_and_never_as_nothing(beyond: int, told: str) -> None:
     """Three records of 80,000 are no 0.00%."""
     facts = Facts(80_000, {"income": {"above": beyond}}, {"income": "number"})
     noticed = notice(facts, parse_policy(TEXT, name="people.yaml"))
-    assert noticed == [f"column income: {beyond:,} records outside the declared domain, clamped to it: {told} of all."]
+    assert noticed == [
+        f"column income: up to {round_up(beyond):,} records outside the declared domain, clamped to it ({told} of all)."
+    ]
+
+
+def test_of_a_small_table_no_more_than_all_are_clamped() -> None:
+    """The next ten of 13 records is 20, of 15 in all."""
+    facts = Facts(15, {"income": {"above": 13}}, {"income": "number"})
+    [noticed] = notice(facts, parse_policy(TEXT, name="people.yaml"))
+    assert "up to 15 records" in noticed
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 9])
+def test_no_message_has_an_exact_count_of_records(count: int) -> None:
+    """Domains, types, missing values, persons, categories and what a hierarchy does not cover: to the next ten."""
+    policy = parse_policy(EVERYTHING, name="people.yaml")
+    every = dict.fromkeys(("below", "above", "missing", "not_a_number", "not_finite", "undeclared", "uncovered"), count)
+    every |= {"uncovered_entries": count, "different": count, "without_person": count, "too_often": count}
+    kinds = {"person": "text", "income": "number", "rent": "number", "town": "text"}
+    facts = Facts(1_111, dict.fromkeys(kinds, every), kinds, unread={"town": {"income": count}})
+    releases = check_release_column({"missing": count}, policy)
+    told = [*refusals([*check_facts(facts, policy), *releases]), *notice(facts, policy)]
+    assert len(told) >= 11
+    for message in told:
+        counts = {int(number) for number in re.findall(r"(?<![\w.])\d+(?![\w.%])", message.replace(",", ""))}
+        assert counts <= {10, 20, 1, 1_111}, message  # 1: the records that a person may have
 
 
 @pytest.mark.parametrize(
     ("missing", "counts", "told"),
     [
-        ("fail", {"above": 1_200}, "1,200 records outside the declared domain, clamped to it: 50.00% of all."),
-        ("keep, codes: {-8: refused}", {"coded": 1}, "1 record with a code for no value, released without one as declared."),
-        ("keep", {"missing": 1_000}, "1,000 records without a value, released without one as declared."),
-        ("{fill: 0}", {"missing": 2}, "2 records without a value, filled as declared."),
+        ("fail", {"above": 1_200}, "up to 1,200 records outside the declared domain, clamped to it (50.00% of all)."),
+        (
+            "keep, codes: {-8: refused}",
+            {"coded": 1},
+            "up to 10 records with a code for no value, released without one as declared.",
+        ),
+        ("keep", {"missing": 1_000}, "up to 1,000 records without a value, released without one as declared."),
+        ("{fill: 0}", {"missing": 2}, "up to 10 records without a value, filled as declared."),
         (
             "fail",
             {"most_frequent": 1_200},
@@ -63,4 +120,6 @@ def test_much_clamping_and_records_of_other_releases_are_told() -> None:
     own = TEXT.replace("{path: people.csv}", "{path: people.csv, release_column: year}").replace("once", '["1"]')
     policy = parse_policy(own, name="people.yaml")
     assert notice_releases({"undeclared": 0}, policy) == []
-    assert notice_releases({"undeclared": 3}, policy) == ["column year: 3 records of releases that the policy does not list."]
+    assert notice_releases({"undeclared": 3}, policy) == [
+        "column year: up to 10 records of releases that the policy does not list."
+    ]

@@ -1,0 +1,209 @@
+"""Runs that read confidential records and released nothing: each is a trial, noted before anybody reads why it was refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.errors import Blocked, DataRefused, GateFailed, ReleasePipelineError
+from release_pipeline.flow import gates
+from release_pipeline.flow.exploring.looks import Look, find_looks, find_looks_before
+from tests.integration.sites import PARTS, TinySite, make_rows, make_site, spoil
+from tests.integration.test_households import CAP, make_households
+from tests.integration.test_households import PARTS as HOUSEHOLDS
+
+IMPOSSIBLE = "{min_rows: 20, expected_error: {income: 0.0000001}}"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site where nothing happened yet."""
+    return make_site(tmp_path / "site")
+
+
+def forbid(tiny: TinySite) -> None:
+    """The site forbids trials on confidential data."""
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+
+
+def refuse(tiny: TinySite) -> ReleasePipelineError:
+    """A run that is refused, and how."""
+    with pytest.raises((DataRefused, Blocked)) as caught:
+        tiny.flow().run()
+    return caught.value
+
+
+def trials(tiny: TinySite) -> tuple[Look, ...]:
+    """Those under the policy people."""
+    return find_looks(tiny.events(), "people")
+
+
+def crowd(tiny: TinySite) -> None:
+    """Households, of which one has more records than slots."""
+    tiny.write_policy(**HOUSEHOLDS)
+    tiny.write_cap(CAP)
+    rows = make_households(60)
+    tiny.write_rows([*rows, *rows[:1] * 5])
+
+
+def domain(high: int) -> str:
+    """The columns with another domain of income."""
+    return PARTS["columns"].replace("[0, 1000]", f"[0, {high}]")
+
+
+def test_a_refusal_by_checks_is_a_trial_once_for_the_same_policy_and_records(tiny: TinySite) -> None:
+    """Noted before the registry has the message; other records are another trial, and so is another policy."""
+    spoil(tiny, "out of domain")
+    for _ in range(2):
+        refuse(tiny)
+    kinds = [event.kind for event in tiny.events()]
+    assert (kinds.count("looked"), kinds.count("blocked")) == (1, 1)
+    assert kinds.index("looked") < kinds.index("blocked")
+    spoil(tiny, "not a number")
+    refuse(tiny)
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    refuse(tiny)
+    noted = trials(tiny)
+    assert [(trial.on, trial.by, trial.compared) for trial in noted] == [
+        ("run", "", ("idp-cbls, epsilon 2, k 5",)),
+        ("run", "", ("idp-cbls, epsilon 2, k 5",)),
+        ("run", "", ("idp-cbls, epsilon 1, k 5",)),
+    ]
+    assert len({(trial.policy_hash, trial.digest) for trial in noted}) == 3
+    assert all(trial.origins for trial in noted)
+
+
+def test_every_refused_trial_leaves_an_event_though_its_reason_is_the_same(tiny: TinySite) -> None:
+    """Five sources that a gate refuses for the same reason: one block, and five trials by which the number of the event grows."""
+    tiny.write_policy(gates=IMPOSSIBLE)
+    for rent in range(5):
+        tiny.write_rows([{**row, "rent": str(rent)} if not place else row for place, row in enumerate(make_rows())])
+        refuse(tiny)
+    assert [event.kind for event in tiny.events()].count("blocked") == 1
+    assert len(trials(tiny)) == 5
+
+
+def test_a_gate_is_a_trial_before_a_figure_of_it_is_written(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that ends between the two leaves the trial, and no figure."""
+    tiny.write_policy(gates=IMPOSSIBLE)
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gates, "keep_refusal", end)
+    with pytest.raises(KeyboardInterrupt):
+        tiny.flow().run()
+    assert len(trials(tiny)) == 1
+    assert not (tiny.site.vault / "refused").exists()
+
+
+def test_the_differencing_guard_is_a_trial(tiny: TinySite) -> None:
+    """So is every refusal between the checks and the charge."""
+    first = [row for row in make_rows() if row["year"] == "1"]
+    tiny.write_rows([*first, *({**row, "year": "2"} for row in first[1:])])
+    tiny.flow("1").run()
+    with pytest.raises(GateFailed, match="fewer than 10 people left"):
+        tiny.flow("2").run()
+    assert [trial.on for trial in trials(tiny)] == ["run"]
+
+
+def test_a_household_with_too_many_records_is_a_trial(tiny: TinySite) -> None:
+    """It is refused while records are read, before the checks."""
+    crowd(tiny)
+    refused = refuse(tiny)
+    assert any("up to 10 households have more than" in words for words in refused.details)
+    refuse(tiny)
+    assert len(trials(tiny)) == 1
+
+
+def test_checks_that_passed_are_a_trial_once_the_policy_is_another(tiny: TinySite) -> None:
+    """A run that somebody stops there has told as much as a refused one: it is noted when the release begins again."""
+    tiny.flow().ingest()
+    tiny.flow().validate()
+    assert trials(tiny) == ()
+    stopped = tiny.site.policy("people").canonical_hash()
+    tiny.write_policy(columns=domain(2000))
+    tiny.flow().run()
+    [trial] = trials(tiny)
+    assert trial.policy_hash == stopped
+    assert tiny.status().facts["looks"] == 1
+
+
+def test_what_is_charged_is_no_trial(tiny: TinySite) -> None:
+    """Nor is what becomes of it, or a run of it again; nor is a file whose header is wrong, of which no record was read."""
+    spoil(tiny, "missing column")
+    tiny.write_rows([], header=["one", "other"])
+    refuse(tiny)
+    tiny.write_rows(make_rows())
+    tiny.flow().run()
+    tiny.flow().run()
+    assert trials(tiny) == ()
+
+
+@pytest.mark.slow
+def test_ten_refused_runs_are_ten_trials_of_the_release(tiny: TinySite) -> None:
+    """The largest income, bisected by `outside: fail` and a gate that nobody can pass."""
+    low, high = 0, 1000
+    while high - low > 1:
+        middle = (low + high) // 2
+        tiny.write_policy(columns=domain(middle), gates=IMPOSSIBLE)
+        low, high = (middle, high) if isinstance(refuse(tiny), DataRefused) else (low, middle)
+    assert len(trials(tiny)) == 10
+    tiny.write_policy()
+    tiny.flow().run()
+    evidence = json.loads((tiny.folder() / "evidence.json").read_text())
+    assert [entry["on"] for entry in evidence["looks"]] == ["run"] * 10
+    assert len(find_looks_before(tiny.events(), tiny.status().id)) == 10
+
+
+@pytest.mark.parametrize("way", ["out of domain", "person twice", "undeclared category", "missing number", "not a number"])
+def test_where_trials_are_forbidden_checks_say_no_count_and_no_column(tiny: TinySite, way: str) -> None:
+    """Only which family failed, in the registry as well; and it is counted."""
+    forbid(tiny)
+    spoil(tiny, way)
+    refused = refuse(tiny)
+    [message] = refused.details
+    assert re.match(r"the checks '\w+' failed\. They ask: ", message)
+    told = " ".join((str(refused), *refused.details, tiny.status().reason))
+    assert not re.search(r"\d+ (records|persons)|column \w+:", told)
+    assert len(trials(tiny)) == 1
+
+
+def test_where_trials_are_forbidden_no_figure_is_kept(tiny: TinySite) -> None:
+    """Neither page nor figures, and those of an attempt before that are gone; the gate is named, with its limit."""
+    tiny.write_policy(gates=IMPOSSIBLE)
+    refuse(tiny)
+    folder = tiny.site.vault / "refused"
+    assert len([*folder.iterdir()]) == 2
+    forbid(tiny)
+    refused = refuse(tiny)
+    assert [*folder.iterdir()] == []
+    assert "the expected error of income is over the limit 1e-07 (the figure is withheld)" in refused.what
+    assert "so figures and counts are withheld" in refused.remedy
+    assert "vault" not in str(refused)
+    tiny.write_policy(gates="{min_rows: 20, expected_error: {income: 0.0000002}}")
+    refuse(tiny)
+    assert len(trials(tiny)) == 2
+
+
+def test_where_trials_are_forbidden_households_are_refused_without_a_count(tiny: TinySite) -> None:
+    """While records are read, too."""
+    forbid(tiny)
+    crowd(tiny)
+    refused = refuse(tiny)
+    assert refused.details[0].startswith("the checks 'person_unit' failed.")
+    assert "households have" not in refused.in_full
+    assert len(trials(tiny)) == 1
+
+
+def test_where_trials_are_forbidden_warnings_are_for_reviewers(tiny: TinySite) -> None:
+    """Counts of what was clamped are in the evidence alone."""
+    forbid(tiny)
+    tiny.write_policy(gates="{min_rows: 20, clamped_at_most: 50%}")
+    tiny.write_rows([{**row, "rent": "500"} if not place else row for place, row in enumerate(make_rows())])
+    tiny.flow().ingest()
+    [words] = tiny.flow().validate().words
+    assert words.startswith("There are warnings, which reviewers see with the candidate.")
