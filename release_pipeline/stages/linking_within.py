@@ -17,8 +17,9 @@ from release_pipeline.privacy.noise import NoiseStream, shuffled_first
 from release_pipeline.privacy.noise.streams import WORDS, LentWords
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.utility import variance_of
-from release_pipeline.stages.audit import ATTACKED_SAMPLE, LINKAGE_SAMPLE, Streams
+from release_pipeline.stages.audit import ATTACKED_SAMPLE, Streams
 from release_pipeline.stages.compared import Compared, Places
+from release_pipeline.stages.measures.linkage import LINKAGE_SAMPLE
 
 CANDIDATES = 1_000_000  # originals among which records are linked, where more than `ATTACKED_SAMPLE` were released
 _UNIT = 2.0**64  # what random words are below
