@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
-from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
+from release_pipeline.report.internal_view import CorrelationView, RungView, ShareView, SpreadView
 from release_pipeline.sentences import ENGLISH
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.noticed import Noticed
@@ -383,9 +383,7 @@ class AuditFigures(MapFigures):
     suppressed: dict[str, int] = field(default_factory=dict[str, int])
     share_suppressed: float | None = None
     record_linkage_by_chance: float = 0.0
-    linking_risk: Share = None
-    linking_by_guess: float = 0.0
-    linking_among: int | None = None
+    linkage_ladder: tuple[RungView, ...] = ()
     sse_paper: float | None = None
     sample: SampleFigures | None = None
     ties: tuple[TieFigures, ...] = ()

@@ -53,9 +53,7 @@ from release_pipeline.stages.measures.structure import measure_structure
 Remake = Callable[[Read], pa.Table]
 
 
-def audit_synthetic(
-    compared: Compared, *, remake: Remake, streams: Streams, progress: Callable[[str], None]
-) -> dict[str, Any]:
+def audit_synthetic(compared: Compared, *, remake: Remake, streams: Streams, progress: Callable[[str], None]) -> dict[str, Any]:
     """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
     policy = compared.policy
     progress("measuring utility")

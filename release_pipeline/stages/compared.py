@@ -115,6 +115,4 @@ class Compared:
         own = np.arange(len(rows), dtype=np.intp)
         originals = self.own[rows]
         classes = None if self.classes is None else self.classes[originals]
-        return replace(
-            self, read=self.read_few(originals), released=pa.table(few), own=own, arrays=IN_MEMORY, classes=classes
-        )
+        return replace(self, read=self.read_few(originals), released=pa.table(few), own=own, arrays=IN_MEMORY, classes=classes)

@@ -38,7 +38,6 @@ _ATTACKS: dict[str, Callable[[], str]] = {
     "linking": lambda: REVIEWERS("attack.linking"),
     "inferring": lambda: REVIEWERS("attack.inferring"),
     "record linkage": lambda: REVIEWERS("attack.record_linkage"),
-    "record linkage within classes": lambda: REVIEWERS("attack.linkage_in_classes"),
 }
 _GAIN = re.compile("gain of (.+) beyond its control group")
 _MODELS: dict[str, Callable[[], str]] = {

@@ -42,7 +42,6 @@ from release_pipeline.stages.audit import Streams, audit_table, round_figures
 from release_pipeline.stages.column_table import AnyTable, ColumnTable, filter_rows, load_table, spread_cells, take_cells
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.linking_within import link_within
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.served import errors_of_groups, place_groups, summarise_groups
 from release_pipeline.stages.strategies.grouping import (
@@ -326,12 +325,11 @@ class ClassStrategy:
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
-        """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
+        """What `audit_table` measures, relative errors, and what the generalisation lost."""
         compared, group = self.compare(read, released), self._groups(read)
         figures = audit_table(compared, groups=groups, streams=streams, progress=progress)
         more: dict[str, Any] = {
             "relative_error": {name: _measure_relative_error(compared, name) for name in self.policy.noise_columns},
-            **link_within(compared, group, released.column(CLASS).to_numpy(), streams),
             "information_loss": measure_loss(self.policy, self.protect, read, group, self.records.arrays),
         }
         return figures | round_figures(more)

@@ -67,9 +67,7 @@ def link_by_hand(compared: Compared, masked: tuple[str, ...]) -> float:
         ]
         distance = {
             i: round(
-                sum(
-                    ((seen[name][i] - compared.released.column(name)[row].as_py()) / np.std(seen[name])) ** 2 for name in masked
-                ),
+                sum(((seen[name][i] - compared.released.column(name)[row].as_py()) / np.std(seen[name])) ** 2 for name in masked),
                 9,
             )
             for i in alike
@@ -102,7 +100,9 @@ def test_kept_columns_link_more_than_masked_ones_alone() -> None:
     """What the ladder is for: site and sex beside the masked columns."""
     compared = make_compared(policy_of(1))
     without = Compared(policy_of(1, kept=False), compared.read, compared.released, compared.own, compared.released)
-    assert measure_top(compared, noise_stream(SECRET)).linked.value > measure_top(without, noise_stream(SECRET)).linked.value + 0.1
+    assert (
+        measure_top(compared, noise_stream(SECRET)).linked.value > measure_top(without, noise_stream(SECRET)).linked.value + 0.1
+    )
 
 
 @pytest.mark.parametrize(
