@@ -468,8 +468,8 @@ class CriterionFigures:
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
     original, nothing where gates stopped it before; `figures_of` reads it. `warnings` are in English; `noticed` has the same as
-    counts, none in evidence of earlier versions. `language`: that of the page and of the card to come; evidence has it where it
-    is not English."""
+    counts, none in evidence of earlier versions. `foreseen_ladder`: what a simulated release links, of one that the gate
+    on it stopped. `language`: that of the page and of the card to come; evidence has it where it is not English."""
 
     release: str
     gates: tuple[Judged, ...]
@@ -486,6 +486,7 @@ class Evidence:
     looks: tuple[LookFigures, ...] = ()
     language: str = ENGLISH
     criteria: tuple[CriterionFigures, ...] = ()
+    foreseen_ladder: tuple[RungView, ...] = ()
     noticed: tuple[Noticed, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:

@@ -87,6 +87,7 @@ from release_pipeline.stages.checks import (
 )
 from release_pipeline.stages.column_table import ColumnTable, Parts, load_table
 from release_pipeline.stages.criteria import judge_criteria, list_criteria
+from release_pipeline.stages.expected_linkage import judge_linkage
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
@@ -273,7 +274,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.check_vaults(workspace)
             statuses = list_statuses(self.site)
             check_differencing(self, workspace, statuses)
-            expected, foreseen = judge_before_charge(self, workspace, checkpoint.content)
+            foreseen = judge_before_charge(self, workspace, checkpoint.content)
             merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry
             charged = checkpoint.records, checkpoint.version, checkpoint.content
             wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
@@ -302,9 +303,10 @@ class ReleaseFlow(ReleaseCheckpoints):
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
-            evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
+            evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
-            payload |= {"foreseen": foreseen} if foreseen else {}
+            payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}
+            payload |= {"linked": foreseen.linked} if foreseen.linked is not None else {}
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
             effort = workspace.effort
@@ -398,6 +400,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)
+                judged += judge_linkage(policy, clusters.linked)
                 judged += judge_criteria(policy, clusters.foreseen)
                 judged += judge_groups(groups, policy.gates)
                 context = stored.context if stored is not None else {}

@@ -1,4 +1,4 @@
-"""The limits of a policy on what attacks gain beyond their control groups, in words, and what passing them tells."""
+"""The limits of a policy on what attacks find, in words, and what passing them tells."""
 
 from __future__ import annotations
 
@@ -20,6 +20,18 @@ def describe_criteria(policy: Policy) -> Iterator[str]:
         yield from (POLICY("limit.inference_of", column=name, limit=percent(one)) for name, one in gates.inference.items())
     elif gates.inference is not None:
         yield POLICY("limit.inference", limit=percent(gates.inference))
+
+
+def describe_linkage(policy: Policy) -> Iterator[str]:
+    """The limit on linkage; nothing without one."""
+    if policy.gates.linkage is not None:
+        yield POLICY("limit.linkage", limit=percent(policy.gates.linkage))
+
+
+def tell_linkage(policy: Policy) -> Iterator[str]:
+    """What passing the limit on linkage tells, and what does not follow; nothing without one, or of rows that nobody has."""
+    if policy.gates.linkage is not None and not policy.protect.is_synthetic:
+        yield POLICY("uncovered.linkage", limit=percent(policy.gates.linkage))
 
 
 def explain_criteria(policy: Policy) -> Iterator[str]:

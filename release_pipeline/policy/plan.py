@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.about import warn_of_unsaid
-from release_pipeline.policy.criteria_words import describe_criteria, explain_criteria
+from release_pipeline.policy.criteria_words import describe_criteria, describe_linkage, explain_criteria
 from release_pipeline.policy.derivations import describe_derivations
 from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
@@ -166,7 +166,7 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     gates += [
         f"error of {name} expected in the worst served group at most {lim:f}" for name, lim in policy.gates.group_error.items()
     ]
-    gates += [*describe_criteria(policy), *explain_criteria(policy)]
+    gates += [*describe_linkage(policy), *describe_criteria(policy), *explain_criteria(policy)]
     gates += _describe_group_gates(policy)
     if policy.differencing_below > 1:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")

@@ -21,6 +21,7 @@ _GATES: dict[str, Callable[[str], str]] = {
 }
 _OF_TABLE: dict[str, Callable[[], str]] = {
     "smallest group of released quasi-identifiers": lambda: REVIEWERS("gate.smallest"),
+    "linkage by all released columns": lambda: REVIEWERS("gate.linkage"),
     "marketer risk": lambda: REVIEWERS("gate.marketer"),
     "suppression of small groups": lambda: REVIEWERS("gate.suppression"),
     "number of records that suppression leaves": lambda: REVIEWERS("gate.left"),
@@ -31,6 +32,8 @@ _BASES: dict[str, Callable[[], str]] = {
     "expected from the data and the noise scales, before any noise": lambda: REVIEWERS("basis.expected"),
     "of the released table alone": lambda: REVIEWERS("basis.alone"),
     "attacks on simulated releases before the charge: the upper end of the 95% interval": lambda: REVIEWERS("basis.attacked"),
+    "simulated releases before the charge: the one that links most": lambda: REVIEWERS("basis.linked"),
+    "rows are synthetic: no row has an original that it could be linked to": lambda: REVIEWERS("basis.nobodys"),
 }
 _ATTACKS: dict[str, Callable[[], str]] = {
     "singling out by one column": lambda: REVIEWERS("attack.singling_by_one"),

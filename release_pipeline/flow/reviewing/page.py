@@ -97,7 +97,7 @@ def _build_view(policy: Policy, evidence: Evidence, stopped_at: str) -> Internal
         linkage_chance=audit.record_linkage_by_chance,
         linkage_words=_linkage_words(policy),
         attacked=None if (sample := audit.attacked_sample) is None else (sample.tried, sample.among),
-        linkage_ladder=audit.linkage_ladder,
+        linkage_ladder=audit.linkage_ladder or evidence.foreseen_ladder,
         attacks=tuple(_view_attacks(policy, audit)),
         map=tuple(_view_map(evidence, audit)) if evidence.audit else (),
         correlations=linked if linked and len(linked.names) > 1 else None,

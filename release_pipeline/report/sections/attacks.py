@@ -28,6 +28,7 @@ def describe_attacks(view: InternalView) -> Section:
         else:
             said.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
     said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
+    said += [REVIEWERS("linkage.foreseen")] if view.before_charge and view.linkage_ladder else []
     said += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
     if view.linkage_words:
         said.append(end_sentence(view.linkage_words))
