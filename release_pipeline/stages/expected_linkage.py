@@ -16,7 +16,7 @@ import pyarrow as pa
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
-from release_pipeline.stages.audit import ATTACKED_SAMPLE, draw_attacked
+from release_pipeline.stages.audit import draw_attacked
 from release_pipeline.stages.compared import Read, read_with
 from release_pipeline.stages.gates import LINKED, NOBODYS, Gate
 from release_pipeline.stages.measures.linkage import Rung, measure_ladder, measure_top
@@ -41,10 +41,7 @@ def expect_linkage(
     """
     worst: Ladder = ()
     made: Mapping[str, pa.Table] | None = None
-    rows = 0
     for draw in range(DRAWS):
-        if draw and rows > ATTACKED_SAMPLE:
-            break
         progress(f"linking a simulated release, {draw + 1} of {DRAWS} at most")
         context = (PURPOSE, draw)
         if made is None or policy.parts > 1:  # parts are drawn anew
@@ -54,19 +51,21 @@ def expect_linkage(
         of_draw = read_with(measured, of_records)
         masked = strategy.mask(of_draw, secret=secret, context=context, progress=_quiet)
         released = strategy.suppress(of_draw, masked).table  # how much may be suppressed is judged elsewhere
-        rows = released.num_rows
-        if not rows:
+        if not released.num_rows:
             continue
 
         def stream(*purpose: Context, of: tuple[Context, ...] = context) -> NoiseStream:
             return noise_stream(secret, *of, *purpose)
 
-        attacked = draw_attacked(strategy.compare(of_draw, released), stream)
+        compared = strategy.compare(of_draw, released)
+        attacked = draw_attacked(compared, stream)
         top = measure_top(attacked, stream("linked"))
         if top.linked.value > float(policy.gates.linkage or 0):
             return measure_ladder(attacked, stream("linked"))
         if not worst or top.linked.value > worst[-1].linked.value:
             worst = (top,)
+        if attacked is not compared:
+            break
     return worst
 
 
