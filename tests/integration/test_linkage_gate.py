@@ -16,6 +16,8 @@ from release_pipeline.stages import audit
 from release_pipeline.stages.expected_linkage import DRAWS
 from release_pipeline.store import vault
 from tests.integration.sites import TinySite, make_rows, make_site
+from tests.integration.test_parts import IDP as SERIES
+from tests.integration.test_parts import make_parted
 from tests.integration.test_whole_table import PARTS, make_people
 
 pytestmark = pytest.mark.slow
@@ -26,7 +28,7 @@ NAME = "linkage by all released columns"
 def refuse(tiny: TinySite, policy: str = "people") -> tuple[GateFailed, dict[str, Any]]:
     """The refusal of a run, and what is in the vault of it."""
     with pytest.raises(GateFailed) as refused:
-        tiny.flow(policy=policy).run()
+        tiny.flow(None if tiny.site.policy(policy).releases == "once" else "1", policy).run()
     [file] = (tiny.site.vault / "refused").glob(f"*{policy}*.json")
     return refused.value, json.loads(file.read_text())
 
@@ -138,14 +140,14 @@ def test_rows_of_nobody_pass(tmp_path: Path) -> None:
     assert "no row has an original that it could be linked to" in (tiny.folder() / "report.html").read_text()
 
 
-@pytest.mark.parametrize("publish", ["", ", publish_parts: one per release"])
-def test_random_parts_are_judged_too(publish: str, tmp_path: Path) -> None:
-    """Each draw has parts of its own."""
-    protect = f"{{method: idp-cbls, epsilon: 4, k: 5, partitions: 2{publish}}}"
-    gates = "{min_rows: 40, linkage: %s}"
-    tiny = make_site(tmp_path / "site", rows=make_rows(120), cap="releases: 9", protect=protect, gates=gates % "0.0001%")
+@pytest.mark.parametrize("is_series", [False, True])
+def test_random_parts_are_judged_too(is_series: bool, tmp_path: Path) -> None:
+    """Each draw has parts of its own; of a series one part is a release."""
+    gates, release = "{min_rows: 60, linkage: %s}", "1" if is_series else "once"
+    parts = {} if is_series else {"releases": "once", "protect": SERIES.replace(", publish_parts: one per release", "")}
+    tiny = make_parted(tmp_path / "site", gates=gates % "0.0001%", **parts)
     _, figures = refuse(tiny)
     assert figures["foreseen_ladder"][-1]["linked"]["value"] > 0
-    tiny.write_policy(protect=protect, gates=gates % "100%")
-    tiny.flow().run()
-    assert any(gate.name == NAME for gate in load_evidence(tiny.folder()).gates)
+    tiny = make_parted(tmp_path / "other", gates=gates % "100%", **parts)
+    tiny.flow(None if not is_series else release).run()
+    assert any(gate.name == NAME for gate in load_evidence(tiny.folder(release)).gates)
