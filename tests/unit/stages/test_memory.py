@@ -185,7 +185,13 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
         strategy.expect(read, secret=SECRET, progress=quiet)
 
     expect()  # what is loaded for it is not counted
-    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
+
+    def link() -> None:
+        expect_linkage(policy, strategy, read, secret=SECRET, progress=quiet, keep=stored.keep)
+        stored.columns.clear()
+
+    monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
+    peaks = {"expect": measure_peak(expect), "link": measure_peak(link), "group": measure_peak(group)}
     measured: dict[str, pa.Table] = {}
     peaks["measure"] = measure_peak(lambda: measured.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet)))
     stored.tables |= measured
