@@ -151,8 +151,10 @@ epsilon  for one wave: 0.5 for each of four columns. The five waves together spe
 error    mean squared difference over the column's variance, against the values that the method saw, in their domain; 1 is no
          better than publishing the mean. (Internal with your data; these are public.)
 k        records per cluster, not k-anonymity. k* (anonymity_k): the smallest group of equal site and sex in the candidate.
-linkage  how many sampled records lie nearest to their own original. It is high where columns are nearly exact, and the higher
-         the smaller the error: rank patterns are not covered by a column claim. The whole table is not bounded.
+linked   how many rows someone finds who knows some released columns of everybody: the kept ones (site, sex, and in rand-hie-dp
+         family size), one masked column too, two, or all. It is high where columns are nearly exact, and the higher the smaller
+         the error: a column claim does not cover rank patterns, and the whole table is not bounded. The gate
+         linkage: 10% would refuse these policies before anything is spent.
          demo --table builds a second site, whose one claim covers the whole table: no row there is anybody's."""
 _TABLE_HEAD = (
     "RAND Health Insurance Experiment: three yearly waves of the same people as synthetic rows; each is taken to a candidate, "
@@ -166,8 +168,8 @@ claim    {headline}.
 reader   gets synthetic rows, nobody's record, as many as there are records: data.csv and data.parquet. Beside them are the
          noisy counts that rows were made of, with the exact law of their noise: data.counts.csv and data.pairs.csv. The
          analyst's kit takes intervals from these.
-linkage  no row is anybody's, so none lies nearest to its own original: 0%. In the other demo, whose claims are for the lists of
-         single columns, some 20 to 40% of the rows do under idp-cbls, and some 60 to 90% under dp-cdf.
+linkage  rows are synthetic, so none has an original: 0%. In the other demo, whose claims are for the lists of single columns,
+         someone who knows all released columns finds some 55 to 80% of the rows under idp-cbls, and over 90% under dp-cdf.
          What remains to be asked is whether rows tell more of the people that they were made of than of strangers. So a table is
          made without some people, who are the strangers. "a row just like": how many have a row that is just like them in their
          quasi-identifiers. "nearest row is right": how often the row nearest by these has the person's other values. Where people

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
-from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
+from release_pipeline.report.internal_view import CorrelationView, RungView, ShareView, SpreadView
 from release_pipeline.stages.gates import Gate
 from release_pipeline.store import formats
 
@@ -381,9 +381,7 @@ class AuditFigures(MapFigures):
     suppressed: dict[str, int] = field(default_factory=dict[str, int])
     share_suppressed: float | None = None
     record_linkage_by_chance: float = 0.0
-    linking_risk: Share = None
-    linking_by_guess: float = 0.0
-    linking_among: int | None = None
+    linkage_ladder: tuple[RungView, ...] = ()
     sse_paper: float | None = None
     sample: SampleFigures | None = None
     ties: tuple[TieFigures, ...] = ()
@@ -467,7 +465,8 @@ class CriterionFigures:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
-    original, nothing where gates stopped it before; `figures_of` reads it."""
+    original, nothing where gates stopped it before; `figures_of` reads it. `foreseen_ladder`: what a simulated release links, of
+    one that the gate on it stopped."""
 
     release: str
     gates: tuple[Judged, ...]
@@ -483,6 +482,7 @@ class Evidence:
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()
     criteria: tuple[CriterionFigures, ...] = ()
+    foreseen_ladder: tuple[RungView, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +17,15 @@ from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.stages.criteria import Entry, expect_criteria, judge_criteria
-from release_pipeline.stages.gates import ATTACKED, judge_gates
+from release_pipeline.stages.expected_linkage import (
+    PURPOSE,
+    Ladder,
+    expect_linkage,
+    explain_linkage,
+    judge_linkage,
+    read_renamed,
+)
+from release_pipeline.stages.gates import ATTACKED, LINKED, judge_gates
 from release_pipeline.stages.strategies import Figures, Series
 from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
@@ -96,22 +105,35 @@ def _refusal_file(site: Site, release: ReleaseId) -> Path:
     return site.vault / "refused" / f"{release.file_name}.json"
 
 
-def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> tuple[Figures, list[Entry]]:
-    """What error to expect of every noise column, and what attacks are to be expected to find where that has a limit, and the
-    gates on both judged: before anything is charged, so that a policy that cannot pass costs nothing. The same data and method
-    give the same figures. Attacks draw by data and name of the method alone: else a change of epsilon by a billionth would draw
-    anew, until a limit is met by luck."""
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What to expect of a release, as far as it was asked for: `errors` by column, what `attacks` find, and what share of its
+    rows is `linked`."""
+
+    errors: Figures
+    attacks: list[Entry]
+    linked: float | None
+
+
+def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Foreseen:
+    """What error to expect of every noise column, and what attacks and linkage are to be expected to find where these have a
+    limit, and the gates on all of it judged: before anything is charged, so that a policy that cannot pass costs nothing. The
+    same data and method give the same figures. Attacks and linkage draw by data and name of the method only: else a change of
+    epsilon by a billionth would draw again, until a limit is met by luck."""
     policy = flow.policy
     secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
     strategy = flow.strategy_in(workspace)
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
-    foreseen: list[Entry] = []
+    attacks: list[Entry] = []
     if policy.gates.of_criteria:
         lot = _draw_lot(flow, "criteria", content, policy.protect.method)
         simulated = flow.strategy_in(workspace, series=Series(lot, 0)) if policy.publishes_parts else strategy
-        foreseen = expect_criteria(policy, simulated, workspace.read, secret=lot, progress=flow.progress)
-        judged += judge_criteria(policy, foreseen)
+        attacks = expect_criteria(policy, simulated, workspace.read, secret=lot, progress=flow.progress)
+        judged += judge_criteria(policy, attacks)
+    ladder = _expect_linkage(flow, workspace, content)
+    linked = ladder[-1].linked.value if ladder else None
+    judged += judge_linkage(policy, linked)
     failed = [gate for gate in judged if not gate.passed]
     words = tuple(gate.words for gate in failed)
     if words:
@@ -122,16 +144,48 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
             forget_refusal(flow.site, flow.id)
             words = tuple(gate.describe("the figure is withheld") for gate in failed)
             raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=f"{how}{free} {WITHHELD}")
-        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": foreseen}
+        how += f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
+        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": attacks}
+        figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if len(ladder) > 1 else {}
         keep_refusal(flow, figures)
-        tried = [{**entry, "foreseen": entry["beyond"]} for entry in foreseen]  # there is no released table to try them on
+        tried = [{**entry, "foreseen": entry["beyond"]} for entry in attacks]  # there is no released table to try them on
         evidence = read_evidence({"release": str(flow.id), **figures, "criteria": tried}, where=str(flow.id))
         shown = show_refusal(flow, render_report(flow.policy, evidence, stopped_at=BEFORE_CHARGE))
         file = _refusal_file(flow.site, flow.id).relative_to(flow.site.home)
         remedy = f"{how}{free} The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
     forget_refusal(flow.site, flow.id)
-    return expected, foreseen
+    return Foreseen(expected, attacks, linked)
+
+
+def _expect_linkage(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Ladder:
+    """What simulated releases link, where the policy limits it and rows have originals. Of many records the tables of groups are
+    in the vault meanwhile, under names of their own: a release that was charged before has its groups there."""
+    policy = flow.policy
+    if policy.gates.linkage is None or policy.protect.is_synthetic:
+        return ()
+    lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
+    strategy = flow.strategy_in(workspace, series=Series(lot, 0) if policy.publishes_parts else None)
+    records = workspace.count_rows("records")
+    stored: dict[str, str] = {}
+
+    def keep(table: str, column: str, values: Any) -> None:
+        stored[table] = f"simulated_{table}"
+        workspace.add_column(stored[table], column, values)
+
+    names = [f"simulated_{table}" for table in strategy.makes]
+    workspace.drop(names)
+    try:
+        return expect_linkage(
+            policy,
+            strategy,
+            read_renamed(workspace.read, stored),
+            secret=lot,
+            progress=flow.progress,
+            keep=keep if workspace.is_large(records * len(policy.noise_columns)) and policy.parts == 1 else None,
+        )
+    finally:
+        workspace.drop(names)
 
 
 def _draw_lot(flow: ReleaseCheckpoints, purpose: str, content: str, method: str) -> bytes:

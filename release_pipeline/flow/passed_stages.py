@@ -59,7 +59,7 @@ class Validated(Checkpoint):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Microaggregated(Checkpoint):
     """Clusters and scales are fixed. `input`: the version of the records that they were made of. `foreseen`: what attacks were to
-    be expected to find, where the policy limits that."""
+    be expected to find, and `linked` what share of the rows simulated releases link, where the policy limits that."""
 
     stage: ClassVar[str] = "microaggregated"
     input: str
@@ -67,6 +67,7 @@ class Microaggregated(Checkpoint):
     facts: Figures = field(default_factory=dict[str, Any])
     errors_against: str | None = None
     foreseen: tuple[Figures, ...] = ()
+    linked: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

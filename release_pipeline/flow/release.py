@@ -88,6 +88,7 @@ from release_pipeline.stages.checks import (
 )
 from release_pipeline.stages.column_table import ColumnTable, Parts, load_table
 from release_pipeline.stages.criteria import judge_criteria, list_criteria
+from release_pipeline.stages.expected_linkage import judge_linkage
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
@@ -99,7 +100,7 @@ from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace
 
-AUDIT = "audit 3"  # changes when the figures do: what was measured otherwise is measured anew
+AUDIT = "audit 4"  # changes when the figures do: what was measured otherwise is measured anew
 PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
     "error",
     "absolute_error",
@@ -107,7 +108,6 @@ PLOTTED = (  # of the figures of an audit, those that are worth a line over the 
     "ks",
     "sse_paper",
     "record_linkage",
-    "linking_risk",
     "information_loss",
     "share_suppressed",
 )
@@ -294,7 +294,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
             with self.counting_refusals(workspace):
                 check_differencing(self, workspace, list_statuses(self.site))
-                expected, foreseen = judge_before_charge(self, workspace, checkpoint.content)
+                foreseen = judge_before_charge(self, workspace, checkpoint.content)
                 merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults
                 charged = checkpoint.records, checkpoint.version, checkpoint.content
                 wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
@@ -323,9 +323,10 @@ class ReleaseFlow(ReleaseCheckpoints):
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
-            evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
+            evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
-            payload |= {"foreseen": foreseen} if foreseen else {}
+            payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}
+            payload |= {"linked": foreseen.linked} if foreseen.linked is not None else {}
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
             effort = workspace.effort
@@ -429,6 +430,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)
+                judged += judge_linkage(policy, clusters.linked)
                 judged += judge_criteria(policy, clusters.foreseen)
                 judged += judge_groups(groups, policy.gates)
                 context = stored.context if stored is not None else {}

@@ -24,9 +24,17 @@ def describe_record_gates(policy: Policy) -> Iterator[str]:
 
 
 def explain_criteria(policy: Policy) -> Iterator[str]:
-    """What figure the limits on attacks are on; nothing without one."""
+    """What figure the limits on attacks are on, and where linkage is not tried; nothing without such a limit."""
     if policy.gates.of_criteria:
         yield POLICY("criteria.upper_end")
+    if policy.gates.linkage is not None and policy.protect.is_synthetic:
+        yield POLICY("criteria.synthetic")
+
+
+def tell_linkage(policy: Policy) -> Iterator[str]:
+    """What passing the limit on linkage reveals, and what does not follow; nothing without one, or of synthetic rows."""
+    if policy.gates.linkage is not None and not policy.protect.is_synthetic:
+        yield POLICY("uncovered.linkage", limit=percent(policy.gates.linkage))
 
 
 def tell_criteria(policy: Policy) -> Iterator[str]:
@@ -45,7 +53,7 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
     for name in _OF_RECORDS:
         limits = effective.get(name, getattr(policy.gates, name))
-        if name not in names or not limits:
+        if name not in names or not limits or (name == "linkage" and policy.protect.is_synthetic):
             continue
         of_columns = limits if isinstance(limits, dict) else {"": limits}
         for limit in dict.fromkeys(of_columns.values()):

@@ -184,7 +184,8 @@ class Gates(Frozen):
     share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far quantiles and
     the means of declared groups may be off; and, from `anonymity_k` to `marketer_risk`, of the released table alone.
     `clamped_at_most`: the share of its records that may lie outside the domain of a column with `outside: clamp`, one for all
-    such columns or one for each that is named. `group_error`: the error to expect of the declared group that is served worst.
+    such columns or one for each that is named. `linkage`: the share of rows that somebody may find who knows all released
+    columns, on simulated releases. `group_error`: the error to expect of the declared group that is served worst.
     `singling_out`, `linkability` and `inference`, for methods that claim no differential privacy: by how much an attack may
     succeed beyond its control group, as a share of what was left to gain, for all columns or for those that are named. No limit
     is set on a figure that compares released values with the original: it would tell of the noise that was drawn (methods.md
@@ -209,6 +210,7 @@ class Gates(Frozen):
     quantile: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_mean: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_error: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _LATER] = Field(default_factory=dict[str, Decimal])
+    linkage: Annotated[Percent | None, _LATER] = None
     singling_out: Annotated[Percent | None, _OF_ATTACKS] = None
     linkability: Annotated[Percent | None, _OF_ATTACKS] = None
     inference: Annotated[

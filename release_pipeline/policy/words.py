@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.gate_words import tell_linkage
 from release_pipeline.policy.loss import share_of_parts
 from release_pipeline.policy.model import Policy
 from release_pipeline.privacy.amplification import amplified, prs20_bound
@@ -52,6 +53,7 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
     """What the claim does not protect, a sentence each."""
     yield from find_family(policy.protect).list_uncovered(policy)
     yield from describe_sizes(policy)
+    yield from tell_linkage(policy)
 
 
 def describe_sizes(policy: Policy) -> Iterator[str]:

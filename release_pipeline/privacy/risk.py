@@ -32,24 +32,8 @@ _CHUNK = 1 << 20  # records that are looked at together, and values that are loo
 _AT_ONCE = 1 << 18  # of pairs of a group and a value, or of values: a sum over more is one of sums of so many
 
 
-@dataclass(frozen=True, slots=True)
-class Originals:
-    """Original records, ready to be linked with one released table after the other: their z-scores, and those nearest to any."""
-
-    count: int
-    least: FloatArray
-    deviation: FloatArray
-    neighbours: Neighbours
-
-    @classmethod
-    def of(cls, original: npt.ArrayLike) -> Originals:
-        """They as they are."""
-        known, least, deviation = _scale(as_matrix(original))
-        return cls(len(known), least, deviation, Neighbours(known, power=2, consume=True))
-
-
 def record_linkage(
-    original: npt.ArrayLike | Originals,
+    original: npt.ArrayLike,
     released: npt.ArrayLike,
     own: npt.ArrayLike,
     *,
@@ -64,17 +48,12 @@ def record_linkage(
     KDP13's measure, Euclidean on z-scores of the original (a constant column counts as it stands, in its own unit). `own[i]` is
     the row of the original of released row i; `positions` are the released rows to try, without repetition: all of them, or a
     random sample, for which the share then has its interval. With `groups`, a number for each original, only originals of the
-    same group as the own one are compared with (KEA18's linking risk within classes); `Originals` have none. `deviations`: those
-    that z-scores are made with, where they are of other records than these originals.
+    same group as the own one are compared with (KEA18's linking risk within classes). `deviations`: those that z-scores are made
+    with, where they are of other records than these originals.
     """
     y = as_matrix(released)
-    if isinstance(original, Originals):
-        if groups is not None:
-            raise InvalidArgument("prepared originals have no groups.", where="groups")
-        known, least, deviation, n = np.empty((0, 0)), original.least, original.deviation, original.count
-    else:
-        known, least, deviation = _scale(as_matrix(original), deviations)
-        n = len(known)
+    known, least, deviation = _scale(as_matrix(original), deviations)
+    n = len(known)
     if len(least) != y.shape[1]:
         raise InvalidArgument("the released table has other columns than the original one.")
     mine, tried = as_integers(own, "own"), as_integers(positions, "positions")
@@ -92,21 +71,29 @@ def record_linkage(
     points = np.empty((len(tried), y.shape[1]))
     for j in range(y.shape[1]):
         points[:, j] = (y[tried, j] - least[j]) / deviation[j]
-    if groups is not None:
-        group = number_entries(_as_groups(groups, n))
-        size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
-        apart = group * np.ceil(4 * size * np.sqrt(y.shape[1]) + 1)  # so far apart that no other group is ever nearer
-        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[mine]])
+    group = None if groups is None else number_entries(_as_groups(groups, n))
+    return measure_share(link_each(known, points, mine, groups=group), among=among)
 
-    neighbours = original.neighbours if isinstance(original, Originals) else Neighbours(known, power=2, consume=True)
-    linked = np.zeros(len(tried))
+
+def link_each(known: FloatArray, points: FloatArray, own: IntArray, *, groups: IntArray | None = None) -> FloatArray:
+    """For each point 1/|G| if the row of `known` that is its `own` is in the set G of rows nearest to it, else 0.
+
+    `groups` has a number from 0 for each row of `known`: only rows of the group of the own one are compared. `known` may be
+    overwritten.
+    """
+    if groups is not None and len(groups) and int(groups.max()) > 0:
+        size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
+        apart = groups * np.ceil(4 * size * np.sqrt(known.shape[1]) + 1)  # so far apart that no other group is ever nearer
+        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[own]])
+    neighbours = Neighbours(known, power=2, consume=True)
+    linked = np.zeros(len(points))
     for near in neighbours.search(points):
         block = slice(near.first, near.first + len(near.distance))
         number = near.total(neighbours.weight[near.member])
         who = np.repeat(np.arange(len(near.distance)), np.diff(near.start))
-        found = near.member == neighbours.place[mine[block]][who]
+        found = near.member == neighbours.place[own[block]][who]
         linked[block] = near.total(found.astype(np.int64)) / number
-    return measure_share(linked, among=among)
+    return linked
 
 
 def _scale(x: FloatArray, told: Sequence[float] | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:

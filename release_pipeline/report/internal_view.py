@@ -28,6 +28,21 @@ class ShareView:
 
 
 @dataclass(frozen=True, slots=True)
+class RungView:
+    """What somebody links who knows the kept columns of everybody and so many of the `masked` ones: with the `columns` that link
+    most, and in the `median` of the sets of columns that were `tried`, of so many `sets`. `control`: by guessing among records
+    with the same kept columns; of kept columns only, among all."""
+
+    masked: int
+    columns: tuple[str, ...]
+    linked: ShareView
+    median: float
+    control: float
+    tried: int = 1
+    sets: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class GateView:
     """A limit of the policy. `basis`: what the figure is of, in words: the scales, or the released table alone. `at_least`: the
     limit is a smallest value. `value` None: there is no figure, and the gate does not pass. `error_of`: the column whose
@@ -407,9 +422,9 @@ class InternalView:
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
     nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
-    `attacked`: how many released records were attacked and linked, of how many, where they are a sample, and `in_class_among`
-    among how many originals within classes, where these are one. `criteria`: attacks by the criterion that they are tried
-    for; `before_charge`: these are of simulated releases, for it was stopped before there was a table."""
+    `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `linkage`: what somebody
+    finds who knows all released columns; `linkage_ladder` has that from the kept columns on. `criteria`: attacks by the criterion
+    that they are tried for; `before_charge`: these are of simulated releases, for it was stopped before there was a table."""
 
     release: str
     policy: str
@@ -428,8 +443,6 @@ class InternalView:
     linkage: ShareView | None
     linkage_chance: float
     linkage_words: str
-    in_class_linkage: ShareView | None
-    in_class_guess: float
     attacks: tuple[AttackView, ...]
     map: tuple[MapPoint, ...]
     correlations: CorrelationView | None
@@ -461,7 +474,7 @@ class InternalView:
     is_synthetic: bool = False
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
-    in_class_among: int | None = None
+    linkage_ladder: tuple[RungView, ...] = ()
     about: AboutView | None = None
     before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()

@@ -56,9 +56,9 @@ def _context(view: PublicView) -> dict[str, Any]:
 def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
     trials = count_things(looks.count, "trial")
-    numbers = {"explored": format_count(looks.count - looks.runs), "runs": format_count(looks.runs)}
+    explored, runs = format_count(looks.count - looks.runs), format_count(looks.runs)
     data = PUBLIC("looks.source") if "source" in looks.on else PUBLIC("looks.file")
-    return PUBLIC("looks.words", trials=trials, data=data, last=looks.last, **numbers)
+    return PUBLIC("looks.words", trials=trials, data=data, last=looks.last, explored=explored, runs=runs)
 
 
 def _list_uncovered(view: PublicView) -> list[str]:

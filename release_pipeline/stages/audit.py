@@ -19,13 +19,13 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_first
-from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.measures.columns import match_ranks, measure_columns
 from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.groups import Groups, journalist_risk
+from release_pipeline.stages.measures.linkage import measure_ladder, note_linkage
 from release_pipeline.stages.measures.prediction import predict
 from release_pipeline.stages.measures.sample import measure_sample, read_weights
 from release_pipeline.stages.measures.subgroups import NO_GROUP, GroupedColumn, Labels, measure_subgroups
@@ -34,7 +34,6 @@ from release_pipeline.stages.package import spell_out
 
 LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
 ATTACKED_SAMPLE = 100_000  # released records that are attacked, and linked, where there are more
-LINKAGE_SAMPLE = 2_000  # released records that are linked
 MODEL_SAMPLE = 5_000  # records of each table that models see
 SEEN = "values as the method saw them"  # what errors are measured against; earlier versions took the values as they came
 SEED = 1  # of the models' own choices: the same figures for the same tables
@@ -52,7 +51,7 @@ def audit_table(
     figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
     attacked = draw_attacked(compared, streams)
-    figures |= _link(attacked, streams)
+    figures |= note_linkage(measure_ladder(attacked, streams("linkage")))
     if len(attacked.own) < len(own):
         figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(own)}
     progress("measuring utility")
@@ -78,18 +77,6 @@ def draw_attacked(compared: Compared, streams: Streams) -> Compared:
     if rows <= ATTACKED_SAMPLE:
         return compared
     return compared.among(np.sort(shuffled_first(rows, ATTACKED_SAMPLE, streams("attacked"))))
-
-
-def _link(compared: Compared, streams: Streams) -> dict[str, Any]:
-    """How many released records lie nearest to their own originals."""
-    names, own = list(compared.policy.noise_columns), compared.own
-    tried = shuffled_first(len(own), LINKAGE_SAMPLE, streams("linkage"))
-    original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
-    for place, name in enumerate(names):
-        original[:, place] = compared.seen(name)
-    masked = np.column_stack([compared.released.column(name).to_numpy()[tried] for name in names])
-    linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
-    return {"record_linkage": asdict(linked), "record_linkage_by_chance": 1 / len(original)}
 
 
 def measure_rules(compared: Compared) -> dict[str, Any]:

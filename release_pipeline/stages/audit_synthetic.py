@@ -18,7 +18,6 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.privacy.arrays import Arrays
 from release_pipeline.privacy.attacks import (
     INFERRED,
     Attack,
@@ -30,7 +29,6 @@ from release_pipeline.privacy.attacks import (
     infer,
     single_out_beside,
 )
-from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import drawn_positions, shuffled_first
 from release_pipeline.stages.audit import (
@@ -44,7 +42,7 @@ from release_pipeline.stages.audit import (
     train_models,
     without_reasons,
 )
-from release_pipeline.stages.column_table import AnyTable, take_few
+from release_pipeline.stages.column_table import take_few
 from release_pipeline.stages.compared import Compared, Numbers, Read
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.measures.columns import measure_columns
@@ -55,27 +53,16 @@ from release_pipeline.stages.measures.structure import measure_structure
 Remake = Callable[[Read], pa.Table]
 
 
-def audit_synthetic(
-    policy: Policy,
-    read: Read,
-    released: AnyTable,
-    *,
-    remake: Remake,
-    streams: Streams,
-    progress: Callable[[str], None],
-    arrays: Arrays,
-) -> dict[str, Any]:
+def audit_synthetic(compared: Compared, *, remake: Remake, streams: Streams, progress: Callable[[str], None]) -> dict[str, Any]:
     """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
-    count = read("records", [next(iter(policy.released_columns))]).num_rows
-    own, _ = cut_ranks(count, 1, arrays)  # any order will do
-    compared = Compared(policy, read, released, own, released, is_nobodys=True, arrays=arrays)
+    policy = compared.policy
     progress("measuring utility")
     figures: dict[str, Any] = {"errors_against": SEEN, **measure_columns(compared)}
     figures["structure"] = _measure_structure(compared, streams)
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
     figures |= measure_rules(compared)
-    if count >= LEAST_ATTACKED:
+    if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
         figures |= _attack(compared, remake, streams)
     progress("training models")

@@ -53,7 +53,8 @@ class Compared:
     """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
     record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
     knows how they were coarsened. `is_nobodys`: released records are synthetic, so that errors are of ranks, and `own` is any
-    order."""
+    order. `classes`: of each record the class that shares the labels of generalised columns, -1 for none; None without such
+    columns."""
 
     policy: Policy
     read: Read
@@ -62,6 +63,7 @@ class Compared:
     everybody: AnyTable
     is_nobodys: bool = False
     arrays: Arrays = IN_MEMORY
+    classes: npt.NDArray[np.int64] | None = None
 
     @property
     def originals(self) -> int:
@@ -111,4 +113,6 @@ class Compared:
         """The same of some released rows and their own originals, as if there were no others."""
         few = {name: take_few(self.released.column(name), rows) for name in self.policy.released_columns}
         own = np.arange(len(rows), dtype=np.intp)
-        return replace(self, read=self.read_few(self.own[rows]), released=pa.table(few), own=own, arrays=IN_MEMORY)
+        originals = self.own[rows]
+        classes = None if self.classes is None else self.classes[originals]
+        return replace(self, read=self.read_few(originals), released=pa.table(few), own=own, arrays=IN_MEMORY, classes=classes)

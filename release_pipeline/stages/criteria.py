@@ -236,18 +236,11 @@ def list_criteria(policy: Policy, audit: Mapping[str, Any], foreseen: Sequence[M
             if known is not None:
                 entry |= {"foreseen": known["beyond"], "most": known["most"], "limit": known["limit"]}
             entries.append(entry)
-        entries += [{"criterion": criterion, "column": "", **linked} for linked in _list_linkage(audit) if own.linkage]
+        if own.linkage and audit.get("record_linkage") is not None:
+            guess = audit["record_linkage_by_chance"]
+            linked = {"attack": "record linkage", "rate": audit["record_linkage"], "guess": guess}
+            entries.append({"criterion": criterion, "column": "", **linked})
     return entries
-
-
-def _list_linkage(audit: Mapping[str, Any]) -> Iterator[Entry]:
-    """Who lies nearest to their own original, among all records and within groups that look alike, and how many by chance."""
-    for figure, name, chance in (
-        ("record_linkage", "record linkage", "record_linkage_by_chance"),
-        ("linking_risk", "record linkage within classes", "linking_by_guess"),
-    ):
-        if audit.get(figure) is not None:
-            yield {"attack": name, "rate": audit[figure], "guess": audit.get(chance, 0.0)}
 
 
 def _quiet(_: str) -> None:

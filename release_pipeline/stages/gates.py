@@ -17,6 +17,8 @@ from release_pipeline.stages.measures.groups import Groups
 ERROR = "expected error"
 EXPECTED, ALONE = "expected from the data and the noise scales, before any noise", "of the released table alone"
 ATTACKED = "attacks on simulated releases before the charge: the upper end of the 95% interval"
+LINKED = "simulated releases before the charge: the one that links most"
+NOBODYS = "rows are synthetic: no row has an original that it could be linked to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Gate:
         """The same, with words on where the figure is."""
         if self.basis == ALONE:
             return "a limit on the groups of the released table is not met (which one, and the figure, are in the vault)."
+        if self.basis == LINKED:
+            return f"all released columns together link more than {100 * self.limit:g}% of the rows ({where})."
         side = "under" if self.at_least else "over"
         return f"the {self.name} is {side} the limit {self.limit:g} ({where})."
 

@@ -7,7 +7,7 @@ in all that a reader asks first. What is found is as confidential as the records
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -21,18 +21,17 @@ from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, li
 from release_pipeline.privacy.distributions import Steps, ks_of_steps
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import Originals, record_linkage
 from release_pipeline.privacy.utility import column_error, correlation_matrix, covariance_matrix, variance_of
 from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
 from release_pipeline.stages.column_table import load_table, select_cells
-from release_pipeline.stages.compared import read_with
+from release_pipeline.stages.compared import Compared, Read, read_with
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.features import encode_entries, encode_features
+from release_pipeline.stages.measures.linkage import measure_ladder
 from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.subgroups import LEAST
 from release_pipeline.stages.served import SHARES
 from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
-from release_pipeline.stages.strategies.parts import PART
 
 PLACES = 60  # of a distribution's curve
 MOST_GROUPS, MOST_LABELS = 3, 60
@@ -143,11 +142,6 @@ class Reference:
         return {}
 
     @cached_property
-    def originals(self) -> Originals:
-        """The masked columns together, ready to be linked with releases."""
-        return Originals.of(np.column_stack([self.seen[name] for name in self.columns]))
-
-    @cached_property
     def correlations(self) -> Numbers:
         """Those of all columns."""
         return correlate(list(self.columns.values()), [self.seen[name] for name in self.columns])
@@ -207,32 +201,31 @@ def simulate(
     strategy = find_strategy(policy, series=Series(secret, 0) if policy.publishes_parts else None)
     grouped: tuple[Reference, Mapping[str, pa.Table]] | None = None
 
-    def release(reference: Reference, *context: str | int) -> tuple[Suppressed, IntArray | None]:
-        """A release, and of one of a single part the records that it was made of."""
+    def release(reference: Reference, *context: str | int) -> tuple[Suppressed, Read]:
+        """A release, and what reads the records and tables that it was made of."""
         nonlocal grouped
         if grouped is None or grouped[0] is not reference or policy.parts > 1:
             grouped = reference, strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
         made = dict(grouped[1])
         read = read_with(made, reference.records.read)
         made |= strategy.measure(read, secret=secret, context=context, progress=_quiet)
-        done = strategy.suppress(read, strategy.mask(read, secret=secret, context=context, progress=_quiet))
-        if not policy.publishes_parts:
-            return done, None
-        return done, np.flatnonzero(made["parts"].column(PART).to_numpy() >= 0)
+        return strategy.suppress(read, strategy.mask(read, secret=secret, context=context, progress=_quiet)), read
 
     for draw in range(draws):
         reference = references[draw % len(references)]
-        suppressed, part = release(reference, "simulated", draw)
+        suppressed, read = release(reference, "simulated", draw)
         if suppressed.obstacle:
             return Simulated(draw, refusal=suppressed.obstacle)
         whole.setdefault("suppressed", []).append(suppressed.share)
         table = load_table(suppressed.table)
         _compare(policy, reference, table, columns, whole)
         if draw == 0 and with_risks and (attacked is None or attacked is reference):
-            once = _look_once(policy, reference, table, secret, part)
+            once = _look_once(policy, reference, strategy.compare(read, table), table, secret)
     if with_risks and attacked is not None and attacked is not references[0]:
-        suppressed, part = release(attacked, "simulated", "attacked")
-        once = {} if suppressed.obstacle else _look_once(policy, attacked, load_table(suppressed.table), secret, part)
+        suppressed, read = release(attacked, "simulated", "attacked")
+        if not suppressed.obstacle:
+            table = load_table(suppressed.table)
+            once = _look_once(policy, attacked, strategy.compare(read, table), table, secret)
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},
@@ -272,21 +265,12 @@ def _compare(
         whole.setdefault("worst_correlation", []).append(float(valid.max()) if len(valid) else 0.0)
 
 
-def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: bytes, part: IntArray | None) -> dict[str, Any]:
+def _look_once(policy: Policy, reference: Reference, compared: Compared, table: pa.Table, secret: bytes) -> dict[str, Any]:
     """What is too dear to do at every draw: linkage, attacks, models."""
-    nobodys, own = policy.protect.is_synthetic, table.column(RECORD).to_numpy()
     found: dict[str, Any] = {}
-    names = list(reference.columns)
-    if not nobodys and names:
-        tried = shuffled_positions(len(own), noise_stream(secret, "linkage"))[:LINKED]
-        masked = np.column_stack([table.column(name).to_numpy()[tried] for name in names])
-        originals, mine = reference.originals, np.asarray(own[tried], dtype=np.int64)
-        if part is not None:
-            originals = Originals.of(np.column_stack([reference.seen[name][part] for name in names]))
-            mine = np.searchsorted(part, mine).astype(np.int64)
-        linked = record_linkage(originals, masked, mine, positions=np.arange(len(tried)), among=len(own))
-        found["linkage"] = linked.value
-        found["linkage_by_chance"] = 1 / originals.count
+    if not policy.protect.is_synthetic:
+        rungs = measure_ladder(compared, noise_stream(secret, "linkage"), sample=LINKED)
+        found["linkage"] = [asdict(rung) for rung in rungs]
         found |= _attack(policy, reference, table, secret)
     for name, target in policy.audit.predict.items():
         if (score := _score(policy, reference, table, name, target, secret)) is not None:

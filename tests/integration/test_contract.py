@@ -69,7 +69,7 @@ def parts_of(spec: MethodSpec, claim: ClaimSpec) -> dict[str, str]:
     options += ", epsilon: 8" if spec.is_noisy else ""
     options += ", delta: 0.000001" if claim.definition is ZCDP else ""
     options += f", k: {max(spec.least_k, 5)}" if spec.takes_k else ""
-    gates = f"{{min_rows: {RECORDS.get(spec.family, 20)}}}"
+    gates = f"{{min_rows: {RECORDS.get(spec.family, 20)}, linkage: 100%}}"
     return {"protect": f"{{method: {spec.name}{options}{more}}}", "columns": columns, "drop": drop, "gates": gates}
 
 

@@ -18,7 +18,7 @@ from release_pipeline.privacy import arrays
 from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.privacy.whole_table import pool
 from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit_synthetic, column_table, linking_within
+from release_pipeline.stages import audit, audit_synthetic, column_table
 from release_pipeline.stages.strategies import CLASS
 from release_pipeline.store import scratch, shared, vault
 from release_pipeline.store.scratch import OnDisk
@@ -174,15 +174,14 @@ def test_classes_of_every_form_of_hierarchy(tmp_path: Path, l: str, suppress: st
 
 @pytest.mark.slow
 def test_classes_of_ages_with_codes_and_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And linking within classes among some of the originals, where very many were released."""
-    monkeypatch.setattr(linking_within, "ATTACKED_SAMPLE", 50)
-    monkeypatch.setattr(linking_within, "CANDIDATES", 60)
+    """And linkage among some of the released records, where very many were released."""
+    monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 50)
     rows = make_records()
     for number, row in enumerate(rows):
         row["age"] = "" if number % 11 == 0 else "999" if number % 13 == 0 else row["age"]
     age = "{intervals: [5, 10, 50], domain: [0, 99], grid: 1, outside: fail}, codes: {999: refused}, missing: keep"
     files, _ = compare_classes(tmp_path, rows, columns=classes_columns(age=age))
-    assert b'"linking_among"' in files["evidence.json"]
+    assert b'"attacked_sample"' in files["evidence.json"]
 
 
 LABELS = """

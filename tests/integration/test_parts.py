@@ -131,7 +131,7 @@ def test_classes_of_each_part_have_k_records_too(tmp_path: Path) -> None:
     assert kept.assign(part=own).groupby(classes.QUASI).part.nunique().max() == 2
     assert np.count_nonzero(np.diff(own)) > 20
     evidence = json.loads((tiny.folder() / "evidence.json").read_text())
-    assert 0 <= evidence["audit"]["linking_risk"]["value"] <= 1
+    assert 0 <= evidence["audit"]["record_linkage"]["value"] <= 1
     assert evidence["audit"]["groups"]["smallest"] == facts["anonymity_k"]
     assert evidence["columns"]["income"]["parts"] == 2
 

@@ -70,6 +70,17 @@ class ModelView:
     released: Annotated[float, "of one that learned from a release"]
 
 
+@dataclass(frozen=True, slots=True)
+class RungView:
+    """What somebody finds who knows the kept columns of everybody and some masked ones."""
+
+    masked: Annotated[int, "how many masked columns are known too"]
+    columns: Annotated[tuple[str, ...], "those that link most"]
+    linked: Annotated[float, "the share of released rows that are found with these"]
+    median: Annotated[float, "the same in the median of the sets of columns that were tried"]
+    control: Annotated[float, "by guessing among records with the same kept columns; of these columns only, among all"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingView:
     """A setting, what is left of the data under it, and what it claims and costs."""
@@ -91,7 +102,8 @@ class SettingView:
     mean_error: Annotated[float | None, "of the columns, the mean of their errors' logarithms, as an error"]
     correlation: Annotated[RangeView, "mean absolute difference of the columns' correlations; null with one column"]
     worst_correlation: Annotated[RangeView, "the largest of these differences"]
-    linkage: Annotated[float | None, "released records whose own original is nearest; null where rows are nobody's"]
+    linkage: Annotated[float | None, "rows found by who knows all released columns of everybody; null where rows are nobody's"]
+    linkage_ladder: Annotated[tuple[RungView, ...], "the same from the kept columns on; the last one is `linkage`"]
     attacks: Annotated[dict[str, float], "what attackers gain from people's rows beyond a control group, by attack"]
     models: Annotated[tuple[ModelView, ...], "of the targets of the policy's audit"]
     suppressed: Annotated[float | None, "the share of the records that lose a cell, or are dropped"]

@@ -33,7 +33,7 @@ CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
 SLOW_CELLS, SLOW, SLOWLY = 1_000_000, 3, 10  # draws of methods that are slow: on tables with so many values, and on others
 GROUPING = ("mdav", "vectors", "classes")  # families that put records together by several columns
-RESULTS = 4  # another number than before where the same request has other figures now: what was kept is not used then
+RESULTS = 5  # another number than before where the same request has other figures now: what was kept is not used then
 WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
 

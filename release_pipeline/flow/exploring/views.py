@@ -12,6 +12,7 @@ from release_pipeline.flow.exploring.document import (
     ExploredColumn,
     GroupView,
     ModelView,
+    RungView,
     SettingView,
     ShareView,
 )
@@ -65,7 +66,14 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
     told = [name for name in found.columns if name not in bench.hidden]
     errors = np.stack([found.columns[name]["error"][:, 0] for name in told], axis=1) if told else np.zeros((found.draws, 0))
     middles = np.median(errors, axis=0)
-    linkage = found.once.get("linkage")
+    ladder = tuple(
+        RungView(
+            rung["masked"],
+            tuple(rung["columns"]),
+            *(round_figure(figure) for figure in (rung["linked"]["value"], rung["median"], rung["control"])),
+        )
+        for rung in found.once.get("linkage", ())
+    )
     return SettingView(
         number=number,
         words=setting.words,
@@ -91,7 +99,8 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))) if told else None,
         correlation=_of_whole(found, "correlation", widened) if not bench.hidden else NOTHING,
         worst_correlation=_of_whole(found, "worst_correlation", widened) if not bench.hidden else NOTHING,
-        linkage=None if linkage is None else round_figure(linkage),
+        linkage=ladder[-1].linked if ladder else None,
+        linkage_ladder=ladder,
         attacks={name: round_figure(risk) for name, risk in found.once.get("attacks", {}).items()},
         models=tuple(
             ModelView(name, round_figure(score["original"]), round_figure(score["released"]))

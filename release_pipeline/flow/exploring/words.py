@@ -12,6 +12,7 @@ from release_pipeline.privacy.figures import count_of, show_figure
 
 SHOWN = 12  # settings, where not all are asked for
 LISTED = 4  # settings that would be refused for the same; of more their number is told
+_KNOWN = ("the kept columns only", "one masked column too", "two masked columns too")
 MOST_COLUMNS = 6  # whose errors have a column of their own
 
 
@@ -100,7 +101,7 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         )
         ledger = view.ledger.next if view.ledger is not None else None
         after = "" if ledger is None else f"{ledger.after} of {_cap_of(view)}" if ledger.fits else "refused"
-        linked = "nobody's" if view.linkage is None else f"{view.linkage:.0%}"
+        linked = "nobody's" if view.linkage is None else " / ".join(f"{rung.linked:.1%}" for rung in view.linkage_ladder)
         claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
         rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
     widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
@@ -111,6 +112,10 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets: where 99 "
         "of 100 releases should be."
     )
+    ladder = max((view.linkage_ladder for view in shown), key=len, default=())
+    if ladder:
+        known = [_KNOWN[rung.masked] for rung in ladder[:-1]]
+        yield f"Linked: rows found by someone who knows {' / '.join([*known, 'all released columns'])}."
 
 
 def _cap_of(view: SettingView) -> str:

@@ -88,9 +88,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         linkage_chance=audit.record_linkage_by_chance,
         linkage_words=_linkage_words(policy),
         attacked=None if (sample := audit.attacked_sample) is None else (sample.tried, sample.among),
-        in_class_linkage=audit.linking_risk,
-        in_class_guess=audit.linking_by_guess,
-        in_class_among=audit.linking_among,
+        linkage_ladder=audit.linkage_ladder or evidence.foreseen_ladder,
         attacks=tuple(_view_attacks(policy, audit)),
         map=tuple(_view_map(evidence, audit)) if evidence.audit else (),
         correlations=linked if linked and len(linked.names) > 1 else None,
@@ -369,9 +367,8 @@ def _linkage_words(policy: Policy) -> str:
     """What record linkage says under this claim, and what not."""
     if policy.protect.is_synthetic:
         return ""
-    columns = name_some(policy.noise_columns)
     if isinstance(policy.protect, KEpsilonOptions):
-        return REVIEWERS("attacks.linkage_words_in_class", columns=columns)
+        return REVIEWERS("attacks.linkage_words_in_class")
     if policy.adds_up and policy.protect.scope != "table" and policy.protect.k is not None:
-        return REVIEWERS("attacks.linkage_words_of_clusters", columns=columns)
-    return REVIEWERS("attacks.linkage_words", columns=columns)
+        return REVIEWERS("attacks.linkage_words_of_clusters")
+    return REVIEWERS("attacks.linkage_words")

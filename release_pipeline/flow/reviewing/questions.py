@@ -16,6 +16,8 @@ from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT, LINKABILITY, INFERENCE))
 
+_RISKY = 0.1  # of rows that are linked: more is "excessively risky" (KEA18)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -77,7 +79,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
     yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], is_synthetic=view.is_synthetic)
     if view.nearest is not None:
         yield from _ask_about_strangers(view.nearest)
-    if view.linkage is not None and view.linkage.value > 10 * view.linkage_chance:
+    if view.linkage is not None and (view.linkage.value > _RISKY or view.linkage.value > 10 * view.linkage_chance):
         yield ask(
             REVIEWERS(
                 "question.linkage", share=format_percent(view.linkage.value), chance=format_percent(view.linkage_chance, 2)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from release_pipeline.flow.evidence import AuditFigures, MapFigures, load_evidence
+from release_pipeline.flow.evidence import AuditFigures, load_evidence
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, list_statuses
 from release_pipeline.privacy.catalogue import find_definition
-from release_pipeline.report.internal_view import ShareView
+from release_pipeline.report.internal_view import RungView, ShareView
 from release_pipeline.sentences import STATUS
 
 
@@ -23,18 +23,25 @@ def describe_candidates(site: Site) -> Iterator[str]:
     names = list(evidence[states[0].id].columns)
     wide = max(14, *(len(str(state.id)) + 1 for state in states))
     head = "".join(f"{name:>9}" for name in names)
-    yield f"{'':<{wide}}{'':>7}  {'':<34}{'':>4}{'':>5}  {'error of each column':^{9 * len(names)}}"
-    yield f"{'release':<{wide}}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}{'linkage':>9}  state"
+    errors, linkage = "error of each column", "linked, knowing"
+    yield f"{'':<{wide}}{'':>7}  {'':<34}{'':>4}{'':>5}  {errors:^{9 * len(names)}}  {linkage:^28}"
+    rungs = "".join(f"{known:>7}" for known in ("kept", "+1", "+2", "all"))
+    yield f"{'release':<{wide}}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}  {rungs}  state"
     for state in states:
-        facts, audit = state.facts, evidence[state.id].figures_of(MapFigures)
+        facts, audit = state.facts, evidence[state.id].figures_of(AuditFigures)
         epsilon = _describe_epsilon(facts)
-        linked = audit.record_linkage
-        linkage = "" if linked is None else f"{100 * linked.value:.1f}%"
         errors = "".join(f"{audit.error[name]:>9.3f}" for name in names)
         yield (
             f"{state.id!s:<{wide}}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
-            f"{linkage:>9}  {state.state}"
+            f"  {_list_rungs(audit.linkage_ladder)}  {state.state}"
         )
+
+
+def _list_rungs(ladder: Sequence[RungView]) -> str:
+    """What someone links who knows the kept columns, one masked column too, two, and all: empty where a rung is missing."""
+    lower = {rung.masked: rung for rung in ladder[:-1]}
+    found = [*(lower.get(masked) for masked in range(3)), ladder[-1] if ladder else None]
+    return "".join(f"{'' if rung is None else f'{100 * rung.linked.value:.1f}%':>7}" for rung in found)
 
 
 def describe_synthetic(site: Site) -> Iterator[str]:

@@ -188,7 +188,7 @@ def _tell_left(setting: Plain) -> list[str]:
     if is_number(setting["suppressed"]) and setting["suppressed"] > 0:
         told.append(EXPLORE("left.suppressed", share=format_share(setting["suppressed"])))
     if is_number(setting["linkage"]):
-        told.append(EXPLORE("left.linkage", share=format_share(setting["linkage"])))
+        told += [_tell_rung(rung, is_top=rung is setting["linkage_ladder"][-1]) for rung in setting["linkage_ladder"]]
     else:
         told.append(EXPLORE("left.no_linkage"))
     for name, value in setting["attacks"].items():
@@ -204,6 +204,18 @@ def _tell_left(setting: Plain) -> list[str]:
         told.append(EXPLORE("left.model", target=model["target"], original=original, released=released))
     told.append(EXPLORE("left.draws", releases=count_of(setting["draws"], "simulated release")))
     return told
+
+
+def _tell_rung(rung: Plain, *, is_top: bool) -> str:
+    """What somebody finds who knows so much of everybody."""
+    share, control, columns = format_share(rung["linked"]), format_share(rung["control"]), ", ".join(rung["columns"])
+    if is_top:
+        return EXPLORE("left.linkage", share=share, control=control)
+    if not rung["masked"]:
+        return EXPLORE("left.linkage_kept", share=share)
+    if rung["masked"] == 1:
+        return EXPLORE("left.linkage_one", share=share, columns=format_name(columns), median=format_share(rung["median"]))
+    return EXPLORE("left.linkage_two", share=share, columns=format_name(columns), median=format_share(rung["median"]))
 
 
 def tell_solved(one: Plain) -> tuple[str, ...]:

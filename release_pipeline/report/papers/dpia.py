@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.privacy.figures import count_of, count_things, format_count, format_number, format_share
+from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
 from release_pipeline.report.escaping import describe_word
 from release_pipeline.report.papers.common import (
     state_attacks,
@@ -126,7 +126,7 @@ def state_groups(fields: Fields) -> Iterator[Statement]:
 
 
 def state_linkage(fields: Fields) -> Iterator[Statement]:
-    """How many released records lie nearest to their own original, beside chance."""
+    """How many released records somebody links who knows all released columns, and who knows the kept ones only."""
     found = fields("internal.linkage")
     if found.value is None:
         yield state_fact("linkage.none", found)
@@ -139,13 +139,9 @@ def state_linkage(fields: Fields) -> Iterator[Statement]:
             tried=fields("internal.linkage", format_tried(share)),
             chance=chance,
         )
-    inside = fields("internal.in_class_linkage")
-    if inside.value is not None:
-        guess = fields("internal.in_class_guess", format_share(fields("internal.in_class_guess").value))
-        yield state_fact("linkage.inside", share=fields("internal.in_class_linkage", format_interval(inside.value)), guess=guess)
-        among = fields("internal.in_class_among")
-        if among.value is not None:
-            yield state_fact("linkage.among", among=fields("internal.in_class_among", count_things(among.value, "record")))
+    for at, rung in fields.each("internal.linkage_ladder"):
+        if rung.masked == 0:
+            yield state_fact("linkage.kept", share=fields(f"{at}.linked", format_share(rung.linked.value)))
 
 
 def state_diversity(fields: Fields) -> Iterator[Statement]:

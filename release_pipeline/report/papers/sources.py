@@ -79,11 +79,9 @@ EVIDENCE = {  # a field of the internal view, and the path in evidence.json
     "classes": "audit.groups",
     "columns": "audit.error",
     "gates": "gates",
-    "in_class_among": "audit.linking_among",
-    "in_class_guess": "audit.linking_by_guess",
-    "in_class_linkage": "audit.linking_risk",
     "linkage": "audit.record_linkage",
     "linkage_chance": "audit.record_linkage_by_chance",
+    "linkage_ladder": "audit.linkage_ladder",
     "nearest": "audit.nearest",
     "sample": "audit.sample.population",
     "subgroups": "audit.subgroups",
@@ -191,7 +189,7 @@ def _name_in_evidence(view: Any, path: str) -> str:
             return f"{place}.{'number' if name == 'groups' else name}"
         case "attacks" | "gates":
             return place  # which of them, the view alone does not tell
-        case "linkage" | "in_class_linkage":
+        case "linkage" | "linkage_ladder":
             return place
         case _:
             return place + _write_steps(".".join(more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, ShareView
+from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, RungView, ShareView
 from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.sentences import REVIEWERS
@@ -17,15 +17,7 @@ _MANY_CLAIMS = 12  # of what nearest rows tell, in one picture; the table has al
 def describe_attacks(view: InternalView) -> Section:
     """Attacks beside what they achieve without the victim's data, and record linkage."""
     anchor, title = "attacks", REVIEWERS("attacks.title")
-    linked = [
-        (name, share, chance)
-        for name, share, chance in (
-            (REVIEWERS("attacks.linkage"), view.linkage, view.linkage_chance),
-            (REVIEWERS("attacks.linkage_in_class"), view.in_class_linkage, view.in_class_guess),
-        )
-        if share is not None
-    ]
-    if not view.attacks and not linked and view.nearest is None:
+    if not view.attacks and not view.linkage_ladder and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     said: list[Sentence] = []
     if view.attacked is not None:
@@ -36,25 +28,15 @@ def describe_attacks(view: InternalView) -> Section:
         else:
             said.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
     said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
-    said += [
-        REVIEWERS(
-            "attacks.linked",
-            name=f"{name[0].upper()}{name[1:]}",
-            share=format_interval(share),
-            chance=format_share(chance),
-            tried=format_tried(share),
-        )
-        for name, share, chance in linked
-    ]
+    said += [REVIEWERS("linkage.foreseen")] if view.before_charge and view.linkage_ladder else []
+    said += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
     if view.linkage_words:
         said.append(end_sentence(view.linkage_words))
-    if view.in_class_among is not None:
-        said.append(REVIEWERS("attacks.linkage_among", among=count_things(view.in_class_among, "record")))
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
     figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
     figures += [_draw_attacks(part, number, len(parts), is_synthetic=view.is_synthetic) for number, part in enumerate(parts)]
-    figures += [_draw_linkage(linked)] if linked else []
+    figures += [_draw_ladder(view)] if view.linkage_ladder else []
     return Section(
         anchor,
         title,
@@ -266,22 +248,55 @@ def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int, *, is_
     return Figure(draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(title, head, rows))
 
 
-def _draw_linkage(linked: list[tuple[str, ShareView, float]]) -> Figure:
+def _judge_rung(rung: RungView, view: InternalView) -> Sentence:
+    """What somebody finds who knows so much of a person, next to a guess."""
+    share, control, tried = format_interval(rung.linked), format_share(rung.control), format_tried(rung.linked)
+    if rung is view.linkage_ladder[-1]:
+        if view.linkage_ladder[0].masked == 0:
+            return REVIEWERS("linkage.all", share=share, tried=tried, control=control)
+        return REVIEWERS("linkage.all_masked", share=share, tried=tried, control=control)
+    if not rung.masked:
+        return REVIEWERS("linkage.kept", share=share, control=control)
+    columns, median = list_names(rung.columns), format_share(rung.median)
+    if rung.masked == 1:
+        return review("linkage.one", share=share, columns=columns, median=median)
+    sets = format_count(rung.sets)
+    return review("linkage.two", share=share, columns=columns, median=median, tried=format_count(rung.tried), sets=sets)
+
+
+def _name_rung(rung: RungView, view: InternalView) -> str:
+    """What somebody knows, short."""
+    if rung is view.linkage_ladder[-1]:
+        return REVIEWERS("linkage.name_all")
+    return (REVIEWERS("linkage.name_kept"), REVIEWERS("linkage.name_one"), REVIEWERS("linkage.name_two"))[rung.masked]
+
+
+def _draw_ladder(view: InternalView) -> Figure:
     groups = [
         Group(
-            name,
+            _name_rung(rung, view),
             (
-                _make_bar(REVIEWERS("attacks.bar_linked"), share, "full"),
-                Bar(REVIEWERS("attacks.bar_chance"), _percent(chance), "dashed", format_share(chance)),
+                _make_bar(REVIEWERS("linkage.bar_linked"), rung.linked, "full"),
+                Bar(REVIEWERS("linkage.bar_median"), _percent(rung.median), "hollow", format_share(rung.median)),
+                Bar(REVIEWERS("linkage.bar_guess"), _percent(rung.control), "dashed", format_share(rung.control)),
             ),
         )
-        for name, share, chance in linked
+        for rung in view.linkage_ladder
     ]
-    rows = tuple((name, format_interval(share), format_share(chance), format_tried(share)) for name, share, chance in linked)
-    words = REVIEWERS("attacks.picture_words_linkage")
-    caption = REVIEWERS("attacks.caption_linkage")
-    table = Table(REVIEWERS("attacks.table_record_linkage"), list_heads("attacks.head_linkage"), rows)
-    return Figure(draw_bars(REVIEWERS("attacks.picture_linkage"), words, groups), caption, table)
+    rows = tuple(
+        (
+            _name_rung(rung, view),
+            ", ".join(rung.columns) or "-",
+            format_interval(rung.linked),
+            format_share(rung.median),
+            format_share(rung.control),
+            format_tried(rung.linked),
+        )
+        for rung in view.linkage_ladder
+    )
+    picture = draw_bars(REVIEWERS("linkage.picture"), REVIEWERS("linkage.picture_words"), groups)
+    table = Table(REVIEWERS("linkage.table"), list_heads("linkage.head"), rows)
+    return Figure(picture, REVIEWERS("linkage.caption"), table)
 
 
 def _make_bar(label: str, share: ShareView, kind: str) -> Bar:

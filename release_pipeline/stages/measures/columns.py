@@ -62,8 +62,8 @@ class _OneByOne(Sequence[Numbers]):
 
 @np.errstate(over="ignore", invalid="ignore")  # of values as they came, however far out, there may be no sum
 def measure_columns(compared: Compared) -> dict[str, Any]:
-    """Errors record by record, which are the method's and so against what it saw; and against the original as it came, distances
-    of distributions, moments, and links between columns."""
+    """Errors record by record and the Kolmogorov-Smirnov distance, which are the method's and so against what it saw; and against
+    the original as it came, how far distributions moved, moments, and links between columns."""
     names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
     found: dict[str, dict[str, Any]] = {
         figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
@@ -85,11 +85,8 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
     if column.atoms or column.reasons:
         found["atoms"] = measure_atoms(column, everybody, released, weights, arrays)
     weighted = _weigh_spread(column, everybody, released, weights)
-    if column.reasons:  # reasons for no value are entries, too
-        found["ks"], _ = compare_distributions(ascend(arrays, everybody), ascend(arrays, released), arrays)
     before, after = (ascend(arrays, _values(column, side, arrays)) for side in (everybody, released))
-    ks, moved = compare_distributions(before, after, arrays)
-    found.setdefault("ks", ks)
+    _, moved = compare_distributions(before, after, arrays)
     found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
     spreads = {side: asdict(describe_spread(one, arrays)) for side, one in (("original", before), ("released", after))}
     found["spread"] = {**spreads, **weighted}
@@ -97,7 +94,8 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
     shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
     found["curves"] = {"places": places.tolist(), **shares}
     del everybody, before, after
-    seen = compared.seen(name)
+    seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
+    found["ks"], _ = compare_distributions(ascend(arrays, seen), ascend(arrays, released), arrays)
     variance = variance_of(_values(column, seen, arrays), arrays)
     own = arrays.take(seen, compared.own)
     del seen

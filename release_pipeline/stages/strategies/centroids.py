@@ -165,17 +165,20 @@ class CentroidStrategy:
             refusal = f"{done.share:.1%} of the records would have to be suppressed, and at most {percent(rule.at_most)} may be."
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
-    def audit(
-        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
-    ) -> dict[str, Any]:
-        """What `audit_table` measures. Of quasi-identifiers that are replaced by centroids nobody has a list of others."""
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """A released table next to its records. Of quasi-identifiers that are replaced by centroids nobody has a list of
+        others."""
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
         is_kept = all(name in kept for name in quasi)
         everybody = _read_columns(read, quasi) if quasi and is_kept else released
-        compared = Compared(
-            self.policy, read, released, released.column(RECORD).to_numpy(), everybody, arrays=self.records.arrays
-        )
-        return audit_table(compared, groups=groups, streams=streams, progress=progress)
+        own = released.column(RECORD).to_numpy()
+        return Compared(self.policy, read, released, own, everybody, arrays=self.records.arrays)
+
+    def audit(
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
+        """What `audit_table` measures."""
+        return audit_table(self.compare(read, released), groups=groups, streams=streams, progress=progress)
 
     def _stored(self, name: str, mine: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""

@@ -42,7 +42,6 @@ from release_pipeline.stages.audit import Streams, audit_table, round_figures
 from release_pipeline.stages.column_table import AnyTable, ColumnTable, filter_rows, load_table, spread_cells, take_cells
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.linking_within import link_within
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.served import errors_of_groups, place_groups, summarise_groups
 from release_pipeline.stages.strategies.grouping import (
@@ -307,10 +306,8 @@ class ClassStrategy:
             table = table.set_column(table.column_names.index(name), name, labels)
         return table
 
-    def audit(
-        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
-    ) -> dict[str, Any]:
-        """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """A released table next to the records of its classes."""
         arrays, group = self.records.arrays, self._groups(read)
         is_member = make(arrays, has_class, group, dtype=np.bool_)
         members = pick(arrays, arrays.fill(_number, len(group), np.intp), is_member)
@@ -322,12 +319,18 @@ class ClassStrategy:
             return spread_cells(labels.column(name), of_members, arrays)
 
         everybody = ColumnTable(tuple(self.policy.released_quasi), len(members), make_known)
-        compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody, arrays=arrays)
+        own = released.column(RECORD).to_numpy()
+        return Compared(self.policy, read, released, own, everybody, arrays=arrays, classes=group)
+
+    def audit(
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
+        """What `audit_table` measures, relative errors, and what the generalisation lost."""
+        compared, group = self.compare(read, released), self._groups(read)
         figures = audit_table(compared, groups=groups, streams=streams, progress=progress)
         more: dict[str, Any] = {
             "relative_error": {name: _measure_relative_error(compared, name) for name in self.policy.noise_columns},
-            **link_within(compared, group, released.column(CLASS).to_numpy(), streams),
-            "information_loss": measure_loss(self.policy, self.protect, read, group, arrays),
+            "information_loss": measure_loss(self.policy, self.protect, read, group, self.records.arrays),
         }
         return figures | round_figures(more)
 

@@ -17,6 +17,7 @@ from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.column_table import AnyTable, load_table, needed_for, select_cells
+from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
@@ -128,13 +129,21 @@ class PartitionedClassStrategy:
         done = self.strategy.suppress(own, _renumber_back(load_table(masked), rows))
         return replace(done, table=_renumber(load_table(done.table), rows))
 
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """As the method does, with all records that may be in this release."""
+        return self.strategy.compare(*self._number_alike(read, released))
+
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
-        rows, own = self._released(read)
-        mine = _renumber_back(load_table(released), rows)
+        own, mine = self._number_alike(read, released)
         return self.strategy.audit(own, mine, groups=groups, streams=streams, progress=progress)
+
+    def _number_alike(self, read: Read, released: AnyTable) -> tuple[Read, pa.Table]:
+        """The records of this release, numbered without the others, and a released table with these numbers."""
+        rows, own = self._released(read)
+        return own, _renumber_back(load_table(released), rows)
 
     @property
     def _parts(self) -> _Parts:
@@ -233,14 +242,21 @@ class PartitionedStrategy:
         """As the method does: small groups of kept columns in the table as it leaves."""
         return self.strategy.suppress(read, masked)
 
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """As the method does, with all records that may be in this release."""
+        return self.strategy.compare(*self._number_alike(read, released))
+
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
-        rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
-        own = _Cache(read).within(rows, {})
-        mine = _renumber_back(load_table(released), rows)
+        own, mine = self._number_alike(read, released)
         return self.strategy.audit(own, mine, groups=groups, streams=streams, progress=progress)
+
+    def _number_alike(self, read: Read, released: AnyTable) -> tuple[Read, pa.Table]:
+        """The records of this release, numbered without the others, and a released table with these numbers."""
+        rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
+        return _Cache(read).within(rows, {}), _renumber_back(load_table(released), rows)
 
     @property
     def _parts(self) -> _Parts:

@@ -18,7 +18,7 @@ from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make
 from release_pipeline.privacy.noise import Context
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.column_table import AnyTable
-from release_pipeline.stages.compared import Read
+from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 
@@ -144,6 +144,10 @@ class Strategy(Protocol):
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """What of the masked records may be released."""
+        ...
+
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """A released table next to the records that it was made of."""
         ...
 
     def audit(

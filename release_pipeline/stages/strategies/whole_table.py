@@ -31,7 +31,7 @@ from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
-from release_pipeline.stages.compared import read_with
+from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.columns import compare_values, pick_values
@@ -145,12 +145,18 @@ class WholeTableStrategy:
         """Nothing: no group of rows is one of people."""
         return Suppressed(masked, 0, 0, 0.0, None)
 
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """A synthetic table next to the records that its counts were taken of; any order of these will do."""
+        arrays = self.records.arrays
+        own, _ = cut_ranks(self._count(read), 1, arrays)
+        return Compared(self.policy, read, released, own, released, is_nobodys=True, arrays=arrays)
+
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
 
-        arrays, in_memory = self.records.arrays, replace(self, records=ARRAYS)
+        in_memory = replace(self, records=ARRAYS)
 
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
@@ -159,7 +165,7 @@ class WholeTableStrategy:
 
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
-        return audit_synthetic(self.policy, read, released, remake=remake, streams=streams, progress=progress, arrays=arrays)
+        return audit_synthetic(self.compare(read, released), remake=remake, streams=streams, progress=progress)
 
     @property
     def _names(self) -> list[str]:

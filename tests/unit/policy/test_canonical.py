@@ -129,11 +129,11 @@ GOLDEN = {
     "classes in another order": "fab2d4a2f819e27a489c7a2e1573739570699db1e42e6e317a8aad2ff29be23d",
     "classes that are cut": "58c671f953063612d483544784835ec841237c41bdd5e047b0e040c04bea2b2f",
     "several records of one person": "c201c5e481238f855b168ebb7dca7b81063415df316cde4f6655bf6c794d1506",
-    "adult-k-epsilon": "b7cff4fed8778b2c43a00f65a6425e6afde480ecf65c154157b963d91c3c3fc9",
+    "adult-k-epsilon": "991c927f5e18b292179592ebd5f9de2222b0932a95aa1608b98f6340163df799",
     "adult-table": "d794c7b2aec24ecdffbdfd3cd74c9d24ff93c89a7e6481618a1ef5ed327af73f",
     "census-once": "3ab5591af3be5a8630940d78d7a768658663e1552e0dfd3019f819bdc487c219",
     "census-together": "e778a852856806d3d053a681e4512b3dfaecd4f60e3cce723475101ed46f23d2",
-    "rand-hie-dp": "30979d1550faea3e5a84e5f09efb4dc18cd6449271dfbb70f948fc1047a9160a",
+    "rand-hie-dp": "4be1548468e0b4f52ef0dcfb1efc2bee2dbb5d0b049415c471e46797f451e895",
     "rand-hie-table": "10c7cbc31060a9e2674efd77aa480bd9bffdfe5be8d30ce83e3c5b53a0e83b26",
     "rand-hie": "0715eb6f0a626265c16c04c4398d779797b5acbcd4519b9b2ab05a0b20446742",
 }

@@ -31,6 +31,7 @@ LATER: dict[type[BaseModel], set[str]] = {
         "quantile",
         "group_mean",
         "group_error",
+        "linkage",
         "singling_out",
         "linkability",
         "inference",

@@ -9,6 +9,7 @@ import pytest
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.words import not_covered_words
 from release_pipeline.stages.checks import Facts, check_facts, refusals
 
 POLICY = """\
@@ -248,3 +249,22 @@ def test_check_says_which_end_limits_on_attacks_are_on() -> None:
     limited = told("gates: {min_rows: 100, singling_out: 2%, inference: 5%}\n")
     assert limited.count("limits on attacks are on the upper end of a 95% interval") == 1
     assert "upper end" not in told("gates: {min_rows: 100}\n")
+
+
+@pytest.mark.parametrize("protect", ["{method: dp-um, epsilon: 2, k: 5}", "{method: dp-cdf, epsilon: 2}", "{method: mdav, k: 5}"])
+def test_a_limit_on_linkage_is_for_every_method(protect: str) -> None:
+    """`check` says that it is judged on simulated releases, and what passing it tells; without it the hash is what it was."""
+    policy = load("gates: {linkage: 10%}\n", **{"{method: dp-um, epsilon: 2, k: 5}": protect})
+    assert policy.gates.linkage == Decimal("0.1")
+    content = " ".join("\n".join(describe_plan(make_plan(policy))).split())
+    assert "someone who knows all released columns finds at most 10% of the rows, on simulated releases" in content
+    told = " ".join(not_covered_words(policy))
+    assert "someone who knows all released columns finds at most 10% of the rows" in told
+    assert "No bound follows: the release itself may link more." in told
+    assert "linkage" not in load().canonical_json()
+
+
+def test_a_limit_on_linkage_is_a_percentage() -> None:
+    with pytest.raises(PolicyInvalid) as caught:
+        load("gates: {linkage: 0.1}\n")
+    assert "gates.linkage: '0.1': must be a percentage" in "".join(caught.value.problems)

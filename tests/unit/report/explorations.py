@@ -15,6 +15,7 @@ from release_pipeline.flow.exploring.document import (
     GroupView,
     ModelView,
     RefusedView,
+    RungView,
     SettingView,
     ShareView,
     SolvedView,
@@ -109,6 +110,7 @@ def make_setting(
     """A setting whose errors follow from epsilon and k."""
     size = (k or 25) / 25
     cost = STRENGTH[method] / float(epsilon or 3) ** 1.6
+    linked = max(0.002, 0.9 - min(cost, 1) * 0.89)
     errors = [cost * (0.6 + 0.35 * (i % 4)) * (1 / size + 0.15 * size) for i in range(len(columns))]
     words = ", ".join([method, *([f"epsilon {epsilon}"] if epsilon else []), *([f"k {k}"] if k else [])])
     inside = ", ".join([f"method: {method}", *([f"epsilon: {epsilon}"] if epsilon else []), *([f"k: {k}"] if k else [])])
@@ -137,7 +139,15 @@ def make_setting(
         mean_error=math.exp(sum(map(math.log, errors)) / len(errors)),
         correlation=around(0.02 + 0.1 * min(cost, 3)) if len(columns) > 1 else NOTHING,
         worst_correlation=around(0.06 + 0.2 * min(cost, 3)) if len(columns) > 1 else NOTHING,
-        linkage=None if nobodys else max(0.002, 0.9 - min(cost, 1) * 0.89),
+        linkage=None if nobodys else linked,
+        linkage_ladder=()
+        if nobodys
+        else (
+            RungView(0, (), 0.002, 0.002, 0.0003),
+            RungView(1, (columns[0][0],), linked / 6, linked / 8, 0.002),
+            RungView(2, tuple(one[0] for one in columns[:2]), linked / 2, linked / 3, 0.002),
+            RungView(len(columns), tuple(one[0] for one in columns), linked, linked, 0.002),
+        ),
         attacks={} if nobodys else {"linking": 0.041 - cost / 20, "inferring": 0.012},
         models=(ModelView("mdvis above 0", 0.842, 0.83 - min(cost, 1) * 0.2),),
         suppressed=0.012,

@@ -25,6 +25,7 @@ from release_pipeline.report.internal_view import (
     NoiseColumnView,
     PredictionView,
     RecomputedView,
+    RungView,
     SampleView,
     ShareView,
     SpreadView,
@@ -178,11 +179,15 @@ def sample_view(**changes: Any) -> InternalView:
         ),
         sse_paper=1234.5,
         linkage=share(0.271, 0.0193, 2000),
-        linkage_chance=1 / 5638,
+        linkage_chance=0.002,
         linkage_words="Rank patterns over several columns are not covered by a column claim, so this is high where columns "
         "are nearly exact",
-        in_class_linkage=share(0.352, 0.021, 2000),
-        in_class_guess=0.0021,
+        linkage_ladder=(
+            RungView(0, (), ShareView(0.002, 0.002, 0.002, 5638, 5638), 0.002, 1 / 5638),
+            RungView(1, ("mdvis",), share(0.041, 0.009, 2000), 0.03, 0.002, 4, 4),
+            RungView(2, ("income", "mdvis"), share(0.13, 0.015, 2000), 0.11, 0.002, 6, 6),
+            RungView(4, ("income", "mhi", "mdvis", "outpdol"), share(0.271, 0.0193, 2000), 0.271, 0.002),
+        ),
         attacks=(
             AttackView("singling out", "the attacker writes down conditions that only one record meets", share(0.0312, 0.0076,
             2000),
@@ -284,14 +289,12 @@ def empty_view(**changes: Any) -> InternalView:
     """A release of which nothing could be measured."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("gates", "decide", "warnings", "columns", "attacks", "map", "discrimination", "predictions", "ladders",
-        "ladder_words", "wider", "subgroups", "ties", "recomputed", "criteria"), ()
+        "ladder_words", "wider", "subgroups", "ties", "recomputed", "criteria", "linkage_ladder"), ()
     )  # fmt: skip
-    nothing |= dict.fromkeys(
-        ("correlations", "classes", "suppression", "budget", "linkage", "in_class_linkage", "sse_paper", "sample")
-    )
+    nothing |= dict.fromkeys(("correlations", "classes", "suppression", "budget", "linkage", "sse_paper", "sample"))
     nothing["has_weights"] = False
     nothing |= dict.fromkeys(("linkage_words", "prediction_words", "released_range", "stopped_at"), "")
-    return sample_view(**(nothing | {"linkage_chance": math.nan, "in_class_guess": math.nan} | changes))
+    return sample_view(**(nothing | {"linkage_chance": math.nan} | changes))
 
 
 def stopped_view() -> InternalView:
@@ -335,6 +338,15 @@ FLOATS = (
 COUNTS = st.integers(0, 10**12) | st.integers(0, 30)
 _NAMES = TEXTS | st.sampled_from(["income", "שם עמודה", "名前の長い列", "W" * 80, "a\u0301" * 30])
 _SHARES = st.builds(ShareView, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)
+
+
+def _rungs(*masked: int) -> Any:
+    """A ladder with rungs of so many masked columns."""
+    names = st.lists(st.text(min_size=1), max_size=3).map(tuple)
+    return st.tuples(*(st.builds(RungView, st.just(one), names, _SHARES, FLOATS, FLOATS, COUNTS, COUNTS) for one in masked))
+
+
+_LADDERS = st.just(()) | _rungs(0, 1, 2, 4) | _rungs(1, 3) | _rungs(0)
 _CURVES = st.lists(st.tuples(FLOATS, st.floats(0, 1)), max_size=6).map(lambda points: tuple(sorted(points)))
 _SPREADS = st.builds(
     SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple), st.tuples(FLOATS, FLOATS) | st.just(())
@@ -414,9 +426,7 @@ def internal_views() -> st.SearchStrategy[InternalView]:
             "linkage": st.none() | _SHARES,
             "linkage_chance": FLOATS,
             "attacked": st.none() | st.tuples(COUNTS, COUNTS),
-            "in_class_linkage": st.none() | _SHARES,
-            "in_class_guess": FLOATS,
-            "in_class_among": st.none() | COUNTS,
+            "linkage_ladder": _LADDERS,
             "attacks": _several(st.builds(AttackView, _NAMES, TEXTS, _SHARES, _SHARES, FLOATS, _SHARES, _NAMES)),
             "map": _several(st.builds(MapPoint, _NAMES, FLOATS, FLOATS, st.booleans()), 6),
             "correlations": st.none() | correlation_views(),

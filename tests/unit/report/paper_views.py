@@ -12,6 +12,7 @@ from release_pipeline.report.internal_view import (
     ClassesView,
     GateView,
     NearView,
+    RungView,
     SampleView,
     ShareView,
     SubgroupsView,
@@ -83,9 +84,7 @@ def internal_view(**changes: Any) -> Any:
         "classes": classes,
         "linkage": SHARE,
         "linkage_chance": 0.001,
-        "in_class_linkage": SHARE,
-        "in_class_guess": 0.04,
-        "in_class_among": 998_877,
+        "linkage_ladder": (RungView(0, (), SHARE, 0.5, 0.001), RungView(2, ("income", "rent"), SHARE, 0.5, 0.04)),
         "sample": SampleView("weight", (), 100, 9, 3.5, 0.01, 0.2),
         "subgroups": (SubgroupsView("sex", (), (), (), 10),),
     }
@@ -140,7 +139,7 @@ MDAV = views.sample_view(
 )
 NEAR = ClaimView("", SHARE, LOW, 0.1, (0.25, 0.2, 0.3))
 EMPTY = internal_view(
-    attacks=(), classes=None, linkage=None, in_class_linkage=None, sample=None, subgroups=(), columns=(), gates=(), decide=(),
+    attacks=(), classes=None, linkage=None, linkage_ladder=(), sample=None, subgroups=(), columns=(), gates=(), decide=(),
     nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)

@@ -34,7 +34,7 @@ def make_view(beyond: tuple[float, float, float] = (0.012, -0.04, 0.064)) -> Int
     return dataclasses.replace(
         sample_view(),
         linkage=None,
-        in_class_linkage=None,
+        linkage_ladder=(),
         linkage_words="",
         map=(),
         is_synthetic=True,

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages import audit_synthetic
 from release_pipeline.stages.column_table import take_few
-from release_pipeline.stages.compared import Read
+from release_pipeline.stages.compared import Compared, Read
 
 RECORDS = 3_000
 TEXT = """\
@@ -61,15 +60,9 @@ def test_a_table_that_copies_people_is_found_out_in_a_sample(most: int, monkeypa
         made.append(table.num_rows)
         return table
 
-    found = audit_synthetic.audit_synthetic(
-        policy,
-        read_people,
-        read_people("records", None),
-        remake=copy,
-        streams=stream,
-        progress=lambda _: None,
-        arrays=IN_MEMORY,
-    )
+    people = read_people("records", None)
+    compared = Compared(policy, read_people, people, np.arange(people.num_rows), people, is_nobodys=True)
+    found = audit_synthetic.audit_synthetic(compared, remake=copy, streams=stream, progress=lambda _: None)
     tried = min(500, most // 3)
     assert made == [most - tried]
     assert (found["closest"]["equal"]["value"], found["closest"]["equal"]["tried"]) == (1, tried)

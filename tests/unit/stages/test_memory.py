@@ -25,9 +25,10 @@ from release_pipeline.privacy.risk import closeness
 from release_pipeline.privacy.whole_table import expected, pool
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit, audit_synthetic, column_table, linking_within, suppress
+from release_pipeline.stages import audit, audit_synthetic, column_table, suppress
 from release_pipeline.stages.column_table import ColumnTable, select_cells
 from release_pipeline.stages.compared import Compared, Read
+from release_pipeline.stages.expected_linkage import expect_linkage
 from release_pipeline.stages.measures import columns as measures
 from release_pipeline.stages.measures import group_means
 from release_pipeline.stages.measures.columns import measure_columns
@@ -57,6 +58,7 @@ ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which
 ON_DISK_EACH = 4  # and of one record more, where what is of fixed size is left out
 SECRET = bytes(range(32))
 HEAD = """\
+gates: {linkage: 100%}
 policy: many
 steward: ana
 population: folk
@@ -183,7 +185,13 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
         strategy.expect(read, secret=SECRET, progress=quiet)
 
     expect()  # what is loaded for it is not counted
-    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
+
+    def link() -> None:
+        expect_linkage(policy, strategy, read, secret=SECRET, progress=quiet, keep=stored.keep)
+        stored.columns.clear()
+
+    monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
+    peaks = {"expect": measure_peak(expect), "link": measure_peak(link), "group": measure_peak(group)}
     measured: dict[str, pa.Table] = {}
     peaks["measure"] = measure_peak(lambda: measured.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet)))
     stored.tables |= measured
@@ -282,6 +290,10 @@ def measure_stages(policy: Policy, where: Arrays, records: dict[str, Any]) -> di
         return noise_stream(SECRET, *purpose)
 
     peaks = {"expect": measure_peak(lambda: strategy.expect(read, secret=SECRET, progress=quiet))}
+    if not policy.protect.is_synthetic:
+        keep = stored.keep
+        peaks["link"] = measure_peak(lambda: expect_linkage(policy, strategy, read, secret=SECRET, progress=quiet, keep=keep))
+        stored.columns.clear()
     peaks["group"] = measure_peak(group)
     peaks["measure"] = measure_peak(
         lambda: stored.tables.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet))
@@ -329,8 +341,6 @@ def test_classes_are_what_the_forecast_counts(
     )
     for module, name in (*PIECES, *own):
         monkeypatch.setattr(module, name, 4_096)
-    for name, value in (("ATTACKED_SAMPLE", 3_000), ("CANDIDATES", 3_000)):
-        monkeypatch.setattr(linking_within, name, value)
     monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
     policy, made = parse_policy(CLASSES.replace("LEVELS", str(levels)), name="many.yaml"), read_made(Stored())
     peaks: list[dict[str, float]] = []

@@ -83,7 +83,8 @@ def test_every_method_is_compared_alike(protect: str) -> None:
         assert (found.columns[name]["ks"] <= 1).all()
         assert found.columns[name]["groups"].shape == (3, 2)
     assert found.whole["correlation"].shape == (3,)
-    assert 0 <= found.once["linkage"] <= 1
+    assert [rung["masked"] for rung in found.once["linkage"]] == [0, 1, 2]
+    assert found.once["linkage"][-1]["columns"] == ("income", "rent")
     again = simulate(policy, [reference], secret=SECRET, draws=3)
     assert again.columns["income"]["error"].tolist() == found.columns["income"]["error"].tolist()
     other = simulate(policy, [reference], secret=bytes(32), draws=1)
@@ -211,14 +212,14 @@ def test_a_column_without_any_value_is_looked_at() -> None:
 
 
 def test_a_part_is_linked_with_its_own_records() -> None:
-    """Who is in no part of the release is no candidate: chance is one over the records of the part."""
+    """Who is in no part of the release is no candidate: a guess at the kept columns is one among the records of the part."""
     parts = "method: dp-cdf, epsilon: 20, partitions: 3"
     whole, one = policy_of(parts), policy_of(f"{parts}, publish_parts: one per release", releases="['1', '2', '3']")
     records = make_records(1_200)
     of_all, of_one = (simulate(policy, [refer(policy, records)], secret=SECRET, draws=1).once for policy in (whole, one))
-    assert of_all["linkage_by_chance"] == 1 / 1_200
-    assert 2 / 1_200 < of_one["linkage_by_chance"] < 4 / 1_200
-    assert 0 < of_one["linkage"] <= 1
+    assert of_all["linkage"][0]["control"] == 1 / 1_200
+    assert 2 / 1_200 < of_one["linkage"][0]["control"] < 4 / 1_200
+    assert 0 < of_one["linkage"][-1]["linked"]["value"] <= 1
 
 
 def test_generalised_columns_are_attacked_with_the_others() -> None:

@@ -1,0 +1,104 @@
+"""What somebody will link who knows all released columns, as far as simulated releases tell before anything is charged.
+
+Nobody gets these releases: their noise is drawn with a secret that is none of a release's, and what they link is compared with a
+limit of the policy. The figure of the release itself is measured afterwards and limits nothing, since a limit on it would choose
+the noise that is released (docs/decisions/0026-limits-by-criterion.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline.policy import Policy
+from release_pipeline.policy.formats import name_some
+from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.stages.audit import draw_attacked
+from release_pipeline.stages.compared import Read, read_with
+from release_pipeline.stages.gates import LINKED, NOBODYS, Gate
+from release_pipeline.stages.measures.linkage import Rung, measure_ladder, measure_top
+from release_pipeline.stages.strategies import Strategy
+from release_pipeline.stages.strategies.strategy import Keep, Progress
+
+DRAWS = 3  # simulated releases; of a table that is attacked in a sample one, which hardly differs from the next
+PURPOSE = "linkage"
+
+Ladder: TypeAlias = tuple[Rung, ...]
+
+
+def expect_linkage(
+    policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress, keep: Keep | None = None
+) -> Ladder:
+    """The top of the ladder of the simulated release that links most, with its lower rungs if that is over the policy's limit.
+
+    Empty where no simulated release has rows. The highest of the draws is judged: the release is one more draw, and exceeds all
+    of them in one of four cases. All records are masked, and of many released rows a sample is linked, as the audit does: fewer
+    masked records would link less, as their clusters are wider. The same records and method give the same figures. `keep` takes
+    the tables of groups where `read` then has them; else they are held in memory.
+    """
+    worst: Ladder = ()
+    made: Mapping[str, pa.Table] | None = None
+    for draw in range(DRAWS):
+        progress(f"linking a simulated release, {draw + 1} of {DRAWS} at most")
+        context = (PURPOSE, draw)
+        if made is None or policy.parts > 1:  # parts are drawn anew
+            made = strategy.group(read, secret=secret, context=context, progress=_quiet, keep=keep).tables
+        of_records = read_with(made, read)
+        measured = strategy.measure(of_records, secret=secret, context=context, progress=_quiet)
+        of_draw = read_with(measured, of_records)
+        masked = strategy.mask(of_draw, secret=secret, context=context, progress=_quiet)
+        released = strategy.suppress(of_draw, masked).table  # how much may be suppressed is judged elsewhere
+        if not released.num_rows:
+            continue
+
+        def stream(*purpose: Context, of: tuple[Context, ...] = context) -> NoiseStream:
+            return noise_stream(secret, *of, *purpose)
+
+        compared = strategy.compare(of_draw, released)
+        attacked = draw_attacked(compared, stream)
+        top = measure_top(attacked, stream("linked"))
+        if top.linked.value > float(policy.gates.linkage or 0):
+            return measure_ladder(attacked, stream("linked"))
+        if not worst or top.linked.value > worst[-1].linked.value:
+            worst = (top,)
+        if attacked is not compared:
+            break
+    return worst
+
+
+def judge_linkage(policy: Policy, linked: float | None) -> list[Gate]:
+    """The gate on linkage, where the policy sets one: on what simulated releases linked, which fails where that is not known. No
+    row of a synthetic table has an original, so that none is linked."""
+    if policy.gates.linkage is None:
+        return []
+    value, basis = (0.0, NOBODYS) if policy.protect.is_synthetic else (np.nan if linked is None else linked, LINKED)
+    return [Gate("linkage by all released columns", value, float(policy.gates.linkage), basis=basis)]
+
+
+def explain_linkage(policy: Policy, ladder: Ladder) -> str:
+    """Which columns link more than the policy allows, and what to do, without a figure of the data."""
+    if policy.gates.linkage is None or not ladder:
+        return ""
+    words: list[str] = []
+    for rung in ladder[:-1]:
+        is_over = rung.linked.value > float(policy.gates.linkage)
+        names = name_some(rung.columns)
+        known = f"With {names} known too" if ladder[0].masked == 0 else f"With {names} known"
+        words.append(f"{known if rung.masked else 'Kept columns only'}: {'over the limit' if is_over else 'within it'}.")
+    return " ".join([*words, "Release fewer columns, coarser groups, or synthetic rows (dp-table)."])
+
+
+def read_renamed(read: Read, names: Mapping[str, str]) -> Read:
+    """What reads tables by the names that they are stored under, and all others as before."""
+
+    def read_stored(table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
+        return read(names.get(table, table), columns, where=where)
+
+    return read_stored
+
+
+def _quiet(_: str) -> None:
+    """Strategies tell every column."""

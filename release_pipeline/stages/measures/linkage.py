@@ -1,0 +1,179 @@
+"""What somebody links who knows some released columns of everybody, from the kept ones to all of them (methods.md section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.groups import group_by
+from release_pipeline.privacy.noise import NoiseStream, shuffled_first
+from release_pipeline.privacy.risk import link_each
+from release_pipeline.privacy.shares import Share, measure_share
+from release_pipeline.privacy.utility import variance_of
+from release_pipeline.stages.column_table import number_cells
+from release_pipeline.stages.compared import Compared, Numbers
+
+LINKAGE_SAMPLE = 2_000  # released records that are linked
+MOST_PAIRS = 45  # of masked columns that are tried: all pairs of ten columns
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """The share of released records that somebody links to the right original who knows all kept columns and `masked` of the
+    masked ones. Of all sets of so many columns that were `tried`, of `sets` that there are: the set that links most (`columns`,
+    `linked`), and the `median`. `control`: the share that a guess among originals with the same kept columns hits; of the kept
+    columns themselves a guess among all."""
+
+    masked: int
+    columns: tuple[str, ...]
+    linked: Share
+    median: float
+    control: float
+    tried: int = 1
+    sets: int = 1
+
+
+def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LINKAGE_SAMPLE) -> tuple[Rung, ...]:
+    """The rungs of the ladder, the lowest first: kept columns, these and one masked column, these and two, all released columns.
+
+    A rung exists where it differs from the one above it. Kept and generalised columns of a released row are what they are of its
+    original, so that only originals with the same entries are compared; a blank cell may have been any entry. Within these the
+    masked columns are compared as `record_linkage` does. Where there are many pairs of columns, `list_pairs` says which are
+    tried.
+    """
+    ladder = _Ladder.of(compared, stream, sample)
+    names = list(compared.policy.noise_columns)
+    rungs = [ladder.climb(0, [()], 1)] if ladder.has_kept or not names else []
+    if len(names) > 1:
+        rungs.append(ladder.climb(1, [(name,) for name in names], len(names)))
+    if len(names) > 2:
+        rungs.append(ladder.climb(2, list_pairs(names), math.comb(len(names), 2)))
+    return (*rungs, *([ladder.climb(len(names), [tuple(names)], 1)] if names else []))
+
+
+def measure_top(compared: Compared, stream: NoiseStream, *, sample: int = LINKAGE_SAMPLE) -> Rung:
+    """The last rung of `measure_ladder`, of the same records: what somebody links who knows all released columns."""
+    ladder, names = _Ladder.of(compared, stream, sample), tuple(compared.policy.noise_columns)
+    return ladder.climb(len(names), [names], 1)
+
+
+def note_linkage(rungs: Sequence[Rung]) -> dict[str, Any]:
+    """The ladder as evidence keeps it, with its top as the headline."""
+    top = rungs[-1]
+    return {
+        "record_linkage": asdict(top.linked),
+        "record_linkage_by_chance": top.control,
+        "linkage_ladder": [asdict(rung) for rung in rungs],
+    }
+
+
+def list_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of columns that are tried: all, or of more than `MOST_PAIRS` those that are next to each other in the policy's
+    order, which begins anew at its end, then those with one column between them, and so on: each column equally often.
+
+    >>> list_pairs(["a", "b", "c"])
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    count = len(names)
+    if math.comb(count, 2) <= MOST_PAIRS:
+        return list(combinations(names, 2))
+    circle = ((names[i], names[(i + step) % count]) for step in range(1, count) for i in range(count))
+    return list(islice(circle, MOST_PAIRS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ladder:
+    """The released rows that are tried, of so many `rows`, with their `own` originals, and what they are compared with.
+
+    `kept`: for each pattern of blank cells the group of each of the `originals`, by its entries in the columns without a blank,
+    and the places of the tried rows with that pattern. `known` and `points`: z-scores of each masked column, of all originals
+    and of the tried rows. `guess`: how often a random original of a row's group is its own, on average over all rows.
+    """
+
+    rows: int
+    originals: int
+    own: IntArray
+    kept: tuple[tuple[IntArray, IntArray], ...]
+    known: dict[str, Numbers]
+    points: dict[str, Numbers]
+    guess: float
+    has_kept: bool
+
+    @classmethod
+    def of(cls, compared: Compared, stream: NoiseStream, sample: int) -> _Ladder:
+        rows = len(compared.own)
+        tried = shuffled_first(rows, sample, stream)
+        known, points = dict[str, Numbers](), dict[str, Numbers]()
+        for name in compared.policy.noise_columns:
+            seen = np.asarray(compared.seen(name), dtype=np.float64)
+            least, deviation = seen.min(), math.sqrt(variance_of(seen)) or 1.0
+            known[name] = (seen - least) / deviation
+            points[name] = (compared.released.column(name).to_numpy()[tried] - least) / deviation
+        place = np.full(rows, -1, dtype=np.int64)
+        place[tried] = np.arange(len(tried))
+        guess, kept = 0.0, list[tuple[IntArray, IntArray]]()
+        codes, blank = _read_kept(compared)
+        for is_blank, mine in _split_by_blanks(blank):
+            there = codes[~is_blank]
+            group = group_by(there) if len(there) else np.zeros(compared.originals, dtype=np.int64)
+            guess += float(np.sum(1 / np.bincount(group)[group[compared.own[mine]]])) / rows
+            of_tried = place[mine]
+            kept.append((group, of_tried[of_tried >= 0]))
+        own = np.asarray(compared.own[tried], dtype=np.int64)
+        return cls(rows, compared.originals, own, tuple(kept), known, points, guess, bool(len(codes)))
+
+    def climb(self, masked: int, tried: Sequence[tuple[str, ...]], sets: int) -> Rung:
+        """The rung of these sets of masked columns, which are so many of each."""
+        if not masked:  # all rows are tried: nothing is compared but entries
+            return Rung(0, (), Share(self.guess, self.guess, self.guess, self.rows, self.rows), self.guess, 1 / self.originals)
+        shares = [self._link(names) for names in tried]
+        best = max(range(len(shares)), key=lambda at: shares[at].value)
+        median = float(np.median([share.value for share in shares]))
+        return Rung(masked, tried[best], shares[best], median, self.guess, len(tried), sets)
+
+    def _link(self, names: tuple[str, ...]) -> Share:
+        linked = np.zeros(len(self.own))
+        for group, mine in self.kept:
+            known = np.column_stack([self.known[name] for name in names])
+            points = np.column_stack([self.points[name][mine] for name in names])
+            linked[mine] = link_each(known, points, self.own[mine], groups=group)
+        return measure_share(linked, among=self.rows)
+
+
+def _read_kept(compared: Compared) -> tuple[IntArray, Flags]:
+    """Of each column that is released as it is the number of each original's entry, and which released rows have a blank cell;
+    of those that are made coarser, all together, the class of each original."""
+    names, rows = list(compared.policy.kept_columns), len(compared.own)
+    codes = [number_cells(compared.original(name))[1].astype(np.int64) for name in names]
+    blank = [_find_blank(compared.released.column(name)) for name in names]
+    if compared.classes is not None:
+        codes.append(np.asarray(compared.classes, dtype=np.int64))
+        blank.append(np.zeros(rows, dtype=np.bool_))
+    if not codes:
+        return np.zeros((0, compared.originals), dtype=np.int64), np.zeros((0, rows), dtype=np.bool_)
+    return np.stack(codes), np.stack(blank)
+
+
+def _find_blank(column: pa.ChunkedArray) -> Flags:
+    return np.concatenate([np.zeros(0, dtype=np.bool_), *(part.is_null().to_numpy(False) for part in column.chunks)])
+
+
+def _split_by_blanks(blank: Flags) -> Iterator[tuple[Flags, IntArray]]:
+    """Each pattern of blank cells that occurs, and the rows that have it."""
+    if not len(blank):
+        yield np.zeros(0, dtype=np.bool_), np.arange(blank.shape[1])
+        return
+    pattern = group_by(blank.astype(np.int64))
+    for number in range(int(pattern.max()) + 1):
+        mine = np.flatnonzero(pattern == number)
+        yield blank[:, mine[0]], mine

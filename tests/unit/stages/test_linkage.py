@@ -1,0 +1,146 @@
+"""The ladder of linkage, by brute force: kept columns, blank cells, classes, sets of masked columns."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.stages.compared import Compared, read_tables
+from release_pipeline.stages.measures.linkage import MOST_PAIRS, Rung, list_pairs, measure_ladder, measure_top, note_linkage
+
+SECRET = bytes(32)
+NAMES = ("a", "b", "c")
+
+
+def policy_of(masked: int = 3, *, kept: bool = True) -> Policy:
+    """A policy of two kept columns and some masked ones."""
+    columns = "".join(
+        f"  {name}: {{role: quasi, do: keep, values: [x, y, z], why: needed}}\n" for name in ("town", "sex") if kept
+    )
+    columns += "".join(
+        f"  {name}: {{role: confidential, do: noise, domain: [0, 50], grid: 1, outside: clamp, why: known}}\n"
+        for name in NAMES[:masked]
+    )
+    return parse_policy(
+        "policy: people\nsteward: ana\npopulation: folk\nsource: {path: people.csv}\nperson: each-row\nreleases: once\n"
+        f"protect: {{method: dp-cdf, epsilon: 2}}\ncolumns:\n{columns}gates: {{min_rows: 10}}\n",
+        name="people.yaml",
+    )
+
+
+def make_compared(policy: Policy, rows: int = 40, *, seed: int = 3, blank: float = 0.0, classes: bool = False) -> Compared:
+    """A release of most of some records, moved a bit, where some cells of kept columns are blank."""
+    random = np.random.default_rng(seed)
+    records: dict[str, Any] = {name: random.choice(["x", "y", "z"], rows) for name in policy.kept_columns}
+    records |= {name: random.integers(0, 60, rows).astype(np.float64) for name in policy.noise_columns}  # some beyond 50
+    own = random.permutation(rows)[: rows - 7]
+    released: dict[str, Any] = {}
+    for name in policy.kept_columns:
+        is_blank = random.random(len(own)) < blank
+        released[name] = pa.array([None if none else entry for none, entry in zip(is_blank, records[name][own], strict=True)])
+    for name in policy.noise_columns:
+        moved = np.clip(records[name][own] + random.integers(-4, 5, len(own)), 0, 50)
+        released[name] = pa.array(moved.astype(np.float64))
+    group = random.integers(-1, 4, rows) if classes else None
+    table = pa.table(released)
+    return Compared(policy, read_tables({"records": pa.table(records)}), table, own, table, classes=group)
+
+
+def link_by_hand(compared: Compared, masked: tuple[str, ...]) -> float:
+    """The share of all released rows, row by row."""
+    policy, shares = compared.policy, list[float]()
+    original = {name: compared.original(name).to_pylist() for name in policy.kept_columns}
+    seen = {name: compared.seen(name) for name in masked}
+    for row, own in enumerate(compared.own.tolist()):
+        cells = {name: compared.released.column(name)[row].as_py() for name in policy.kept_columns}
+        alike = [
+            i
+            for i in range(compared.originals)
+            if all(cell is None or original[name][i] == cell for name, cell in cells.items())
+            and (compared.classes is None or compared.classes[i] == compared.classes[own])
+        ]
+        distance = {
+            i: round(
+                sum(((seen[name][i] - compared.released.column(name)[row].as_py()) / np.std(seen[name])) ** 2 for name in masked),
+                9,
+            )
+            for i in alike
+        }
+        nearest = [i for i in alike if distance[i] == min(distance.values())]
+        shares.append((own in nearest) / len(nearest))
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("blank", [0.0, 0.3])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_rung_is_that_of_all_pairs_of_rows(seed: int, blank: float, classes: bool) -> None:
+    """The best set, the median over all sets, and the guess within what is known of kept columns."""
+    compared = make_compared(policy_of(), seed=seed, blank=blank, classes=classes)
+    rungs = measure_ladder(compared, noise_stream(SECRET))
+    guess = link_by_hand(compared, ())
+    assert [rung.masked for rung in rungs] == [0, 1, 2, 3]
+    assert [rung.control for rung in rungs] == pytest.approx([1 / 40, guess, guess, guess])
+    for rung in rungs:
+        by_hand = {names: link_by_hand(compared, names) for names in combinations(NAMES, rung.masked)}
+        assert rung.linked.value == pytest.approx(max(by_hand.values()))
+        assert by_hand[rung.columns] == pytest.approx(rung.linked.value)
+        assert rung.median == pytest.approx(np.median(list(by_hand.values())))
+        assert (rung.tried, rung.sets, rung.linked.tried) == (len(by_hand), len(by_hand), 33)
+    assert measure_top(compared, noise_stream(SECRET)) == rungs[-1]
+
+
+def test_kept_columns_link_more_than_masked_ones_alone() -> None:
+    """What the ladder is for: site and sex beside the masked columns."""
+    compared = make_compared(policy_of(1))
+    without = Compared(policy_of(1, kept=False), compared.read, compared.released, compared.own, compared.released)
+    assert (
+        measure_top(compared, noise_stream(SECRET)).linked.value > measure_top(without, noise_stream(SECRET)).linked.value + 0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("masked", "kept", "known"),
+    [(1, True, [0, 1]), (2, True, [0, 1, 2]), (1, False, [1]), (2, False, [1, 2]), (3, False, [1, 2, 3])],
+)
+def test_there_are_as_many_rungs_as_differ(masked: int, kept: bool, known: list[int]) -> None:
+    """No rung of kept columns where none is kept; the last one is of all columns."""
+    rungs = measure_ladder(make_compared(policy_of(masked, kept=kept)), noise_stream(SECRET))
+    assert [rung.masked for rung in rungs] == known
+    assert rungs[-1].columns == NAMES[:masked]
+    assert rungs[-1].control == pytest.approx(1 / 40 if not kept else rungs[0].linked.value)
+
+
+def test_a_sample_has_an_interval_and_the_exact_guess() -> None:
+    """Of fewer rows than there are; what kept columns give is of all rows."""
+    compared = make_compared(policy_of())
+    rungs = measure_ladder(compared, noise_stream(SECRET), sample=20)
+    assert rungs[0].linked.value == pytest.approx(link_by_hand(compared, ()))
+    assert (rungs[-1].linked.tried, rungs[-1].linked.among) == (20, 33)
+    assert rungs[-1].linked.low < rungs[-1].linked.value < rungs[-1].linked.high
+
+
+def test_the_headline_is_the_top() -> None:
+    """As evidence keeps it."""
+    rungs: tuple[Rung, ...] = measure_ladder(make_compared(policy_of()), noise_stream(SECRET))
+    noted = note_linkage(rungs)
+    assert noted["record_linkage"]["value"] == rungs[-1].linked.value
+    assert noted["record_linkage_by_chance"] == rungs[0].linked.value
+    assert [rung["masked"] for rung in noted["linkage_ladder"]] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("count", [2, 10, 11, 20])
+def test_of_many_columns_some_pairs_are_tried_each_column_alike(count: int) -> None:
+    """All of ten columns, and no more than so many of others; none twice, and every column in equally many, but for one."""
+    names = [f"c{i}" for i in range(count)]
+    pairs = list_pairs(names)
+    assert len(pairs) == min(count * (count - 1) // 2, MOST_PAIRS)
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
+    often = [sum(name in pair for pair in pairs) for name in names]
+    assert max(often) - min(often) <= 2
