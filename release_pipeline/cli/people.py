@@ -7,12 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from release_pipeline.cli.delivering import deliver_release
 from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of, read_release_of
 from release_pipeline.cli.stopping import AGAIN, describe_release
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+
+if TYPE_CHECKING:  # what is heavy is imported where it is used
+    from release_pipeline.flow.site import Site
 
 _NOT_SEEN = "note: signed as it was at this moment on this machine; `review export` and `sign` show what is signed."
 
@@ -166,15 +169,26 @@ def _approve(options: argparse.Namespace) -> int:
         if file == site.populations_file:
             decision = approve_populations(site, key=read_key_of(options))
         else:
+            _warn_of_same_people(site, file.stem)
             decision = approve_policy(site, file.stem, key=read_key_of(options))
         print(f"{file}: approved by {decision.name} (hash {decision.digest[:12]})")
         print(_NOT_SEEN, file=sys.stderr)
         return 0
-    decision = approve_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
+    release = find_release(site, options.target)
+    _warn_of_same_people(site, release.policy)
+    decision = approve_candidate(site, release, key=read_key_of(options), why=options.why)
     deed = "approved" if decision.new else "was approved before"
     print(f"{decision.subject}: {deed} by {decision.name}, {decision.count} of {decision.needed} (hash {decision.digest[:12]})")
     print(_NOT_SEEN, file=sys.stderr)
     return 0
+
+
+def _warn_of_same_people(site: Site, name: str) -> None:
+    """Before anybody signs. A policy that cannot be read is refused by what comes next."""
+    from release_pipeline.flow.same_people import warn_by_name
+
+    for words in warn_by_name(site, name):
+        print(f"warning: {words}", file=sys.stderr)
 
 
 def _return(options: argparse.Namespace) -> int:

@@ -111,7 +111,7 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.status.check import check_policy, describe_check, describe_refusals, view_check, view_refusal
+    from release_pipeline.flow.status.check import check_policy, describe_check, describe_obstacles, view_check, view_refusal
     from release_pipeline.policy.documents import to_json
 
     try:
@@ -137,7 +137,7 @@ def _check(options: argparse.Namespace) -> int:
         print_lines(list(draft_unsaid(check.plan.policy)) or ["nothing is missing: it says what its data and columns are"])
         return 0
     refusals = check.refusals
-    print_lines([*describe_check(check), *describe_refusals(refusals)])
+    print_lines([*describe_check(check), *describe_obstacles(check.same_people, refusals)])
     return 1 if refusals else 0
 
 

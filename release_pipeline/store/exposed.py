@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from release_pipeline.store.connections import open_database, open_memory, read_batches
+from release_pipeline.store.folders import locked
 from release_pipeline.store.hashing import MANY, Rows, sum_words
 from release_pipeline.store.sql import Qualified, statement
 
@@ -90,6 +91,15 @@ def open_exposed(vault: Path, population: str) -> Generator[Exposed]:
         return
     with open_database(file, read_only=True) as connection:
         yield Exposed(connection)
+
+
+def count_in_both(one: Path, other: Path, *, wait: float) -> int:
+    """How many people are in both of two populations, by the files of their vaults; of those that one column's name tells
+    apart."""
+    with open_database(one, read_only=True, wait=wait) as connection:
+        with locked(other.parent):
+            connection.execute(statement("schema/attach_other"), {"file": str(other)})
+        return connection.execute(statement("facts/count_in_both")).fetchall()[0][0]
 
 
 class Everybody:

@@ -6,6 +6,8 @@ import contextlib
 import itertools
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,13 +23,16 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.reviewing.page import build_internal_view
+from release_pipeline.flow.same_people import warn_by_name
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
 from release_pipeline.flow.status.ledger_document import ledger_to_json
 from release_pipeline.flow.status.page import build_status
+from release_pipeline.flow.status.run import describe_run, tell_run
 from release_pipeline.policy.populations import load_populations
 from release_pipeline.privacy.budget import NANO
 from release_pipeline.report.status import list_sums
+from release_pipeline.store.connections import open_database
 from release_pipeline.store.holdings import VaultDamaged
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import ReleaseId
@@ -418,6 +423,67 @@ def test_overlap_counts_who_is_in_two(two: TinySite, capsys: pytest.CaptureFixtu
     assert "confidential" in printed
     assert command(["ledger", "--overlap", "--json", "--home", str(two.home)]) == 0
     assert '"people": 20' in capsys.readouterr().out
+
+
+def test_the_same_people_elsewhere_are_told_of(two: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
+    """By check and before an approval: which populations, and how many people to the next ten. It is no error."""
+    words = "Up to 20 people of folk are in sick too. The ledger adds up each population separately."
+    file = two.home / "policies" / "people.yaml"
+    assert command(["check", str(file)]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert command(["check", str(file), "--no-source", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["same_people"] == [words]
+    assert command(["approve", str(file), "--key", str(two.home / "nobody.key"), "--home", str(two.home)]) == 2
+    assert f"warning: {words}\n" in capsys.readouterr().err
+    assert warn_by_name(two.site, "health") == [words.replace("folk are in sick", "sick are in folk")]
+    declare(two, f"all: {{{ROOMY}, from: [folk, sick]}}\nfolk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
+    two.write_policy(population="all", gates=NO_GUARD)
+    assert warn_by_name(two.site, "people") == []  # which counts both
+
+
+def test_a_run_warns_of_the_same_people(tmp_path: Path) -> None:
+    """As a sentence of its own, whatever was noticed in the data; 13 people are up to 20."""
+    rows = make_rows(releases=["1"])
+    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
+    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
+    tiny.write_rows([*rows[:13], *others(rows[13:], "s")], name="sick.csv")
+    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
+    tiny.flow().run()
+    charge(tiny, "1", "health")
+    done = tell_run(tiny.site, ReleaseId("people", "1"), served=False)
+    words = "Up to 20 people of folk are in sick too. The ledger adds up each population separately."
+    assert done.same_people == (words,)
+    assert f"warning: {words}" in list(describe_run(done))
+
+
+def test_populations_that_were_not_compared_are_told_of(two: TinySite) -> None:
+    """While another process has one of them: silence would say that nobody is in both."""
+    with open_database(two.site.vault / "sick.duckdb"):
+        [words] = in_another_process(two.home)
+    assert words.startswith("folk and sick were not compared: ")
+    assert words.endswith("`release-pipeline ledger --overlap` does it.")
+
+
+def in_another_process(home: Path) -> list[str]:
+    """What it is warned of: within one process DuckDB locks nothing."""
+    program = (
+        "import json, pathlib, sys; from release_pipeline.flow.same_people import warn_by_name;"
+        "from release_pipeline.flow.site import find_site;"
+        "print(json.dumps(warn_by_name(find_site(pathlib.Path(sys.argv[1])), 'people')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_nobody_in_common_is_no_warning(tmp_path: Path) -> None:
+    rows = make_rows(releases=["1"])
+    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
+    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
+    tiny.write_rows(others(rows, "s"), name="sick.csv")
+    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
+    charge(tiny, "1")
+    charge(tiny, "1", "health")
+    assert warn_by_name(tiny.site, "people") == []
 
 
 def test_pages_take_the_most_of_a_disjoint_merge(two: TinySite) -> None:

@@ -134,7 +134,7 @@ def test_people_who_are_charged_elsewhere_are_told_of(desk: OpenDesk, changed: d
     page = read_text(desk.open("olga").get("/approvals/policies/other").text)
     assert "What check says" in page
     assert ("people reads the same source, and is charged to folk" in page) == told
-    assert ("the caps of these two do not know of each other" in page) == told
+    assert ("The ledger adds up each population separately" in page) == told
     if told:
         assert "of which 2 of 10 (epsilon, iDP, column) is spent" in page
         file.write_text("folk: {")

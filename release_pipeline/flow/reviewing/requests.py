@@ -14,6 +14,7 @@ from release_pipeline import sign
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
 from release_pipeline.flow.policies import Caps, find_noted, read_caps
+from release_pipeline.flow.same_people import warn_of_same_people
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.check import check_policy, describe_check
 from release_pipeline.flow.trust.approvals import check_approvable, check_steward, find_last_approval
@@ -22,8 +23,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.formats import say_unit
 from release_pipeline.policy.load import read_policy
-from release_pipeline.policy.loss import Account
-from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, Registry
@@ -107,8 +106,7 @@ def read_policy_request(site: Site, name: str) -> Change:
             return Change(request, (), (), "")
         last = find_last_approval(registry, trust, what=POLICY, subject=name)
         words, before = _describe_policy_change(registry, last, policy)
-        charges = list_charges(registry)
-    elsewhere = tuple(_find_elsewhere(site, policy, charges))
+    elsewhere = tuple(warn_of_same_people(site, policy, by_vault=False))
     whole = json.loads(policy.canonical_json())
     check, room = _say_check(site, policy)
     text = _read_file(file)
@@ -131,36 +129,6 @@ def read_caps_request(site: Site) -> Change:
     words = tuple(_describe_caps_change(before, caps)) if last is not None else ()
     room = tuple(_describe_accounts(caps, charges))
     return Change(request, words, tuple(sign.list_changes(before, whole, named=True)), _write(whole), room=room)
-
-
-def _find_elsewhere(site: Site, policy: Policy, charges: Sequence[Charge]) -> Iterator[str]:
-    """Policies that read the same source, and are charged to a population whose charges do not count in this one's."""
-    try:
-        caps = read_caps(site)
-    except ReleasePipelineError:  # the request for the caps says what is wrong with them
-        return
-    own = _open_known(caps, policy.population, charges)
-    counted = {policy.population, *(() if own is None else own.carries)}
-    for other in site.read_policies()[0]:
-        if other.population not in counted and _is_same_source(other, policy):
-            account = _open_known(caps, other.population, charges)
-            spent = (
-                "" if account is None else f", of which {account.spent} of {account.limit} ({say_unit(account.unit)}) is spent"
-            )
-            charged = f"{other.policy} reads the same source, and is charged to {other.population}{spent}"
-            yield f"{charged}: the caps of these two do not know of each other."
-
-
-def _is_same_source(one: Policy, other: Policy) -> bool:
-    """Whether they read the same table, and do not tell its people apart by different columns."""
-    columns = {policy.person.column for policy in (one, other) if isinstance(policy.person, Person)}
-    plain = [policy.source.model_copy(update={"release_column": None}) for policy in (one, other)]
-    return plain[0] == plain[1] and len(columns) <= 1
-
-
-def _open_known(caps: Caps, population: str, charges: Sequence[Charge]) -> Account | None:
-    """The account of a population, if the file declares it or the registry has it."""
-    return open_population(caps, population, charges) if population in list_populations(caps, charges) else None
 
 
 def _read_file(file: Path) -> str:

@@ -13,6 +13,7 @@ from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.cluster import SPARK, check_section, find_obstacle
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.publication.targets import read_targets
+from release_pipeline.flow.same_people import warn_of_same_people
 from release_pipeline.flow.site import ENGINES, find_site
 from release_pipeline.flow.sources import HeaderLook, look_at_header
 from release_pipeline.flow.status.headroom import (
@@ -64,6 +65,11 @@ class Check:
         return (*by_source, *by_ledger)
 
     @property
+    def same_people(self) -> tuple[str, ...]:
+        """Warnings of populations with the same people, whose charges do not count in its own."""
+        return () if self.home is None else tuple(warn_of_same_people(find_site(self.home), self.plan.policy))
+
+    @property
     def headroom(self) -> Headroom | None:
         """What the ledger has for it, as of now; None where there is no site."""
         return None if self.home is None else read_headroom(find_site(self.home), self.plan.policy, rows=self.plan.rows)
@@ -96,6 +102,9 @@ class CheckDocument(PlanView):
     timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
     series: Annotated[SeriesStatus | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
+    same_people: Annotated[
+        tuple[str, ...], "warnings: other populations with the same people, which the ledger adds up separately, a sentence each"
+    ]
     header_read: Annotated[bool, "whether the source's header was read"]
     refusals: Annotated[tuple[Refusal, ...], "why a run would be refused now: the exit code is 1 where there is any"]
 
@@ -173,10 +182,11 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
         yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
 
-def describe_refusals(refusals: Iterable[Refusal], *, width: int = 110) -> Iterator[str]:
-    """Why a run would be refused, in lines for a person."""
-    for refusal in refusals:
-        yield from textwrap.wrap(refusal.words, width, initial_indent=f"{'refused':<12}", subsequent_indent=" " * 12)
+def describe_obstacles(same_people: Iterable[str], refusals: Iterable[Refusal], *, width: int = 110) -> Iterator[str]:
+    """Warnings of the same people elsewhere, and why a run would be refused, in lines for a person."""
+    lines = [("warning", words) for words in same_people] + [("refused", refusal.words) for refusal in refusals]
+    for label, words in lines:
+        yield from textwrap.wrap(words, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
 
 
 def view_check(check: Check) -> CheckDocument:
@@ -192,6 +202,7 @@ def view_check(check: Check) -> CheckDocument:
         timetable=coming,
         series=None if home is None else view_prospects(read_prospects(find_site(home), policy, rows=check.plan.rows)),
         ledger=None if headroom is None else view_headroom(headroom),
+        same_people=check.same_people,
         header_read=check.header is not None and not check.header.unread,
         refusals=check.refusals,
     )

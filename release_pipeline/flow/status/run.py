@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.reviewing.page import REPORT
+from release_pipeline.flow.same_people import warn_by_name
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import Line, list_releases
 from release_pipeline.store.registry import ReleaseId
@@ -24,6 +25,9 @@ class RunDocument(Line):
     candidate: Annotated[str, "the frozen folder, in the vault"]
     report: Annotated[str, "the page for the reviewers, in that folder"]
     warnings: Annotated[tuple[str, ...], "what was noticed in the data, a sentence each: columns and counts, never a cell"]
+    same_people: Annotated[
+        tuple[str, ...], "warnings: other populations with the same people, which the ledger adds up separately, a sentence each"
+    ]
 
 
 def is_drawn(site: Site, release: ReleaseId) -> bool:
@@ -42,6 +46,7 @@ def tell_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
         candidate=str(folder),
         report=str(folder / REPORT),
         warnings=load_evidence(folder).warnings,
+        same_people=tuple(warn_by_name(site, release.policy)),
     )
 
 
@@ -49,3 +54,4 @@ def describe_run(run: RunDocument) -> Iterator[str]:
     """It in lines for a person."""
     yield f"{run.release}: {run.state}, {run.rows or 0:,} rows, {run.claim}"
     yield run.candidate
+    yield from (f"warning: {words}" for words in run.same_people)

@@ -1,0 +1,1 @@
+ATTACH $file AS other (READ_ONLY);
