@@ -396,7 +396,11 @@ def test_a_folder_or_nothing_in_the_place_of_a_file(tmp_path: Path) -> None:
     """Each in words, none as a traceback."""
     file = tmp_path / "people.yaml"
     (tmp_path / "lists.csv").mkdir()
-    for name, words in ((".", "this is no name of a list"), ("lists.csv", "this is a directory"), ("none.csv", "there is no such file")):
+    for name, words in (
+        (".", "this is no name of a list"),
+        ("lists.csv", "this is a directory"),
+        ("none.csv", "there is no such file"),
+    ):
         file.write_text(POLICY.replace("groups: [f, m]", f"csv: {name}"))
         with pytest.raises(PolicyInvalid) as refused:
             load_policy(file)
