@@ -1,7 +1,7 @@
 """A policy whose text somebody edits who has not the site's account: what is wrong in it, where, what it would do, and its file.
 
-Such a text names files beside it alone, and those that its file names already: else whoever edits could have any file that the
-site's account reads told to them, as a list of values.
+Such a text names only files below its folder. Otherwise whoever edits could read any file of the site's account, as a list of
+values.
 """
 
 from __future__ import annotations

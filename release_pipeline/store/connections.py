@@ -48,7 +48,6 @@ _CONFIG: Config = {
     "preserve_insertion_order": "true",
     "default_block_size": str(_BLOCK_BYTES),  # a file that was made with others keeps them until it is written anew
 }
-_CONFINING = Lock()  # connections of one process to one file share their settings, which are locked once
 
 
 @contextmanager
@@ -64,12 +63,11 @@ def open_memory() -> Generator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def open_delivered(path: Path, table: str) -> Generator[duckdb.DuckDBPyConnection]:
     """A DuckDB file that people deliver, for reading `table`; it can reach no other file. Raises `SourceError` for a view."""
-    with source_errors(path), _CONFINING:
+    with source_errors(path):
         connection = duckdb.connect(str(path), read_only=True, config={**_CONFIG, "temp_directory": ""})
-        if not connection.execute(statement("stages/is_confined")).fetchall()[0][0]:  # else this process has it open elsewhere
-            connection.execute(statement("stages/confine"))
     try:
         with source_errors(path):
+            connection.execute(statement("stages/drop_external_access"))
             *schema, name = table.split(".")
             values = {"schema": ".".join(schema), "table": name}
             if not connection.execute(statement("stages/find_base_table"), values).fetchall():

@@ -7,13 +7,15 @@ import io
 import json
 import shutil
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from release_pipeline.cli.program import main
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.backup import _list_vaults, read_backup, write_backup
+from release_pipeline.flow import backup
+from release_pipeline.flow.backup import _list_files, _list_vaults, read_backup, write_backup
 from release_pipeline.flow.entering import accept, read_named
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.restoring import restore
@@ -170,6 +172,23 @@ def test_a_backup_that_was_cut_or_changed_is_refused(tiny: TinySite, tmp_path: P
     assert {path.stat().st_mode & 0o777 for path in (home / "vault").rglob("*.duckdb")} == {0o600}
     assert (home / "vault").stat().st_mode & 0o777 == 0o700
     assert main(["restore", str(file), "--accept", "--home", str(home)]) == 2
+
+
+def test_a_link_that_comes_while_a_backup_is_taken_is_not_followed(
+    tiny: TinySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stewards write in policies/: what they put there would be read as the operator, and restored for all of them to read."""
+    listed = list(_list_files(tiny.home))
+
+    def exchange(home: Path) -> Iterator[str]:
+        (home / "policies" / "people.yaml").unlink()
+        (home / "policies" / "people.yaml").symlink_to(home / "vault" / "key")
+        yield from listed
+
+    monkeypatch.setattr(backup, "_list_files", exchange)
+    with pytest.raises(WrongUsage, match="a link to another place"):
+        write_backup(tiny.site, tmp_path / "site.tar")
+    assert list(tmp_path.glob("*.tar")) == []
 
 
 def test_vaults_are_taken_in_the_order_in_which_a_run_takes_them(tiny: TinySite) -> None:

@@ -31,6 +31,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.sections import Source
 from release_pipeline.stages.checks import match_header
 from release_pipeline.store import objects
+from release_pipeline.store.connections import open_delivered
 from release_pipeline.store.expansion import expand
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
 from tests.guards import HANGING
@@ -390,6 +391,37 @@ def test_missing_table_of_a_duckdb_file_is_one_sentence(delivered: Path) -> None
     """The file and the table's name suffice to look."""
     with pytest.raises(SourceError, match=r"people\.duckdb"):
         find_source(Source(path="people.duckdb", table="nowhere"), folder=delivered, values={}, expected=frozenset())
+
+
+@pytest.mark.parametrize("view", ["read_csv('{}')", "read_text('{}')", "glob('{}')", "'{}'", "query('SELECT 1 AS i')", "safe"])
+@pytest.mark.parametrize("name", ["odd", "survey.odd"])
+def test_a_delivered_database_reaches_no_other_file(tmp_path: Path, name: str, view: str) -> None:
+    """A view is refused, whatever it reads; and DuckDB opens no other file for whatever else the database says."""
+    other = tmp_path / "other.csv"
+    other.write_text("i\n1\n")
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as made:
+        made.execute("CREATE TABLE safe AS SELECT 1 AS i; CREATE SCHEMA survey; CREATE TABLE survey.safe AS SELECT 2 AS i")
+        made.execute(f"CREATE VIEW {name} AS SELECT * FROM {view.format(other)}")  # noqa: S608
+        made.execute(f"CREATE MACRO reach() AS TABLE SELECT * FROM read_csv('{other}')")  # noqa: S608
+    for table in (name, "reach", "reach()", str(other), "duckdb_settings", "temp.safe", "x.safe"):
+        with pytest.raises(SourceError, match="has no table"):
+            find_source(Source(path="x.duckdb", table=table), folder=tmp_path, values={}, expected=frozenset())
+    with open_delivered(tmp_path / "x.duckdb", "SAFE") as connection, open_delivered(tmp_path / "x.duckdb", "survey.safe"):
+        with pytest.raises(duckdb.Error):
+            connection.execute("SELECT * FROM reach()")
+        with pytest.raises(duckdb.Error):
+            connection.execute("SET enable_external_access = true")
+
+
+def test_a_parquet_file_that_refers_to_another_is_refused(tmp_path: Path) -> None:
+    """Parquet can say that its columns are in other files."""
+    pq.write_table(pa.table({"i": [1]}), tmp_path / "other.parquet")
+    known = pq.read_metadata(tmp_path / "other.parquet")
+    known.set_file_path("other.parquet")
+    known.write_metadata_file(str(tmp_path / "x.parquet"))
+    source = find_source(Source(path="x.parquet"), folder=tmp_path, values={}, expected=frozenset())
+    with pytest.raises(SourceError), open_raw(source, {"i": "i"}):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,8 @@ def test_folders_have_the_modes_that_the_operators_page_says() -> None:
     """policies/ is written by the group of stewards, keys and backups are read by nobody else; what the program makes itself is
     left to it."""
     made = {path: (mode, user, group) for _, path, mode, user, group, *_ in read_table("release-pipeline.tmpfiles.conf")}
-    assert "`policies/` belongs to a group of stewards (2775, files 664)" in (ROOT / "docs" / "operating.md").read_text()
-    assert made[f"{FOLDER}/site/policies"] == ("2775", "release-pipeline", "release-stewards")
+    assert "`policies/` belongs to a group of stewards (3775, files 664)" in (ROOT / "docs" / "operating.md").read_text()
+    assert made[f"{FOLDER}/site/policies"] == ("3775", "release-pipeline", "release-stewards")
     for name in ("keys", "backups"):
         assert made[f"{FOLDER}/{name}"] == ("0700", "release-pipeline", "release-pipeline")
     assert f"{FOLDER}/site/vault" not in made

@@ -1,2 +1,0 @@
--- Whether that is done.
-SELECT current_setting('lock_configuration');
