@@ -24,7 +24,17 @@ from starlette.routing import Match, Route
 from release_pipeline import report
 from release_pipeline.desk.web.catalogue import WAYS
 from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
-from release_pipeline.desk.web.frame import LONGEST_LOGIN, LONGEST_UNKNOWN, Visit, Way, Wrong, check_form, pass_on, read_form, show_page
+from release_pipeline.desk.web.frame import (
+    LONGEST_LOGIN,
+    LONGEST_UNKNOWN,
+    Visit,
+    Way,
+    Wrong,
+    check_form,
+    pass_on,
+    read_form,
+    show_page,
+)
 from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -88,9 +87,7 @@ def read_to_end(connection: socket.socket) -> bytes:
     [("HEAD_SECONDS", b""), ("HEAD_SECONDS", HEAD), ("BODY_SECONDS", HEAD + b"\r\nhell")],
     ids=["nothing", "half a head", "half a body"],
 )
-def test_a_request_that_is_not_finished_ends(
-    path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, sent: bytes
-) -> None:
+def test_a_request_that_is_not_finished_ends(path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, sent: bytes) -> None:
     """Nothing is answered; others are answered."""
     monkeypatch.setattr(serving, limit, SHORT)
     with connected(path) as connection:
@@ -104,11 +101,16 @@ def test_bytes_that_trickle_in_do_not_put_the_end_off(path: Path, monkeypatch: p
     monkeypatch.setattr(serving, "HEAD_SECONDS", SHORT)
     for first in (b"", HEAD + b"\r\nhello"):
         with connected(path) as connection, pytest.raises(ConnectionError):
-            connection.sendall(first + HEAD)
-            end = time.monotonic() + HANGING
-            while time.monotonic() < end:
-                connection.sendall(b"a: b\r\n")
-                time.sleep(SHORT / 4)
+            trickle(connection, first + HEAD)
+
+
+def trickle(connection: socket.socket, first: bytes) -> None:
+    """Send this, and header after header."""
+    connection.sendall(first)
+    end = time.monotonic() + HANGING
+    while time.monotonic() < end:
+        connection.sendall(b"a: b\r\n")
+        time.sleep(SHORT / 4)
 
 
 def test_an_answer_that_nobody_takes_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +135,7 @@ def test_those_that_ask_nothing_make_room(path: Path, monkeypatch: pytest.Monkey
             assert read_to_end(connection) == b""
 
 
-def test_a_connection_is_used_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_connection_is_used_again(path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """A second request on a connection that has answered one; nothing is logged."""
     with connected(path) as connection:
         for _ in range(2):
@@ -163,6 +163,6 @@ def test_a_socket_is_for_its_account_and_its_group(tmp_path: Path) -> None:
 
 def test_a_socket_is_where_nobody_else_can_put_theirs(tmp_path: Path) -> None:
     """A folder that others write to is refused with what to do."""
-    os.chmod(tmp_path, 0o777)  # noqa: PTH101  what is refused
+    tmp_path.chmod(0o777)
     with pytest.raises(WrongUsage, match="other accounts can write to this folder"), opened_socket(tmp_path / "s"):
         pass

@@ -867,7 +867,7 @@ def test_a_plan_of_many_columns_splits_epsilon_once() -> None:
         f"  c{number}: {{role: quasi, do: noise, domain: [0, 9], grid: 1, outside: clamp, missing: fail, why: known}}\n"
         for number in range(40)
     )
-    text = POLICY.partition("columns:")[0].replace(", weights: {income: 2}", "") 
+    text = POLICY.partition("columns:")[0].replace(", weights: {income: 2}", "")
     text += f"columns:\n  id: {{role: identifier, do: drop}}\n{columns}"
     before = budget._split.cache_info().misses
     make_plan(parse_policy(text, name="policy.yaml"))
