@@ -52,9 +52,9 @@ class PatientProtocol(H11Protocol):
         cycle: Any = self.cycle
         return cycle is None or bool(cycle.response_complete or cycle.more_body)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Any) -> None:
         """See `asyncio.Protocol`."""
-        super().connection_made(transport)  # type: ignore[arg-type]
+        super().connection_made(transport)
         self._set_deadline()
         if len(self.connections) > MOST_CONNECTIONS:
             self._make_room()
