@@ -98,8 +98,7 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def _open_both(options: argparse.Namespace) -> int:
-    from release_pipeline.desk.opening import default_socket, opened_counter, read_proxy, serve_web
-    from release_pipeline.door.listening import opened_port
+    from release_pipeline.desk.opening import default_socket, opened_counter, opened_listener, read_proxy, serve_web
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
@@ -107,22 +106,21 @@ def _open_both(options: argparse.Namespace) -> int:
         return _play_demo(site, options)
     proxy = None if options.trusted_proxy is None else read_proxy(options.trusted_proxy)
     socket, also = default_socket(site), tuple(options.allow_host)
-    with opened_port(options.port) as listener, opened_counter(site, socket, proxy=proxy):
+    with opened_listener(options.port) as listener, opened_counter(site, socket, proxy=proxy):
         serve_web(socket, port=options.port, also=also, ready=_say_ready, listener=listener)
     return 0
 
 
 def _play_demo(site: Site, options: argparse.Namespace) -> int:
     from release_pipeline.desk.demo import check_demo, prepare_demo_desk, publishing
-    from release_pipeline.desk.opening import default_socket, opened_counter, serve_web
-    from release_pipeline.door.listening import opened_port
+    from release_pipeline.desk.opening import default_socket, opened_counter, opened_listener, serve_web
 
     if options.trusted_proxy is not None:
         raise WrongUsage("the demo's people come in by links.", where="--trusted-proxy", remedy="Leave it out.")
     check_demo(site)
     socket, address, also = default_socket(site), f"http://127.0.0.1:{options.port}", tuple(options.allow_host)
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(opened_port(options.port))
+        listener = stack.enter_context(opened_listener(options.port))
         stack.enter_context(opened_counter(site, socket))
         players = prepare_demo_desk(site)  # now that no other desk runs, whose links would end
         stack.enter_context(publishing(site, lambda words, release: _tell_publication(site, words, release)))

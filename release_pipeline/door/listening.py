@@ -1,7 +1,7 @@
-"""Where a web page of ours listens: at a port of this machine, or at a Unix socket that only its owner's folder has.
+"""Where a web page of ours listens: at a port of this machine, or at a Unix socket in a folder of its own account.
 
-Any account of the machine can bind a port above 1023 first, and then gets everything that browsers and proxies send there. Nobody
-else can make a socket in a folder that belongs to the account of the server.
+Any account of the machine can bind a port above 1023 first, and then gets everything that browsers
+and proxies send there. No other account can make a socket in the server's own folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SOCKET_MODE = 0o660  # the owner, and the group that the folder gives it: the p
 
 @contextlib.contextmanager
 def opened_listener(port: int, uds: Path | None = None) -> Generator[socket.socket]:
-    """A socket that listens at the Unix socket `uds`, or else at this port of the machine; raises `WrongUsage` where it cannot."""
+    """A socket that listens at the path `uds`, or else at this port; raises `WrongUsage` where it cannot."""
     with opened_port(port) if uds is None else opened_socket(uds) as listener:
         yield listener
 
@@ -57,8 +57,8 @@ def _name_other(port: int) -> int:
 
 @contextlib.contextmanager
 def opened_socket(path: Path) -> Generator[socket.socket]:
-    """A socket that listens at a path, for the owner and the group of its folder; raises `WrongUsage` where it cannot. The path is
-    free again afterwards."""
+    """A socket that listens at a path, for the owner and the group of its folder. The path is free
+    again afterwards. Raises `WrongUsage` where others can write to the folder, or a process listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             _check_folder(path.parent)
@@ -76,8 +76,8 @@ def opened_socket(path: Path) -> Generator[socket.socket]:
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder in which another account can put a socket of its own in the place of ours."""
-    told = folder.stat()
-    if told.st_uid not in (os.getuid(), 0) or told.st_mode & 0o022:
+    rights = folder.stat()
+    if rights.st_uid not in (os.getuid(), 0) or rights.st_mode & 0o022:
         raise WrongUsage(
             "other accounts can write to this folder, and so put their own socket in the place of this one.",
             where=str(folder),

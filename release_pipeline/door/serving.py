@@ -1,8 +1,9 @@
-"""What the servers of our web pages have in common: how long a connection may take, and how many there may be.
+"""Limits of the servers of our web pages: how long a request may take, and how many connections there are.
 
-uvicorn sets no deadline for a request and lets `limit_concurrency` refuse everybody alike. A thousand connections with half a head
-each would take all files that the process may open. This protocol ends slow requests. Where there are too many connections, it
-ends those that have waited longest for the rest of a request.
+uvicorn sets no deadline for a request, and its `limit_concurrency` refuses everybody alike. A
+thousand connections with half a head each would take all files that the process may open. This
+protocol ends slow requests. Where there are too many connections, it ends the one that has waited
+longest for the rest of a request.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class PatientProtocol(H11Protocol):
         cycle: Any = self.cycle
         return cycle is None or bool(cycle.response_complete or cycle.more_body)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Any) -> None:
         """See `asyncio.Protocol`."""
-        super().connection_made(transport)  # type: ignore[arg-type]
+        super().connection_made(transport)
         self._set_deadline()
         if len(self.connections) > MOST_CONNECTIONS:
             self._make_room()

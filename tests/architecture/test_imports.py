@@ -48,7 +48,7 @@ OUTSIDE = {  # third-party modules each folder may import
         *("dagster", "dagster_graphql", "dagster_shared", "dagster_webserver", "sqlalchemy"),
         *("graphql", "jinja2", "starlette", "uvicorn"),  # the door: what dagster-webserver is made of
     },
-    "door": set[str](),
+    "door": {"uvicorn"},
     "desk": {"jinja2", "starlette", "uvicorn"},
     "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},
     "cli": set[str](),
@@ -67,7 +67,7 @@ ONLY_IN = {
     "dagster": "dagster_app/",
     "dagster_webserver": "dagster_app/door/webserver",
     "starlette": ("dagster_app/door/", "desk/web/"),
-    "uvicorn": ("dagster_app/door/", "desk/web/"),
+    "uvicorn": ("dagster_app/door/", "desk/web/", "door/serving"),
     "great_expectations": "stages/validate",
     "duckdb": "store/",
     "pyreadstat": (

@@ -35,7 +35,7 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import list_publishable, publish
 from release_pipeline.flow.publication.published import TOMBSTONES
-from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.verification import examine, verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site, _RegistryAnchor
@@ -214,6 +214,26 @@ def two(candidate: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -
     review(tiny, keys, "ben", "cleo")
     publish(tiny.site, RELEASE, key=keys["robot"])
     return tiny.home
+
+
+def test_two_copies_of_a_site_that_both_go_on_are_found_out(candidate: Path, tmp_path: Path, keys: Keys) -> None:
+    """Each publishes under its own cap, and each package verifies by itself; side by side they do not, nor does a dossier of one
+    beside the package of the other."""
+    copies = [copy_site(candidate, tmp_path / name / "site") for name in ("one", "other")]
+    for tiny, reviewers in zip(copies, (("ben", "cleo"), ("cleo", "ben")), strict=True):
+        review(tiny, keys, *reviewers)
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    one, other = (tiny.site.package(str(RELEASE)) for tiny in copies)
+    officer = [keys["olga"].public.fingerprint]
+    assert faults(one, keys) == faults(other, keys) == []
+    dossier = tmp_path / "one.zip"
+    write_dossier(copies[0].site, RELEASE, dossier)
+    assert examine(one, officer, beside=str(one)).failed == 0
+    for first in (one, dossier):
+        [told] = [found.words for found in examine(first, officer, beside=str(other)).findings if found.level == "FAIL"]
+        assert "two copies of one site that both went on: the same budget was spent twice" in told
+    with pytest.raises(WrongUsage, match="--beside compares packages and dossiers"):
+        examine(copies[0].home, officer, beside=str(other))
 
 
 # people who go beyond their role

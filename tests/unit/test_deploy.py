@@ -218,7 +218,7 @@ def test_units_are_hardened(name: str) -> None:
 
 
 def test_no_other_account_can_be_there_first() -> None:
-    """UI and desk have sockets in folders of their accounts, which only a group can enter; and enough files for all who connect."""
+    """UI and desk have sockets in folders of their accounts, which only a group can enter, and enough files."""
     made = {path: (mode, user, group) for _, path, mode, user, group, *_ in read_table("release-pipeline.tmpfiles.conf")}
     users = read_table("release-pipeline.sysusers.conf")
     for unit, path, user in (

@@ -14,6 +14,7 @@ from tests.unit import test_verify
 from tests.unit.test_verify import RELEASE, TIME, USUAL, Files, World, failures, pack, put, usual, with_steps
 from tests.unit.test_verify_restored import LOST, enter
 
+FUTURE = "2099-01-01T00:00:00+00:00"
 SPENT_TWICE = "two copies of one site that both went on: the same budget was spent twice"
 
 
@@ -45,11 +46,8 @@ def test_packages_that_name_different_events_need_a_dossier(tmp_path: Path) -> N
     later = copied("earlier")
     [told] = compare(usual().package, later.package, tmp_path)
     assert (told.level, "only a dossier of the later one shows" in told.words) == ("note", True)
-    for one, other in (
-        (usual().package, later.dossier()),
-        (later.dossier(), usual().package),
-        (usual().dossier(), later.dossier()),
-    ):
+    usual_files = (usual().package, usual().dossier())
+    for one, other in ((usual_files[0], later.dossier()), (later.dossier(), usual_files[0]), (usual_files[1], later.dossier())):
         [told] = compare(one, other, tmp_path)
         assert (told.level, SPENT_TWICE in told.words) == ("FAIL", True)
     [told] = compare(usual().package, usual("supersede").dossier(), tmp_path)
@@ -126,17 +124,9 @@ def test_moments_of_right_clocks_are_not_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "at", "words"),
     [
-        ("statement package", "2099-01-01T00:00:00+00:00", "SHA256SUMS.sig is dated 2099-01-01T00:00:00+00:00, later than"),
-        (
-            "statement trusted-keys",
-            "2099-01-01T00:00:00+00:00",
-            "trusted-keys.sig is dated 2099-01-01T00:00:00+00:00, later than",
-        ),
-        (
-            "statement package",
-            later(hours=-1),
-            "SHA256SUMS.sig is dated 2026-11-20T11:00:00+00:00, earlier than trusted-keys.sig",
-        ),
+        ("statement package", FUTURE, f"SHA256SUMS.sig is dated {FUTURE}, later than"),
+        ("statement trusted-keys", FUTURE, f"trusted-keys.sig is dated {FUTURE}, later than"),
+        ("statement package", later(hours=-1), f"SHA256SUMS.sig is dated {later(hours=-1)}, earlier than trusted-keys.sig"),
     ],
 )
 def test_a_package_of_a_wrong_clock_is_noted(tmp_path: Path, kind: str, at: str, words: str) -> None:
@@ -149,8 +139,8 @@ def test_a_package_of_a_wrong_clock_is_noted(tmp_path: Path, kind: str, at: str,
 def test_events_of_a_wrong_clock_are_noted(tmp_path: Path) -> None:
     """Of a dossier, and of a chain by itself, as a site has it; of many the first is told, with how many there are."""
     for kind, at, words in (
-        ("event publishing", "2099-01-01T00:00:00+00:00", "event 10 is dated 2099-01-01T00:00:00+00:00, later than"),
-        ("event approved", later(days=-1), "event 3 is dated 2026-11-19T12:00:00+00:00, earlier than events.jsonl: event 2"),
+        ("event publishing", FUTURE, f"event 10 is dated {FUTURE}, later than"),
+        ("event approved", later(days=-1), f"event 3 is dated {later(days=-1)}, earlier than events.jsonl: event 2"),
     ):
         world = dated(kind, at)
         for findings in (examine(put(world.dossier(), tmp_path / "d")).findings, verify_events(world.lines)):

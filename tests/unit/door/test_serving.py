@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -102,11 +101,16 @@ def test_bytes_that_trickle_in_do_not_put_the_end_off(path: Path, monkeypatch: p
     monkeypatch.setattr(serving, "HEAD_SECONDS", SHORT)
     for first in (b"", HEAD + b"\r\nhello"):
         with connected(path) as connection, pytest.raises(ConnectionError):
-            connection.sendall(first + HEAD)
-            end = time.monotonic() + HANGING
-            while time.monotonic() < end:
-                connection.sendall(b"a: b\r\n")
-                time.sleep(SHORT / 4)
+            trickle(connection, first + HEAD)
+
+
+def trickle(connection: socket.socket, first: bytes) -> None:
+    """Send this, and header after header."""
+    connection.sendall(first)
+    end = time.monotonic() + HANGING
+    while time.monotonic() < end:
+        connection.sendall(b"a: b\r\n")
+        time.sleep(SHORT / 4)
 
 
 def test_an_answer_that_nobody_takes_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +163,6 @@ def test_a_socket_is_for_its_account_and_its_group(tmp_path: Path) -> None:
 
 def test_a_socket_is_where_nobody_else_can_put_theirs(tmp_path: Path) -> None:
     """A folder that others write to is refused with what to do."""
-    os.chmod(tmp_path, 0o777)  # noqa: PTH101  what is refused
+    tmp_path.chmod(0o777)
     with pytest.raises(WrongUsage, match="other accounts can write to this folder"), opened_socket(tmp_path / "s"):
         pass
