@@ -32,7 +32,6 @@ from release_pipeline.errors import (
 )
 from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.release import (
     ReleaseFlow,
     StageResult,
@@ -252,7 +251,7 @@ def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
         here = names.site_of(context)
         with readable_failures(last=True, where=here.home):
             site = here.open()
-            version = find_version(context.instance, site, policy.policy, open_source(site, site.policy(policy.policy)))
+            version = find_version(context.instance, site, site.policy(policy.policy))
         return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
 
     with warnings.catch_warnings():
@@ -278,7 +277,7 @@ def opened_flow(
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         here, release = site.open(), chosen_release(context)
         graph = repository.asset_graph if (repository := _repository_of(context)) is not None else None
-        admit = partial(admit_source, context.instance, graph, here, policy.policy, release)
+        admit = partial(admit_source, context.instance, graph, here, policy, release)
         judges = bool(here.upstream_of(policy.policy))
         flow = open_release(here, policy.policy, release, progress=tell, admit=admit if judges else None)
         told.begin(flow.policy)
