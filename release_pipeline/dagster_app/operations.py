@@ -13,7 +13,7 @@ from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.reloading import STALE, Stamps, stamp_files
 from release_pipeline.dagster_app.runs import find_run, find_unfinished_run, free_dead_runs, list_assets, list_ended_runs
-from release_pipeline.dagster_app.upstream import admit_source, find_version, last_version, observation_of
+from release_pipeline.dagster_app.upstream import admit_source, find_version, is_table, last_version, observation_of
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.flow.dagster_pages import asset_prefix
 from release_pipeline.flow.opening import list_recorded_runs, open_release
@@ -210,17 +210,20 @@ def _admit(context: dg.ScheduleEvaluationContext | dg.SensorEvaluationContext, s
 
     def admit(policy: Policy, release: str) -> None:
         if site.upstream_of(policy.policy):
-            admit_source(context.instance, graph, site, policy.policy, release, open_source(site, policy))
+            admit_source(context.instance, graph, site, policy, release, open_source(site, policy))
 
     return admit
 
 
 def _observe(instance: dg.DagsterInstance, site: Site, policies: Sequence[Policy], names: Names) -> Iterator[dg.AssetObservation]:
-    """The sources that have another version than the one observed last. Those that cannot be read now are left out."""
+    """The sources that have another version than the one observed last. Left out are those that cannot be read now, and tables of
+    no upstream asset, which would be opened twice a minute."""
     for policy in policies:
         source = names.stage(policy.policy, "source")
         with suppress(ReleasePipelineError):
-            version = find_version(instance, site, policy.policy, open_source(site, policy))
+            if is_table(policy) and not site.upstream_of(policy.policy):
+                continue
+            version = find_version(instance, site, policy)
             if version not in ("", last_version(instance, source)):
                 yield observation_of(source, version)
 

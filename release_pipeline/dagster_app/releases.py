@@ -38,7 +38,6 @@ from release_pipeline.flow.release import (
     families_of,
     judge_expectations,
 )
-from release_pipeline.flow.sources import open_source
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.words import describe_claim
@@ -252,7 +251,7 @@ def _build_source(policy: Policy, names: Names, upstream: Sequence[str]) -> Any:
         here = names.site_of(context)
         with readable_failures(last=True, where=here.home):
             site = here.open()
-            version = find_version(context.instance, site, policy.policy, open_source(site, site.policy(policy.policy)))
+            version = find_version(context.instance, site, site.policy(policy.policy))
         return dg.ObserveResult(asset_key=key, data_version=dg.DataVersion(version) if version else None)
 
     with warnings.catch_warnings():
@@ -278,7 +277,7 @@ def opened_flow(
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         here, release = site.open(), chosen_release(context)
         graph = repository.asset_graph if (repository := _repository_of(context)) is not None else None
-        admit = partial(admit_source, context.instance, graph, here, policy.policy, release)
+        admit = partial(admit_source, context.instance, graph, here, policy, release)
         judges = bool(here.upstream_of(policy.policy))
         flow = open_release(here, policy.policy, release, progress=tell, admit=admit if judges else None)
         told.begin(flow.policy)

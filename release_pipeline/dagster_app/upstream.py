@@ -15,7 +15,8 @@ from dagster._core.storage.asset_check_execution_record import COMPLETED_ASSET_C
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.sources import version_of
+from release_pipeline.flow.sources import open_source, version_of
+from release_pipeline.policy import Policy
 from release_pipeline.store.source import SourceDoor
 
 DATA_VERSION = "dagster/data_version"
@@ -23,15 +24,15 @@ _HISTORY = 100  # executions of a check that are looked through for the one of t
 _ELSEWHERE = "Run the release in the Dagster that makes it, or take it out of `upstream` in site.yaml."
 
 
-def admit_source(instance: dg.DagsterInstance, graph: Any, site: Site, policy: str, release: str, source: SourceDoor) -> str:
+def admit_source(instance: dg.DagsterInstance, graph: Any, site: Site, policy: Policy, release: str, source: SourceDoor) -> str:
     """The version of a policy's source. Raises `Blocked` unless its upstream asset is made, passed its blocking checks as it is,
     and was made after the source was last written. `graph`: the assets of this code location, where they are known."""
-    if not (upstream := site.upstream_of(policy)):
+    if not (upstream := site.upstream_of(policy.policy)):
         return version_of(site, source)
     key = dg.AssetKey(list(upstream))
     name = key.to_user_string()
-    made = _last_made(instance, key, release)
-    if made is None:
+    made, last = _last_made(instance, key, release), _last_made(instance, key)
+    if made is None or last is None:
         raise Blocked(f"these records of Dagster do not know that {name} was ever made.", remedy=_ELSEWHERE)
     planned = instance.get_latest_planned_materialization_info(key, made.partition_key)
     if planned is not None and planned.storage_id > made.storage_id:
@@ -40,19 +41,27 @@ def admit_source(instance: dg.DagsterInstance, graph: Any, site: Site, policy: s
     if failed := _find_failed(instance, graph, key, made):
         what = f"{name} was made {_words_of(made.timestamp)}, and of its blocking checks {'; '.join(failed)}."
         raise Blocked(what, remedy="Repair the source, then make the asset and evaluate its checks again.")
-    if source.written is not None and source.written > made.timestamp:
-        what = f"{source.name} was written or moved {_words_of(source.written)}, after {name} was made and checked "
-        raise Blocked(f"{what}({_words_of(made.timestamp)}).", remedy="Make the asset again: its checks did not see this file.")
+    if source.written is not None and source.written > last.timestamp:  # by whichever partition: all of them write to it
+        what = f"{source.name} was written or moved {_words_of(source.written)}, after {name} was made "
+        raise Blocked(f"{what}({_words_of(last.timestamp)}).", remedy="Make the asset again: its checks did not see this file.")
     return find_version(instance, site, policy, source)
 
 
-def find_version(instance: dg.DagsterInstance, site: Site, policy: str, source: SourceDoor) -> str:
-    """The version of a policy's source: of a file by its stamp; of a table, which shows no time, by the last materialization of
-    the upstream asset. Empty where nothing tells."""
-    upstream = site.upstream_of(policy)
-    if upstream and source.written is None and (made := _last_made(instance, dg.AssetKey(list(upstream)))) is not None:
+def find_version(instance: dg.DagsterInstance, site: Site, policy: Policy, source: SourceDoor | None = None) -> str:
+    """The version of a policy's source: of a file by its stamp; of what shows no time, as a table, by the last materialization
+    of the upstream asset. Empty where nothing tells."""
+    upstream = site.upstream_of(policy.policy)
+    made = _last_made(instance, dg.AssetKey(list(upstream))) if upstream else None
+    if source is None and (made is None or not is_table(policy)):  # a database is not opened without need: others write to it
+        source = open_source(site, policy)
+    if made is not None and (source is None or source.written is None):
         return site.keyed_hash(f"source asset {made.storage_id}".encode())
-    return version_of(site, source)
+    return version_of(site, source or open_source(site, policy))
+
+
+def is_table(policy: Policy) -> bool:
+    """Whether the source is a table of a database, or a query."""
+    return policy.source.postgres is not None or policy.source.table is not None
 
 
 def observation_of(source: dg.AssetKey, version: str, description: str = "") -> dg.AssetObservation:
