@@ -23,6 +23,7 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.kinds.missing import reason_column
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.privacy.utility import measure_clamping
+from release_pipeline.stages.checks import round_up
 from release_pipeline.stages.simulation import Records
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import SourceDoor, find_file, open_raw
@@ -124,13 +125,15 @@ def _finish(
         else:
             mine = np.asarray(whole.is_valid())
         if not mine.all():
-            warnings.append(f"{name}: {int((~mine).sum()):,} records have no entry that the policy declares, and are left out")
+            warnings.append(
+                f"{name}: up to {round_up(int((~mine).sum())):,} records have no entry that the policy declares, and are left out"
+            )
         left &= mine
         columns[name] = whole
     kept = int(left.sum())
     if kept < LEAST:
         raise DataRefused(
-            f"only {kept} of {count:,} records have entries that the policy declares; at least {LEAST} are needed.",
+            f"fewer than {LEAST} of {count:,} records have entries that the policy declares, and so many are needed.",
             findings=tuple(warnings),
             where=where,
             remedy="Name a file whose columns are as the policy has them, or use --shape.",
