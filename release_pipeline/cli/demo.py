@@ -169,7 +169,7 @@ reader   gets synthetic rows, nobody's record, as many as there are records: dat
          noisy counts that rows were made of, with the exact law of their noise: data.counts.csv and data.pairs.csv. The
          analyst's kit takes intervals from these.
 linkage  rows are synthetic, so none has an original: 0%. In the other demo, whose claims are for the lists of single columns,
-         someone who knows all released columns finds some 55 to 80% of the rows under idp-cbls, and over 90% under dp-cdf.
+         someone who knows all released columns finds some 55 to 75% of the rows under idp-cbls, and over 90% under dp-cdf.
          What remains to be asked is whether rows tell more of the people that they were made of than of strangers. So a table is
          made without some people, who are the strangers. "a row just like": how many have a row that is just like them in their
          quasi-identifiers. "nearest row is right": how often the row nearest by these has the person's other values. Where people
