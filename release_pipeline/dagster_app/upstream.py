@@ -15,9 +15,8 @@ from dagster._core.storage.asset_check_execution_record import COMPLETED_ASSET_C
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.sources import open_source, version_of
+from release_pipeline.flow.sources import SourceDoor, open_source, version_of
 from release_pipeline.policy import Policy
-from release_pipeline.store.source import SourceDoor
 
 DATA_VERSION = "dagster/data_version"
 _HISTORY = 100  # executions of a check that are looked through for the one of the materialization

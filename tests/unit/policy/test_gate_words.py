@@ -65,8 +65,18 @@ def test_every_gate_on_the_records_is_listed(name: str) -> None:
     limit: Any = 7 if name == "differencing_below" else Decimal("0.07") if name in SHARES else {"income": Decimal("0.07")}
     gates = policy.gates.model_copy(update={name: limit})
     added = set(describe_record_gates(policy.model_copy(update={"gates": gates}))) - set(describe_record_gates(policy))
-    assert len(added) == 1
-    assert "7" in added.pop()
+    assert len(added) == (name != "linkage")  # synthetic rows are not linked
+    assert all("7" in words for words in added)
+
+
+def test_a_limit_on_linkage_is_listed_where_rows_have_originals() -> None:
+    """It is judged on the records there; of synthetic rows the plan says that nothing is tried."""
+    synthetic = policy_of("{linkage: 10%, min_rows: 1000}")
+    assert describe_headline(synthetic) == HEADLINE
+    assert "linkage is not tried: rows are synthetic" in " ".join(" ".join(describe_plan(make_plan(synthetic))).split())
+    columns = COLUMNS.replace("synthesise, domain", "noise, domain").replace("do: synthesise, values: [0, 1]", "do: drop")
+    masked = policy_of("{linkage: 10%, min_rows: 1000}", columns=columns, protect="{method: laplace, epsilon: 1}")
+    assert any("finds at most 10% of the rows" in words for words in describe_record_gates(masked))
 
 
 @pytest.mark.parametrize("method", ["{method: dp-table, epsilon: 10}", "{method: laplace, epsilon: 1}"])

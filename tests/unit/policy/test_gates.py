@@ -182,14 +182,14 @@ def test_clamping_is_judged_on_counts() -> None:
     assert found(years=10, income=15, age=1) == []
     [years_told, income_told, age_told] = found(years=11, income=16, age=2)
     assert years_told.startswith(
-        "column years: 11 of 1,000 records outside the declared domain (1 below, 10 above), and at most 1%"
+        "column years: up to 20 of 1,000 records outside the declared domain (up to 10 below, up to 10 above), and at most 1%"
     )
     assert income_told.startswith(
-        "column income: 16 of 1,000 records outside the declared domain (1 below, 15 above), and at most 1.5%"
+        "column income: up to 20 of 1,000 records outside the declared domain (up to 10 below, up to 20 above), and at most 1.5%"
     )
     assert "clamped_at_most" in years_told
     assert age_told.startswith(
-        "column age: 1 record outside the declared domain (none below, up to 10 above), and outside is fail. "
+        "column age: up to 10 records outside the declared domain (none below, up to 10 above), and outside is fail. "
     )
     assert "widen the domain" in age_told
 
@@ -214,7 +214,7 @@ def test_numbers_outside_the_domain_may_be_codes(method: str, words: str, outsid
     counts = dict.fromkeys(policy.columns, found) | {"income": found | {"below": 400}}
     kinds = dict.fromkeys(policy.columns, "number")
     [told] = refusals(check_facts(Facts(1000, counts, kinds), policy))
-    assert told.startswith("column income: 400 ")
+    assert told.startswith("column income: up to 400 ")
     assert told.endswith(words)
     assert "widen the domain by what is known of the variable" in told.lower()
 
