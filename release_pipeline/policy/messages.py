@@ -127,7 +127,10 @@ def _is_kept_identifier(where: Path, raw: Any) -> bool:
     if where[:1] != ("columns",) or len(where) < 2:
         return False
     column = raw["columns"][where[1]]
-    return isinstance(column, dict) and column.get("role") == "identifier" and column.get("do") not in (None, "drop")
+    if not isinstance(column, dict):
+        return False
+    said = cast(dict[str, Any], column)
+    return said.get("role") == "identifier" and said.get("do") not in (None, "drop")
 
 
 def _find_decimal_comma(where: Path, raw: Any) -> str:
@@ -136,7 +139,8 @@ def _find_decimal_comma(where: Path, raw: Any) -> str:
     for step in where[:-1]:
         here = here[step]
     keys = list(cast(dict[str, Any], here))
-    key, before = str(where[-1]), keys[max(keys.index(where[-1]) - 1, 0)]
+    key = str(where[-1])
+    before = keys[max(keys.index(key) - 1, 0)]
     is_split = key.isdecimal() and here[key] is None and type(here[before]) is int
     return f"{before}: {here[before]}.{key}" if is_split else ""
 

@@ -328,7 +328,12 @@ def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path
     """Every kind of method; elsewhere than in a site there is neither ledger nor series."""
     content = tell(capsys, "check", policy, "--no-source")
     assert (content["valid"], content["ledger"]["spent"], content["errors"], content["problems"]) == (True, "0", [], [])
-    assert tell(capsys, "check", policy, "--no-source", "--home", tmp_path) == {**content, "ledger": None, "series": None}
+    assert tell(capsys, "check", policy, "--no-source", "--home", tmp_path) == {
+        **content,
+        "ledger": None,
+        "series": None,
+        "same_people": [],
+    }
 
 
 @pytest.mark.parametrize(
