@@ -55,10 +55,10 @@ def _context(view: PublicView) -> dict[str, Any]:
 
 def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
-    trials = count_things(looks.count, "trial")
-    explored, runs = format_count(looks.count - looks.runs), format_count(looks.runs)
-    data = PUBLIC("looks.source") if "source" in looks.on else PUBLIC("looks.file")
-    return PUBLIC("looks.words", trials=trials, data=data, last=looks.last, explored=explored, runs=runs)
+    trials, explored = count_things(looks.count, "trial"), format_count(looks.count - looks.runs)
+    at = {("source",): PUBLIC("looks.source"), ("file",): PUBLIC("looks.file")}
+    data, runs = at.get(looks.on, PUBLIC("looks.both")), format_count(looks.runs)
+    return PUBLIC("looks.words", trials=trials, data=data, explored=explored, runs=runs, last=looks.last)
 
 
 def _list_uncovered(view: PublicView) -> list[str]:

@@ -75,7 +75,7 @@ def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
     folder, day = tiny.site.package(str(RELEASE)), find_looks(tiny.events(), "people")[0].noted[:10]
     said = (
         "Parameters may have been chosen with knowledge of the data. Before this release the registry has 2 trials on the "
-        f"confidential data (explore: 1, runs that released nothing: 1), the last on {day}. "
+        f"confidential source (explore: 1, runs that released nothing: 1), the last on {day}. "
     )
     card = read_card(folder)
     assert (card["looks"]["count"], card["looks"]["runs"]) == (2, 1)

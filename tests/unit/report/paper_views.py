@@ -107,7 +107,7 @@ def of(public: PublicView, **changes: Any) -> PaperView:
     return PaperView(public=public, **known | changes)
 
 
-IDP = views.sample_view(about=ABOUT, looks=LooksView(3, "2026-11-01", ("source",)))
+IDP = views.sample_view(about=ABOUT, looks=LooksView(3, "2026-11-01", ("source",), 2))
 DP = views.sample_view(about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
 TABLE = TableView("by_site", "table.csv", ("site",), None, "0.1", None, "1", (LevelView(1, 6, "laplace 20", "about 20 people"),))
 RHO = views.sample_view(

@@ -59,7 +59,7 @@ def make_full() -> PublicView:
         view,
         columns=(first, *view.columns[1:]),
         hierarchies=(("hierarchies/site.csv", (("1", "east", "*"),)),),
-        looks=LooksView(2, "2026-11-19", ("source", "file")),
+        looks=LooksView(2, "2026-11-19", ("source", "file"), 1),
         parts=("This is part 1 of one confidential table", "Charged: 2"),
         supersedes="rand-hie/1/r0",
         tables=(TABLE,),

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from release_pipeline.analyst.facts import read_facts
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
-from release_pipeline.privacy.figures import count_of, format_count
+from release_pipeline.privacy.figures import count_things, format_count
 from release_pipeline.report import public
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.escaping import describe_word, end_sentence, escape_markdown, format_name, format_text
@@ -320,10 +320,13 @@ def test_a_card_of_classes_says_what_being_kept_costs() -> None:
 @pytest.mark.parametrize(("on", "key"), [(("source",), "source"), (("file",), "file"), (("source", "file"), "both")])
 def test_looks_are_told_everywhere_and_change_nothing_else(on: tuple[str, ...], key: str) -> None:
     """In the card a key, and a sentence among what is not covered; without looks a card has neither."""
-    view, plain = sample_view(looks=LooksView(2, "2026-03-10", on)), sample_view()
-    said, uncovered = PUBLIC(f"looks.{key}", looks="2 looks", last="2026-03-10"), PUBLIC("looks.uncovered")
+    view, plain = sample_view(looks=LooksView(12, "2026-03-10", on, 10)), sample_view()
+    told = {"trials": "12 trials", "explored": "2", "runs": "10", "last": "2026-03-10"}
+    said, uncovered = PUBLIC("looks.words", data=PUBLIC(f"looks.{key}"), **told), PUBLIC("looks.uncovered")
+    assert "12 trials on" in said
+    assert "(explore: 2, runs that released nothing: 10)" in said
     card = json.loads(render_card_json(view))
-    assert card.pop("looks") == {"count": 2, "last": "2026-03-10", "on": list(on), "words": said}
+    assert card.pop("looks") == {"count": 12, "runs": 10, "last": "2026-03-10", "on": list(on), "words": said}
     assert card["claim"]["not_protected"].pop() == uncovered
     assert card == json.loads(render_card_json(plain))
     for renderer in (render_card_html, render_note):
@@ -334,7 +337,7 @@ def test_looks_are_told_everywhere_and_change_nothing_else(on: tuple[str, ...], 
             text.replace(f"- {uncovered} ", "")
             .replace(f"<li>{uncovered}</li> ", "")
             .replace(f"<p>{said}</p> ", "")
-            .replace(f"**A look at the data:** {said} ", "")
+            .replace(f"**Trials on the data:** {said} ", "")
             == other
         )
 
@@ -372,8 +375,11 @@ def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView)
     ours = {*own_sentences(), None, False, True}
     noise = ("noise.inside", "noise.inside_without_order", "noise.anywhere")
     notes = {f"{PUBLIC(key)} {PUBLIC('noise.bound_alone')}" for key in noise}
-    told = {} if view.looks is None else {"looks": count_of(view.looks.count, "look"), "last": view.looks.last}
-    looks = {PUBLIC("looks.source", **told), PUBLIC("looks.file", **told), PUBLIC("looks.both", **told)} if told else set[str]()
+    looks = set[str]()
+    if (told := view.looks) is not None:
+        numbers = {"trials": count_things(told.count, "trial"), "last": told.last}
+        numbers |= {"explored": format_count(told.count - told.runs), "runs": format_count(told.runs)}
+        looks = {PUBLIC("looks.words", data=PUBLIC(f"looks.{at}"), **numbers) for at in ("source", "file", "both")}
     strangers = set(leaves(json.loads(render_card_json(view)))) - facts(view) - ours - notes - looks
     assert not strangers
 
@@ -384,6 +390,8 @@ def test_pages_hold_no_word_but_of_the_view_and_of_the_templates(view: PublicVie
     """Word by word, numbers too."""
     known = VOCABULARY | words(" ".join(form for fact in facts(view) for form in shown(fact)))
     known |= words(format_count(view.rows_in - view.rows_out))  # records that classes dropped
+    if view.looks is not None:
+        known |= words(format_count(view.looks.count - view.looks.runs))  # trials by explore
     assert words(Page(render_card_html(view)).text) <= known
     assert words(read_markdown(render_note(view))) <= known
 

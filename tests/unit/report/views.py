@@ -215,7 +215,14 @@ def _views() -> st.SearchStrategy[PublicView]:
 def looks_views() -> st.SearchStrategy[LooksView]:
     """Looks at the data of any kind."""
     on = st.sampled_from([("source",), ("file",), ("source", "file")])
-    return st.builds(LooksView, st.integers(1, 10**6), st.dates(min_value=date(1000, 1, 1)).map(date.isoformat), on)
+    days = st.dates(min_value=date(1000, 1, 1)).map(date.isoformat)
+    numbers = st.tuples(st.integers(0, 10**6), st.integers(1, 10**6))
+
+    def make(number: tuple[int, int], day: str, at: tuple[str, ...]) -> LooksView:
+        runs, explored = number
+        return LooksView(runs + explored, day, at, runs)
+
+    return st.builds(make, numbers, days, on)
 
 
 @st.composite
