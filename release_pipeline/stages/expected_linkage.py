@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import name_some
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.audit import draw_attacked
 from release_pipeline.stages.compared import Read, read_with
@@ -84,10 +83,11 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
         return ""
     words: list[str] = []
     for rung in ladder[:-1]:
-        is_over = rung.linked.value > float(policy.gates.linkage)
-        names = name_some(rung.columns)
-        known = f"With {names} known too" if ladder[0].masked == 0 else f"With {names} known"
-        words.append(f"{known if rung.masked else 'Kept columns only'}: {'over the limit' if is_over else 'within it'}.")
+        links = "more" if rung.linked.value > float(policy.gates.linkage) else "no more"
+        known = (
+            f"{' and '.join(rung.columns)}{' too' if ladder[0].masked == 0 else ''}" if rung.masked else "only the kept columns"
+        )
+        words.append(f"Knowing {known} links {links}.")
     return " ".join([*words, "Release fewer columns, coarser groups, or synthetic rows (dp-table)."])
 
 

@@ -144,7 +144,7 @@ def test_of_classes_attacks_are_foreseen_on_simulated_noise(tmp_path: Path) -> N
     assert all(entry.foreseen is not None for entry in entries.values() if entry.control is not None)
     assert entries["linking"].foreseen is not None
     assert entries["linking"].foreseen.tried > entries["linking"].rate.tried
-    assert "record linkage within classes" in entries
+    assert "record linkage" in entries
     income = evidence.columns["income"]
     assert income.group_error == max(max(own.values()) for own in income.group_errors.values())
     assert set(income.group_errors["illness"]) <= {"none", "cold", "NA"}

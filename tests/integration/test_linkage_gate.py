@@ -50,13 +50,15 @@ def test_the_policies_of_the_demo_are_refused_at_ten_percent(tmp_path: Path) -> 
         refused, figures = refuse(tiny, name)
         assert "all released columns together link more than 10% of the rows (the figure is in the vault)." in refused.what
         assert refused.remedy is not None
-        assert "Kept columns only: within it." in refused.remedy
-        assert "known too: over the limit. " in refused.remedy
-        assert refused.remedy.count("known too") == 2, "one masked column, and two"
+        one, two = (" and ".join(rung["columns"]) for rung in figures["foreseen_ladder"][1:3])
+        more = "no more" if name == "rand-hie" else "more"
+        assert refused.remedy.startswith(
+            f"Knowing only the kept columns links no more. Knowing {one} too links {more}. Knowing {two} too links more. "
+        )
         assert "Release fewer columns, coarser groups, or synthetic rows (dp-table). No noise was drawn" in refused.remedy
         ladder = figures["foreseen_ladder"]
         assert [rung["masked"] for rung in ladder] == [0, 1, 2, 4]
-        assert ladder[0]["linked"]["value"] < 0.01
+        assert ladder[0]["linked"]["value"] < 0.05
         assert ladder[-1]["linked"]["value"] > 0.5, "site and sex count: without them idp-cbls linked about a third"
         [page] = (tiny.site.vault / "refused").glob(f"{figures['release'].replace('/', '*')}*.html")
         shown = page.read_text()

@@ -32,6 +32,11 @@ def describe_attacks(view: InternalView) -> Section:
     said += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
     if view.linkage_words:
         said.append(end_sentence(view.linkage_words))
+    shows, read, sign = REVIEWERS("attacks.shows"), REVIEWERS("attacks.read"), REVIEWERS("attacks.sign")
+    if view.is_synthetic:
+        shows = REVIEWERS("attacks.shows_synthetic")
+    elif not view.attacks:
+        shows, read, sign = REVIEWERS("linkage.shows"), REVIEWERS("linkage.read"), REVIEWERS("linkage.sign")
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
     figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
@@ -40,9 +45,9 @@ def describe_attacks(view: InternalView) -> Section:
     return Section(
         anchor,
         title,
-        shows=REVIEWERS("attacks.shows_synthetic") if view.is_synthetic else REVIEWERS("attacks.shows"),
-        read=REVIEWERS("attacks.read"),
-        sign=REVIEWERS("attacks.sign"),
+        shows=shows,
+        read=read,
+        sign=sign,
         says=tuple(said),
         figures=tuple(figures),
     )
