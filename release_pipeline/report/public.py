@@ -61,7 +61,7 @@ def _context(view: PublicView) -> dict[str, Any]:
 def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
     trials, explored = count_things(looks.count, "trial"), format_count(looks.count - looks.runs)
-    at = {("source",): PUBLIC("looks.source"), ("file",): PUBLIC("looks.file")}
+    at: dict[tuple[str, ...], str] = {("source",): PUBLIC("looks.source"), ("file",): PUBLIC("looks.file")}
     data = at.get(looks.on, PUBLIC("looks.both"))
     last, runs = format_day(looks.last), format_count(looks.runs)
     return PUBLIC("looks.words", trials=trials, data=data, explored=explored, runs=runs, last=last)
