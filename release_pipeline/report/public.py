@@ -56,8 +56,9 @@ def _context(view: PublicView) -> dict[str, Any]:
 def _describe_looks(looks: LooksView) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
     trials, explored = count_things(looks.count, "trial"), format_count(looks.count - looks.runs)
-    at = {("source",): PUBLIC("looks.source"), ("file",): PUBLIC("looks.file")}
-    data, runs = at.get(looks.on, PUBLIC("looks.both")), format_count(looks.runs)
+    sources = {"source": PUBLIC("looks.source"), "file": PUBLIC("looks.file")}
+    data = sources[looks.on[0]] if len(set(looks.on)) == 1 else PUBLIC("looks.both")
+    runs = format_count(looks.runs)
     return PUBLIC("looks.words", trials=trials, data=data, explored=explored, runs=runs, last=looks.last)
 
 

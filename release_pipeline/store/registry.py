@@ -161,7 +161,7 @@ class Registry:
     def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
         """Append an event; before the first in a later format than the last, one that says so."""
         if self._tool is not None and self.format < SITE.version and kind != FORMAT:
-            first = {} if self._events else {"site": secrets.token_hex(16)}  # so that no two sites begin alike
+            first: dict[str, Any] = {} if self._events else {"site": secrets.token_hex(16)}  # no two sites begin alike
             self.add(FORMAT, version=SITE.version, tool=self._tool, **first)
         number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
         noted = datetime.now(UTC).isoformat(timespec="seconds")

@@ -161,9 +161,10 @@ def note_run(site: Site, release: ReleaseId, policy_hash: str, *, digest: str, o
                 return
         policy = policy_of(registry, policy_hash)
         compared = say_compared([own_setting(json.loads(policy.canonical_json())).words], beside=())
-        content = {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
-        content |= {"carries": carries} if (carries := _find_carried(site, policy, declared=False)) else {}
-        registry.add(LOOKED, policy=policy.policy, population=policy.population, policy_hash=policy_hash, **content)
+        noted: dict[str, Any] = {"policy": policy.policy, "population": policy.population, "policy_hash": policy_hash}
+        noted |= {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
+        noted |= {"carries": carries} if (carries := _find_carried(site, policy, declared=False)) else {}
+        registry.add(LOOKED, **noted)
 
 
 def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str, compared: Sequence[str]) -> Look:
