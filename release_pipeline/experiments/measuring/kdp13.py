@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import cast
 
@@ -73,7 +74,9 @@ def list_settings(*, quick: bool) -> list[Setting]:
         for epsilon in EPSILONS
     ]
     laplace = [
-        Setting.of("noisy", runs, order="laplace", scope="table", share="split", k=1, epsilon=epsilon) for epsilon in EPSILONS
+        Setting.of("noisy", runs, order="laplace", scope="table", share=share, k=1, epsilon=epsilon)
+        for share in ("split", "whole")
+        for epsilon in EPSILONS
     ]
     return [*alone, *laplace, *noisy, *own]
 
@@ -139,7 +142,8 @@ def compare(source: Source, released: Numbers) -> dict[str, float]:
 def _prepare(source: Source, setting: Setting, context: Sequence[Context]) -> list[Statistics]:
     epsilon, k, order = setting.text("epsilon"), setting.number("k"), setting.text("order")
     if order == "laplace":
-        return prepare_columns(source, Rank("laplace", k, epsilon), context)
+        times = 1 if setting.text("share") == "split" else len(source.grids)
+        return prepare_columns(source, Rank("laplace", k, str(times * Decimal(epsilon))), context)
     count = len(source.grids)
     whole = Epsilon.of(epsilon)
     epsilons = tuple(whole.split([1] * count)) if setting.text("share") == "split" else (whole,) * count
