@@ -74,7 +74,7 @@ CATALOGUE = {
     "idp24": Experiment(("census", "wine"), idp24, tell_idp24.report),
     "kdp13": Experiment(("census",), kdp13, tell_kdp13.report),
     "prs20": Experiment((), prs20, tell_prs20.report),
-    "kea18": Experiment(("adult", *kea18.QUASI), kea18, tell_kea18.report),
+    "kea18": Experiment(("adult", *kea18.QUASI[1:]), kea18, tell_kea18.report),
     "ours": Experiment(("census", "wine"), ours, tell_ours.report),
     "choosing": Experiment(("census", "wine", "adult"), choosing, tell_choosing.report),
 }

@@ -89,7 +89,6 @@ REFERENCES = {
         "58fad3194d6cafb0cc477374e56e562b815766f0e82123837c75fc910dd38d62",
         "UCI Machine Learning Repository, Adult, adult.data as it is (CC BY 4.0), saved as adult.csv",
     ),
-    "age": _hierarchy("age", 100, 5, "7a1a4809da0982fb63fadc2e14bbb5eda97e3bdab822214f781d1859e6339bbc"),
     "sex": _hierarchy("sex", 2, 2, "a361acf4e1edaa6fbec070d49b60e553ac6c382ba23a45bc45df4098f29af346"),
     "race": _hierarchy("race", 5, 2, "559ced887c23af25306bc99e584925c14505ed9e72a004115a22189f969cfc7f"),
     "marital_status": _hierarchy("marital_status", 7, 3, "8ce000d1cc4176475b9dd3d076486f9043c1997dbf0b800694bd4bf7842f3f7f"),

@@ -42,7 +42,7 @@ def test_data_that_are_missing_are_all_named(
     for named in ((), ("--data", data)):
         assert run("all", *named, "-o", out) == 2
         words = capsys.readouterr().err
-        assert "7 of the 7 files are missing" in words
+        assert "6 of the 6 files are missing" in words
         assert "wine_white.csv: UCI" in words
         assert "saved as adult.csv" in words
         assert "--data FOLDER" in words

@@ -112,13 +112,12 @@ def test_error_falls_as_epsilon_grows(found: Experiment, k: int) -> None:
 
 @pytest.mark.slow
 def test_error_grows_with_k(found: Experiment) -> None:
-    """Larger classes are wider: nearly half as much again from k = 2 to 100. k = 5 and 10 have the same levels, and nearly the
-    same classes."""
+    """Larger classes are wider: nearly half as much again from k = 2 to 100. k = 50 and 100 have the same levels."""
     for epsilon in map(float, CHOSEN):
         errors = [at(found, k, epsilon).expected_error for k in KS]
         assert errors == sorted(errors)
         assert errors[-1] > 1.4 * errors[0]
-        assert all(more > 1.03 * one for one, more in pairwise(at(found, k, epsilon).expected_error for k in (2, 5, 20, 50, 100)))
+        assert all(more > 1.03 * one for one, more in pairwise(at(found, k, epsilon).expected_error for k in KS[:-1]))
 
 
 @pytest.mark.slow
@@ -147,7 +146,7 @@ def test_linking_under_five_percent_is_reached(found: Experiment) -> None:
     assert at(found, 100, 100).linking < 0.035
     assert at(found, 10, 50).linking > 0.08
     for epsilon in map(float, CHOSEN):
-        risks = [at(found, k, epsilon).linking for k in (2, 5, 20, 50, 100)]
+        risks = [at(found, k, epsilon).linking for k in KS[:-1]]
         assert all(one > 1.25 * more for one, more in pairwise(risks))
 
 
@@ -163,7 +162,7 @@ def test_confidence_suppresses_little_at_small_epsilon_and_more_throughout(found
     assert all(point.suppressed < 0.001 for point in points if point.epsilon <= 1)
     assert all(point.suppressed < 0.017 for point in points if point.epsilon <= 5)
     assert all(one.suppressed < more.suppressed for one, more in pairwise(points) if one.epsilon >= 1)
-    assert at(found, k, 20).suppressed > 0.02
+    assert at(found, k, 20).suppressed > 0.015
     assert at(found, k, 100).suppressed > 0.07
 
 
@@ -183,7 +182,7 @@ def test_the_classes_are_those_of_the_grouping(found: Experiment) -> None:
         assert point.records >= 0.95 * 32561
         assert point.records >= k * point.classes
         assert point.chance == point.classes / point.records
-    assert [found.of(k)[0].classes for k in KS] == [1209, 293, 226, 115, 57, 23]
+    assert [found.of(k)[0].classes for k in KS] == [1209, 514, 255, 129, 31, 23]
 
 
 @pytest.mark.slow

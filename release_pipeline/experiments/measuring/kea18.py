@@ -45,6 +45,7 @@ from release_pipeline.privacy.lattice import Generalisation, search_lattice
 from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
 
 QUASI = ("age", "sex", "race", "marital_status")
+AGE_LEVELS, OLDEST = (2, 4, 8), 99  # years that a label of each level stands for: the paper's Table I
 AGE = QUASI.index("age")
 GROUPINGS = ("ola", "mondrian")
 LABELS = "mondrian-labels"
@@ -123,11 +124,16 @@ def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict
 def read_people(data: Path) -> People:
     """Adult with made-up heights."""
     table = read_table(data, "adult")
-    hierarchies = tuple(read_hierarchy(data, name) for name in QUASI)
+    hierarchies = (make_ages(), *(read_hierarchy(data, name) for name in QUASI if name != "age"))
     codes = np.column_stack([hierarchy.encode(table[name]) for name, hierarchy in zip(QUASI, hierarchies, strict=True)])
     age = np.array(table["age"], dtype=np.int64)
     heights = draw_heights(age, np.array(table["sex"], dtype=object))
     return People(codes, hierarchies, age, heights, GRID.quantise(heights))
+
+
+def make_ages() -> Hierarchy:
+    """Years, intervals of 2, 4 and 8 years, and nothing at all: the paper's Table I."""
+    return Hierarchy.of([(str(a), *(f"{a - a % w}-{a - a % w + w - 1}" for w in AGE_LEVELS), "*") for a in range(OLDEST + 1)])
 
 
 def draw_heights(age: Ints, sex: npt.NDArray[np.object_]) -> Numbers:
@@ -214,13 +220,17 @@ def _measure_grouping(people: People, found: Grouped) -> dict[str, float]:
 
 
 def _measure_noise(people: People, group: Ints, setting: Setting, secrets: Sequence[bytes]) -> list[dict[str, float]]:
-    """Shares are of 1, not percent. `chance` is the linking risk of a guess, classes / records. `expected_error` is the closed
+    """Shares are of 1, not percent. `global_error` is the closed form for one scale in all classes, by the diameter of the whole
+    table. `chance` is the linking risk of a guess, classes / records. `expected_error` is the closed
     form, before numbers are moved back into the domain, `measured_error` what a reader gets, after; both relative. `linking` is
     over all records in classes, `linking_left` over those that the confidence boxes leave, 0 where they leave none; `exposed` and
     `left_too_small` are what these suppress, of all records of the table."""
     q, kept, k = people.units, group >= 0, setting.number("k")
     scale = class_scales(q, group, Epsilon.of(setting.text("epsilon")))
     by_class, count = expect_relative_errors(people.heights, group, scale, STEP)
+    together = np.where(kept, 0, -1)
+    widest = class_scales(q, together, Epsilon.of(setting.text("epsilon")))
+    [over_all], _ = expect_relative_errors(people.heights, together, widest, STEP)
     widths = confidence_widths([scale], CONFIDENCE)
     known = Known.of(q, group)
     found: list[dict[str, float]] = []
@@ -233,6 +243,7 @@ def _measure_noise(people: People, group: Ints, setting: Setting, secrets: Seque
             {
                 "chance": len(scale) / int(np.count_nonzero(kept)),
                 "expected_error": float(np.sum(by_class * count) / count.sum()),
+                "global_error": float(over_all),
                 "measured_error": float((np.abs(noisy - q) * STEP / people.heights)[kept].mean()),
                 "linking": float(linked[kept].mean()),
                 "linking_left": float(linked[left].mean()) if left.any() else 0.0,

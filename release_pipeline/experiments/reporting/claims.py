@@ -44,7 +44,8 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """What the page says of one experiment; `tables` are headings with tables in Markdown."""
+    """What the page says of one experiment; `tables` are headings with tables in Markdown, `omitted` what the paper has and the
+    experiment lacks, with the reason."""
 
     title: str
     words: str
@@ -52,6 +53,7 @@ class Chapter:
     findings: tuple[Finding, ...]
     tables: tuple[tuple[str, str], ...] = ()
     losses: tuple[Loss, ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

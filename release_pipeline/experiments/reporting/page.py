@@ -9,23 +9,21 @@ from release_pipeline.experiments.reporting.claims import DEFINITIONS, LEAST_RUN
 TOP = """\
 # The papers, reproduced
 
-Made by {made}; written by hand is nothing below. A claim **holds** if it held in every run of every
-setting that it speaks of, **holds by the median** if the median of the runs of every setting did, and **holds in part** if that
-of some did; then it says where not, and why. Each setting with noise has at least {runs} runs with noise of their own, a quick
-run fewer; formulas, and clusters without noise, are computed once. Ranges are over all runs.
+Made by {made}; nobody wrote on it by hand. A claim **holds** if it held in every run of every
+setting. It **holds by the median** if the median of the runs of every setting did, and **holds in part** if that of some did;
+then the page says where not, and why. Each setting with noise has at least {runs} runs, a quick run fewer. Formulas, and clusters
+without noise, are computed once. Ranges are over all runs.
 
-Epsilon is of the definition that stands beside it: epsilon of individual differential privacy (iDP) is not epsilon of
-differential privacy (DP), whatever the number. Domains and grids are taken from these public tables, as the papers did: a release
-declares them beforehand, and no experiment here is DP or iDP but for somebody to whom domain and grid were known. What papers
-claim is said as this project knows it."""
+Epsilon of individual differential privacy (iDP) is not epsilon of differential privacy (DP), whatever the number. Domains and
+grids come from these public tables, as in the papers. A release declares them beforehand: no experiment here is DP or iDP except
+for a reader who knew domain and grid. Papers are quoted as this project knows them."""
 
 LOSSES = """\
-A claim of scope `centroid` speaks of each published centroid on its own. Who reads the column has all of them, and one changed
-record changes many at once. In the columns of epsilon: what these data lose in the worst case where that epsilon is advertised.
-Scope `centroid` and `column`: the exact joint loss of each column's list, by the accountant, added up over the columns; that is
-what composition charges, and an upper bound on all columns together, whose worst neighbours are different people. Scope `table`:
-the accountant's bound on all that a reader sees. All of it is confidential for real data; these are public. A DP claim's epsilon
-is for the worst data, so that these lose less; what `laplace` and `dp-um` claim of one centroid holds for the list."""
+A claim of scope `centroid` covers each published centroid. A reader has all of them, and one changed record changes many at once.
+The columns of epsilon show what these data lose in the worst case where that epsilon is advertised. Scopes `centroid` and
+`column`: the exact joint loss of each column's list, added up over the columns, an upper bound on all columns together. Scope
+`table`: the accountant's bound on all that a reader sees. A DP claim's epsilon is for the worst data, so that these lose less.
+What `laplace` and `dp-um` claim of one centroid holds for the list. For real data these figures are confidential."""
 
 BOTTOM = """\
 ## Run it yourself
@@ -36,12 +34,11 @@ release-pipeline reproduce all --quick           # fewer settings and runs, abou
 release-pipeline reproduce all -o reproduction   # everything, about six minutes; stopped, the same command goes on
 ```
 
-A quick run has other noise than this page, and compares what it measures with these figures, by what chance allows; the
-command fails if they differ. A full run has the noise of this page, and gives the same figures, but for run times, and for the
-last digits of scales that come from powers of real numbers. Reference data are not shipped: the command says which files are
-missing and where they are published, and checks shape and content. Every run of every setting is in `EXPERIMENT/KIND.csv` and
-`.parquet` of the folder, with what the columns are in `EXPERIMENT/README.md`; each picture is there as SVG and PNG, and
-`manifest.json` has versions, hashes, seed and times."""
+A quick run has other noise than this page. It compares what it measures with these figures, and fails if they differ by more than
+chance allows. A full run gives the figures of this page, except run times and the last digits of some scales. Reference data are
+not shipped: the command says which files are missing and where they are published, and checks their content. The folder has every
+run of every setting (`EXPERIMENT/KIND.csv` and `.parquet`), what their columns are (`EXPERIMENT/README.md`), each picture as SVG
+and PNG, and versions, hashes, seed and times (`manifest.json`)."""
 
 
 def make_page(
@@ -80,6 +77,8 @@ def _report(name: str, chapter: Chapter, pictures: str) -> list[str]:
         f"![{picture.caption}]({pictures}{name}/{picture.name}.svg)\n\n*{picture.caption}.*" for picture in chapter.pictures
     ]
     parts += [f"### Claims of {name}", "\n".join(_report_finding(finding) for finding in chapter.findings)]
+    if chapter.omitted:
+        parts += [f"### Left out of {name}", "\n".join(f"- {reason}" for reason in chapter.omitted)]
     for heading, words in chapter.tables:
         parts += [f"### {heading}", words]
     return parts
@@ -94,13 +93,14 @@ def _report_losses(losses: Sequence[Loss]) -> list[str]:
     if not losses:
         return []
     epsilons = sorted({loss.epsilon for loss in losses}, key=float)
+    tables = list(dict.fromkeys(loss.table for loss in losses))
     rows: dict[tuple[str, ...], dict[str, float]] = {}
     for loss in losses:
         definition = DEFINITIONS[loss.definition]
         row = (loss.table, loss.method, definition, loss.scope, str(loss.k) if loss.k > 1 else "")
         rows.setdefault(row, {})[loss.epsilon] = loss.exact
     lines: list[list[str]] = []
-    for (*words, k), found in rows.items():
+    for (*words, k), found in sorted(rows.items(), key=lambda row: (tables.index(row[0][0]), row[0][1:4])):
         cells = [show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons]
         if lines and [*lines[-1][:4], *lines[-1][5:]] == [*words, *cells]:  # the same for one more k
             lines[-1][4] = f"{lines[-1][4].partition(' to ')[0]} to {k}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -106,6 +107,24 @@ def test_the_page_says_everything_once(chapter: Chapter) -> None:
     assert "| census | idp-cbls | iDP | centroid | 5 | 16.6 | 165 |" in page
     assert "**A quick run**" not in page
     assert "Compared with" not in page
+
+
+def test_the_page_names_what_is_left_out(chapter: Chapter) -> None:
+    page = make_page({"kea18": replace(chapter, omitted=("Figure 9: no data.",))}, made="hand")
+    assert "### Left out of kea18\n\n- Figure 9: no data." in page
+    assert "Left out" not in make_page({"kea18": chapter}, made="hand")
+
+
+def test_equal_losses_of_many_k_are_one_line(chapter: Chapter) -> None:
+    """Whatever comes between them."""
+    losses = [
+        Loss("wine", "dp-mdav", definition, "table", k, "1", 1.0 if definition == "idp" else k / 10)
+        for k in (5, 10, 20)
+        for definition in ("dp", "idp")
+    ]
+    page = make_page({"ours": replace(chapter, losses=tuple(losses))}, made="hand")
+    assert "| wine | dp-mdav | iDP | table | 5 to 20 | 1.00 |" in page
+    assert page.count("| wine | dp-mdav | DP |") == 3
 
 
 def test_the_page_of_a_quick_run_says_so(chapter: Chapter) -> None:
