@@ -133,7 +133,7 @@ def _finish(
     kept = int(left.sum())
     if kept < LEAST:
         raise DataRefused(
-            f"fewer than {LEAST} of {count:,} records have entries that the policy declares, and so many are needed.",
+            f"too few of {count:,} records have entries that the policy declares; at least {LEAST} are needed.",
             findings=tuple(warnings),
             where=where,
             remedy="Name a file whose columns are as the policy has them, or use --shape.",
