@@ -146,7 +146,7 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
             raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=f"{how}{free} {WITHHELD}")
         how += f"{explain_linkage(policy, ladder)} " if any(gate.basis == LINKED for gate in failed) else ""
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected, "foreseen": attacks}
-        figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if len(ladder) > 1 else {}
+        figures |= {"foreseen_ladder": [asdict(rung) for rung in ladder]} if ladder else {}
         keep_refusal(flow, figures)
         tried = [{**entry, "foreseen": entry["beyond"]} for entry in attacks]  # there is no released table to try them on
         evidence = read_evidence({"release": str(flow.id), **figures, "criteria": tried}, where=str(flow.id))

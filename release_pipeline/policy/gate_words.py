@@ -53,7 +53,8 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
     for name in _OF_RECORDS:
         limits = effective.get(name, getattr(policy.gates, name))
-        if name not in names or not limits or (name == "linkage" and policy.protect.is_synthetic):
+        is_set = limits is not None if name == "linkage" else bool(limits)  # no row at all may be linked
+        if name not in names or not is_set or (name == "linkage" and policy.protect.is_synthetic):
             continue
         of_columns = limits if isinstance(limits, dict) else {"": limits}
         for limit in dict.fromkeys(of_columns.values()):

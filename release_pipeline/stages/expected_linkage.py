@@ -18,7 +18,7 @@ from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.audit import draw_attacked
 from release_pipeline.stages.compared import Read, read_with
 from release_pipeline.stages.gates import LINKED, NOBODYS, Gate
-from release_pipeline.stages.measures.linkage import Rung, measure_ladder, measure_top
+from release_pipeline.stages.measures.linkage import Rung, measure_ladder
 from release_pipeline.stages.strategies import Strategy
 from release_pipeline.stages.strategies.strategy import Keep, Progress
 
@@ -31,7 +31,7 @@ Ladder: TypeAlias = tuple[Rung, ...]
 def expect_linkage(
     policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress, keep: Keep | None = None
 ) -> Ladder:
-    """The top of the ladder of the simulated release that links most, with its lower rungs if that is over the policy's limit.
+    """The ladder of the simulated release that links most, or of the first that is over the policy's limit.
 
     Empty where no simulated release has rows. The highest of the draws is judged: the release is one more draw, and exceeds all
     of them in one of four cases. All records are masked, and of many released rows a sample is linked, as the audit does: fewer
@@ -58,12 +58,10 @@ def expect_linkage(
 
         compared = strategy.compare(of_draw, released)
         attacked = draw_attacked(compared, stream)
-        top = measure_top(attacked, stream("linked"))
-        if top.linked.value > float(policy.gates.linkage or 0):
-            return measure_ladder(attacked, stream("linked"))
-        if not worst or top.linked.value > worst[-1].linked.value:
-            worst = (top,)
-        if attacked is not compared:
+        ladder = measure_ladder(attacked, stream("linked"))
+        if not worst or ladder[-1].linked.value > worst[-1].linked.value:
+            worst = ladder
+        if worst[-1].linked.value > float(policy.gates.linkage or 0) or attacked is not compared:
             break
     return worst
 

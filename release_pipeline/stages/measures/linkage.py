@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, islice
 from typing import Any
@@ -23,6 +23,7 @@ from release_pipeline.stages.compared import Compared, Numbers
 
 LINKAGE_SAMPLE = 2_000  # released records that are linked
 MOST_PAIRS = 45  # of masked columns that are tried: all pairs of ten columns
+LEAST_NOISE = 1e-3  # of a column, in deviations: one without noise does not outweigh all others by more
 
 Flags = npt.NDArray[np.bool_]
 
@@ -46,6 +47,9 @@ class Rung:
 def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LINKAGE_SAMPLE) -> tuple[Rung, ...]:
     """The rungs of the ladder, the lowest first: kept columns, these and one masked column, these and two, all released columns.
 
+    Whoever knows all columns may use those that help: the top is the most that any of these finds, or all columns by
+    equal weight, or by weights that fall with the noise. So no column of pure noise makes the top lower.
+
     A rung exists where it differs from the one above it. Kept and generalised columns of a released row are what they are of its
     original, so that only originals with the same entries are compared; a blank cell may have been any entry. Within these the
     masked columns are compared as `record_linkage` does. Where there are many pairs of columns, `list_pairs` says which are
@@ -58,13 +62,7 @@ def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LIN
         rungs.append(ladder.climb(1, [(name,) for name in names], len(names)))
     if len(names) > 2:
         rungs.append(ladder.climb(2, list_pairs(names), math.comb(len(names), 2)))
-    return (*rungs, *([ladder.climb(len(names), [tuple(names)], 1)] if names else []))
-
-
-def measure_top(compared: Compared, stream: NoiseStream, *, sample: int = LINKAGE_SAMPLE) -> Rung:
-    """The last rung of `measure_ladder`, of the same records: what somebody links who knows all released columns."""
-    ladder, names = _Ladder.of(compared, stream, sample), tuple(compared.policy.noise_columns)
-    return ladder.climb(len(names), [names], 1)
+    return (*rungs, *([ladder.reach(tuple(names), rungs)] if names else []))
 
 
 def note_linkage(rungs: Sequence[Rung]) -> dict[str, Any]:
@@ -141,11 +139,25 @@ class _Ladder:
         median = float(np.median([share.value for share in shares]))
         return Rung(masked, tried[best], shares[best], median, self.guess, len(tried), sets)
 
-    def _link(self, names: tuple[str, ...]) -> Share:
+    def reach(self, names: tuple[str, ...], below: Sequence[Rung]) -> Rung:
+        """The top: the most that is found by all columns, or by those of a rung below."""
+        found = [self._link(names), *(rung.linked for rung in below)]
+        if len(names) > 1:
+            found.append(self._link(names, {name: 1 / self._measure_noise(name) for name in names}))
+        linked = max(found, key=lambda share: share.value)
+        return Rung(len(names), names, linked, linked.value, self.guess)
+
+    def _measure_noise(self, name: str) -> float:
+        """How far released values of a column are from their originals, in deviations; never 0."""
+        off = self.points[name] - self.known[name][self.own]
+        return max(math.sqrt(float(np.mean(off * off))) if len(off) else 0.0, LEAST_NOISE)
+
+    def _link(self, names: tuple[str, ...], weights: Mapping[str, float] | None = None) -> Share:
         linked = np.zeros(len(self.own))
+        weight = np.array([1.0 if weights is None else weights[name] for name in names])
         for group, mine in self.kept:
-            known = np.column_stack([self.known[name] for name in names])
-            points = np.column_stack([self.points[name][mine] for name in names])
+            known = np.column_stack([self.known[name] for name in names]) * weight
+            points = np.column_stack([self.points[name][mine] for name in names]) * weight
             linked[mine] = link_each(known, points, self.own[mine], groups=group)
         return measure_share(linked, among=self.rows)
 

@@ -77,6 +77,8 @@ def test_a_limit_on_linkage_is_listed_where_rows_have_originals() -> None:
     columns = COLUMNS.replace("synthesise, domain", "noise, domain").replace("do: synthesise, values: [0, 1]", "do: drop")
     masked = policy_of("{linkage: 10%, min_rows: 1000}", columns=columns, protect="{method: laplace, epsilon: 1}")
     assert any("finds at most 10% of the rows" in words for words in describe_record_gates(masked))
+    none = masked.model_copy(update={"gates": masked.gates.model_copy(update={"linkage": Decimal(0)})})
+    assert any("finds at most 0% of the rows" in words for words in describe_record_gates(none))
 
 
 @pytest.mark.parametrize("method", ["{method: dp-table, epsilon: 10}", "{method: laplace, epsilon: 1}"])
