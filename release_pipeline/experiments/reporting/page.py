@@ -100,7 +100,7 @@ def _report_losses(losses: Sequence[Loss]) -> list[str]:
         row = (loss.table, loss.method, definition, loss.scope, str(loss.k) if loss.k > 1 else "")
         rows.setdefault(row, {})[loss.epsilon] = loss.exact
     lines: list[list[str]] = []
-    for (*words, k), found in sorted(rows.items(), key=lambda row: (tables.index(row[0][0]), row[0][1:4])):
+    for (*words, k), found in sorted(rows.items(), key=lambda row: (tables.index(row[0][0]), row[0][1:4], int(row[0][4] or 0))):
         cells = [show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons]
         if lines and [*lines[-1][:4], *lines[-1][5:]] == [*words, *cells]:  # the same for one more k
             lines[-1][4] = f"{lines[-1][4].partition(' to ')[0]} to {k}"
