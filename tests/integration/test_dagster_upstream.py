@@ -285,15 +285,63 @@ def test_checks_of_another_code_location_count(team: Team) -> None:
     assert "'enough' failed" in found.skip_message
 
 
-def test_each_partition_of_the_asset_is_judged_by_itself(build: Callable[..., Team]) -> None:
-    """Where they are called as the releases are."""
-    team = build(partitions=dg.StaticPartitionsDefinition(["1", "2"]))
+def test_a_check_of_another_code_location_that_fails_in_a_run_of_its_own_counts(team: Team) -> None:
+    """The run that made the asset knew nothing of it. One that blocks nothing, `pretty`, does not count."""
+    here = build_defs(team.tiny.home)
+    team.make(checked=False)
+    team.check(passes=False)
+    found = team.look(defs=here)
+    assert found.run_requests == []
+    assert "'enough' failed" in found.skip_message
+    assert "pretty" not in found.skip_message
+    team.check(passes=True)
+    assert [request.partition_key for request in team.look(defs=here).run_requests] == ["1"]
+
+
+@pytest.mark.parametrize("source", ["{path: people.csv, release_column: year}", TABLE])
+def test_a_partition_that_failed_holds_the_releases_of_all(build: Callable[..., Team], source: str) -> None:
+    """All partitions write to the same source, so a release needs that its own passed, and the one that was made last."""
+    team = build(source=source, partitions=dg.StaticPartitionsDefinition(["1", "2"]))
+    if source == TABLE:
+        team.deliver = lambda: fill(team.tiny, make_rows())
     team.make(partition="1")
-    team.make(partition="2", passes=False)  # into the same file
+    team.make(partition="2", passes=False)
+    words = "partition 2 of warehouse/people was made"
+    found = team.look()
+    assert (found.run_requests, team.opened()) == ([], [])
+    assert words in found.skip_message
+    assert words in failures(team.run())[0]
+    team.make(partition="1", passes=False)
+    team.make(partition="2")
+    assert "partition 1 of warehouse/people was made" in failures(team.run())[0]
+    assert team.tiny.charges() == []
+    team.make(partition="1")
+    result = team.run()
+    assert result.success, failures(result)
+
+
+@pytest.mark.parametrize("breaks_off", [False, True])
+def test_a_run_of_another_partition_holds_the_releases_of_all(build: Callable[..., Team], breaks_off: bool) -> None:
+    """A backfill plans its runs before the first of them writes: one may write, or break off, after the last materialization."""
+    team = build(source=TABLE, partitions=dg.StaticPartitionsDefinition(["1", "2"]))
+    team.deliver = lambda: fill(team.tiny, make_rows())
+    job = team.defs().resolve_implicit_global_asset_job_def()
+    run = team.instance.create_run_for_job(
+        job,
+        asset_selection=frozenset([PEOPLE]),
+        status=dg.DagsterRunStatus.STARTED,
+        tags={"dagster/partition": "2"},
+    )
+    team.make(partition="1")
+    if breaks_off:
+        team.instance.report_run_failed(run, "gone")
+    found = team.look()
+    assert (found.run_requests, team.opened()) == ([], [])
+    assert f"did not (run {run.run_id[:8]})" in found.skip_message
+    if not breaks_off:
+        team.instance.report_run_canceled(run)
+    team.make(partition="2")
     assert [request.partition_key for request in team.look().run_requests] == ["1"]
-    assert team.run().success
-    assert "'enough' failed" in str(team.look().skip_message)
-    assert "'enough' failed" in failures(team.run(release="2"))[0]
 
 
 def fill(tiny: TinySite, rows: Sequence[Row], table: str = "people") -> None:
