@@ -60,6 +60,27 @@ def test_no_name_leads_out(folder: Path, name: str) -> None:
         open_below(folder, name)
 
 
+@pytest.mark.parametrize("put_back", [False, True])
+def test_a_second_name_that_is_removed_while_the_file_is_opened_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, put_back: bool
+) -> None:
+    """A name that is gone, or is another file's by then, says nothing of what was opened."""
+    odd, really_open = folder / "lists" / "odd.csv", os.open
+    odd.hardlink_to(folder.parent / "secret")
+
+    def open_and_remove(path: str | Path, flags: int, *, dir_fd: int | None = None) -> int:
+        opened = really_open(path, flags, dir_fd=dir_fd)
+        if path == odd.name:
+            odd.unlink()
+            if put_back:
+                odd.write_text("towns")
+        return opened
+
+    monkeypatch.setattr(os, "open", open_and_remove)
+    with pytest.raises(WrongUsage, match="a second name"):
+        open_below(folder, "lists/odd.csv")
+
+
 def test_a_second_name_in_a_private_folder_is_nobodys_attack(folder: Path) -> None:
     """Packages are installed by hard links."""
     for place in (folder, folder / "lists"):
