@@ -727,6 +727,7 @@ def _is_unreadable(c: str) -> bool:
 OFFICE = "officer"  # what a succession is about
 MOST_HOLDERS = 50
 SLACK = timedelta(seconds=60)  # that the clocks of two machines may differ
+VOTE_SLACK = timedelta(minutes=10)  # a clock that is so slow does not date a vote back: `approve` refuses by this number, too
 
 
 @dataclass(frozen=True)
@@ -2562,7 +2563,7 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
     frozen = next(event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
     judged = [signed for at, signed in history.find("approve", release, candidate).items() if frozen.number < at <= head]
     for signed in judged if frozen.number not in history.doubted else ():
-        if _read_moment(frozen.noted) - _read_moment(signed.at) > SLACK:
+        if _read_moment(frozen.noted) - _read_moment(signed.at) > VOTE_SLACK:
             words = f"the vote of {signed.name} is dated {signed.at}, before there was a candidate to vote on"
             raise Fault(f"{words} (event {frozen.number}, {frozen.noted}): it is dated back, or a clock was wrong")
     if any(signed.name == policy["steward"] for signed in judged):

@@ -200,5 +200,5 @@ def test_a_vote_that_is_dated_before_its_candidate_fails(tmp_path: Path) -> None
     [told] = failures(examine(put(early.dossier(), tmp_path / "d")).findings)
     assert f"the vote of ben is dated {later(days=-40)}, before there was a candidate to vote on (event 7" in told
     assert any("before there was a candidate" in told for told in failures(verify_events(early.lines)))
-    near = dated("statement approve", later(seconds=-50))
+    near = dated("statement approve", later(minutes=-9))
     assert failures(examine(put(near.dossier(), tmp_path / "d")).findings) == []
