@@ -99,7 +99,7 @@ def say(tiny: TinySite) -> str:
 def test_a_vote_that_is_dated_before_its_candidate_is_refused(
     tiny: TinySite, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On this machine and from elsewhere: whoever has a key that was revoked since could date it back. Ten minutes are no fault."""
+    """Here and from elsewhere: whoever has a key that was revoked since could date it back. Ten minutes may be a slow clock."""
     digest, early = str(tiny.status().candidate_hash), (datetime.now(UTC) - timedelta(days=40)).isoformat(timespec="seconds")
     said = {"subject": str(RELEASE), "digest": digest, "name": "ben", "why": WHY}
     before = tiny.events()
