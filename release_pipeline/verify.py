@@ -2263,7 +2263,7 @@ def _list_lost(event: Event) -> list[str]:
 
 def _find_charge(history: _History, release: str) -> Mapping[str, Any]:
     """What was charged for a release; nothing where no event tells it."""
-    return next((event.content for event in history.of("reserved", release)), {})
+    return next((event.content for event in history.of("reserved", release)), dict[str, Any]())
 
 
 def _compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
