@@ -43,10 +43,11 @@ def open_below(folder: Path, name: str) -> IO[bytes]:
             here = below
         file = _check_plain(os.open(parts[-1], _READ | os.O_NOFOLLOW, dir_fd=here), where)
         # fs.protected_hardlinks forbids names for files of others; not every system has it
-        if os.fstat(file.fileno()).st_nlink > 1 and _is_shared(here):
+        if _is_shared(here) and _count_names(parts[-1], here, os.fstat(file.fileno())) != 1:
             file.close()
-            what = "this file has a second name (a hard link), and other accounts may write in its folder."
-            raise WrongUsage(what, where=where, remedy="Put a copy in its place.")
+            what = "this file has a second name (a hard link), or another took its place while it was opened, and other accounts "
+            what += "may write in its folder."
+            raise WrongUsage(what, where=where, remedy="Put a copy in its place, and try again.")
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENOTDIR):
             raise
@@ -79,7 +80,7 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
             os.fsync(file.fileno())
             os.replace(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
             written = os.fstat(file.fileno())
-            if _is_shared(folder) and not _is_there(path.name, folder, written):
+            if _is_shared(folder) and not _count_names(path.name, folder, written):
                 what = "another account put something in its place. What is there now is not what was to be written."
                 raise ReleasePipelineError(what, where=str(path), remedy="See who may write in its folder; write it again.")
     finally:
@@ -88,12 +89,14 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
         os.close(folder)
 
 
-def _is_there(name: str, folder: int, written: os.stat_result) -> bool:
+def _count_names(name: str, folder: int, opened: os.stat_result) -> int:
+    """How many names the opened file has; 0 where `name` leads to it no more. One call says both: a name that is removed
+    between two calls would be counted by neither."""
     try:
         there = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return False
-    return (there.st_dev, there.st_ino) == (written.st_dev, written.st_ino)
+        return 0
+    return there.st_nlink if (there.st_dev, there.st_ino) == (opened.st_dev, opened.st_ino) else 0
 
 
 def _is_shared(folder: int) -> bool:

@@ -727,6 +727,7 @@ def _is_unreadable(c: str) -> bool:
 OFFICE = "officer"  # what a succession is about
 MOST_HOLDERS = 50
 SLACK = timedelta(seconds=60)  # that the clocks of two machines may differ
+VOTE_SLACK = timedelta(minutes=10)  # a clock that is so slow does not date a vote back: `approve` refuses by this number, too
 
 
 @dataclass(frozen=True)
@@ -1303,7 +1304,9 @@ class _Package:
     head: tuple[int, str] = (0, "")
     site: str = ""  # the hash of the first event of its registry, which is no other site's
     events: dict[int, str] = field(default_factory=dict[int, str])  # hashes of events that are known, by their number
-    entered: set[str] = field(default_factory=set[str])  # releases whose charges an officer entered after a restore
+    charge: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as far as the card tells; in a dossier, the event's
+    # charges of releases that were lost in a restore, those from before the backup and those that an officer entered
+    lost: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     sums: dict[str, str] = field(default_factory=dict[str, str])
     tombstones: list[str] = field(default_factory=list[str])
     looks: int = 0  # at the data before the charge, as the card tells
@@ -1432,6 +1435,7 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
         found.head, found.site = (get(head, "event", int), get(head, "hash", _HEX)), get(head, "first", _HEX)
         found.events = dict([found.head])
         report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
+        found.charge = {"policy_hash": _find(_find(card, "hashes"), "policy"), "rows": _find(_find(card, "rows"), "in")}
         if "looks" in card:
             found.looks = get(get(card, "looks", dict), "count", int)
             words = f"parameters may have been chosen with knowledge of the data, by {_looks(found.looks)}"
@@ -2178,7 +2182,9 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
             raise Fault("its last line is cut off")
         history = _read_history(report, verify_chain(content.splitlines()))
         package.events = {event.number: event.hash for event in history.events}
-        package.entered = {name for event in history.of("restored", "") for name in _list_charged(event)}
+        package.charge = {**package.charge, **_find_charge(history, package.release)}
+        lost = {name for event in history.of("restored", "") for name in _list_lost(event)}
+        package.lost = {name: _find_charge(history, name) for name in lost}
         _note_history(report, history)
         if not any(finding.level == "FAIL" for finding in report.findings[before:]):
             words = f"{len(history.signed)} signed statements, each by a key that was trusted then, with the role for it"
@@ -2249,9 +2255,28 @@ def _note_history(report: _Report, history: _History) -> None:
     report.note_moments((f"{EVENTS}: event {event.number}", event.noted) for event in believed)
 
 
-def _list_charged(event: Event) -> list[str]:
-    """The releases whose charges an officer entered when accepting a backup."""
-    return [get(entry, "release", str) for entry in get(get(event.content, "document", dict), "charged", list)]
+def _list_lost(event: Event) -> list[str]:
+    """The releases that were lost, by what an officer signed when accepting a backup."""
+    lost = get(get(event.content, "document", dict), "lost", list)
+    return [name for name in lost if isinstance(name, str)]
+
+
+def _find_charge(history: _History, release: str) -> Mapping[str, Any]:
+    """What was charged for a release; nothing where no event tells it."""
+    return next((event.content for event in history.of("reserved", release)), dict[str, Any]())
+
+
+def _compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """What a package or dossier of a lost release says otherwise than the chain that went on after the restore. A card has no
+    loss: it follows from policy and records. A part of a series has some of the records that the series is charged for."""
+    rows, records = get(other, "rows", int), get(noted, "records", int)
+    are_these = rows <= records if noted.get("series") else rows == records
+    pairs = {
+        "its policy": get(noted, "policy_hash", _HEX) == other["policy_hash"],
+        "how many records it is of": are_these and other.get("records", records) == records,
+        "its loss": "loss" not in other or _loss_of(other) == _loss_of(noted),
+    }
+    return [words for words, is_same in pairs.items() if not is_same]
 
 
 def _check_witnessed(report: _Report, events: Sequence[Event], witnessed: Head | None) -> None:
@@ -2538,7 +2563,7 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
     frozen = next(event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
     judged = [signed for at, signed in history.find("approve", release, candidate).items() if frozen.number < at <= head]
     for signed in judged if frozen.number not in history.doubted else ():
-        if _read_moment(frozen.noted) - _read_moment(signed.at) > SLACK:
+        if _read_moment(frozen.noted) - _read_moment(signed.at) > VOTE_SLACK:
             words = f"the vote of {signed.name} is dated {signed.at}, before there was a candidate to vote on"
             raise Fault(f"{words} (event {frozen.number}, {frozen.noted}): it is dated back, or a clock was wrong")
     if any(signed.name == policy["steward"] for signed in judged):
@@ -2727,9 +2752,13 @@ def _compare_chains(report: _Report, name: str, one: _Package, other: _Package, 
     apart = [number for number in common if one.events[number] != other.events[number]]
     if not apart:
         report("ok", f"{name}: event {common[-1]} is the same in both: they come from one chain of events")
-    elif other.release in one.entered or one.release in other.entered:
+    elif other.release in one.lost or one.release in other.lost:
+        lost, by = (other, one) if other.release in one.lost else (one, other)
+        if wrong := _compare_lost(by.lost[lost.release], lost.charge):
+            words = f"the site was restored from a backup, and {lost.release} is charged there otherwise than here published"
+            raise Fault(f"event {apart[0]} differs; {words}: {', '.join(wrong)}: the same budget was spent twice")
         words = f"event {apart[0]} differs, for the site was restored from a backup in between"
-        report("note", f"{name}: {words}; the officer has entered what the earlier release was charged")
+        report("note", f"{name}: {words}; what the earlier release was charged is in the chain of the later one")
     else:
         words = "these two come from two copies of one site that both went on: the same budget was spent twice"
         restored = "unless the site was restored from a backup in between, which a dossier of the later one shows"

@@ -15,6 +15,7 @@ from release_pipeline.flow.codebooks.common import AGAIN, Codebook
 from release_pipeline.flow.codebooks.ddi import read_ddi
 from release_pipeline.flow.codebooks.package import read_package
 from release_pipeline.flow.codebooks.rows import read_rows
+from release_pipeline.plain_files import open_plain, read_at_most
 
 _MOST_BYTES = 64 << 20
 
@@ -22,11 +23,11 @@ _MOST_BYTES = 64 << 20
 def read_codebook(file: Path) -> Codebook:
     """What a codebook describes."""
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise SourceError(f"the codebook has more than {_MOST_BYTES >> 20} MiB.", where=str(file), remedy=AGAIN)
-        content = file.read_bytes()
+        content = read_at_most(open_plain(file), _MOST_BYTES)
     except OSError as error:
         raise SourceError(f"the codebook cannot be read: {error.strerror}.", where=str(file), remedy="Check the path.") from None
+    if content is None:
+        raise SourceError(f"the codebook has more than {_MOST_BYTES >> 20} MiB.", where=str(file), remedy=AGAIN)
     readers = {".xml": read_ddi, ".json": read_package, ".csv": read_rows, ".tsv": read_rows}
     read = readers.get(file.suffix.lower())
     if read is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,7 +67,19 @@ def write_bytes(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> No
     """`content` as a file, for the owner alone unless another mode is named; None keeps that of the file that is there."""
     with appearing(path) as file:
         file.write(content)
-        os.fchmod(file.fileno(), path.lstat().st_mode & 0o664 if mode is None else mode)
+        os.fchmod(file.fileno(), _read_mode(path) if mode is None else mode)
+
+
+def _read_mode(path: Path) -> int:
+    """The rights of the regular file at `path`, but none to run it, nor for everybody to write it."""
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(opened).st_mode
+    finally:
+        os.close(opened)
+    if not stat.S_ISREG(mode):
+        raise WrongUsage("this is no regular file.", where=str(path), remedy="Put the file itself here.")
+    return mode & 0o664
 
 
 def clear_partials(folder: Path) -> None:

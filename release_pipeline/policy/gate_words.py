@@ -56,8 +56,9 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
         is_set = limits is not None if name == "linkage" else bool(limits)  # no row at all may be linked
         if name not in names or not is_set or (name == "linkage" and policy.protect.is_synthetic):
             continue
+        of_them = "_of_slots" if name == "clamped_at_most" and policy.slots is not None else "_of"
         of_columns = limits if isinstance(limits, dict) else {"": limits}
         for limit in dict.fromkeys(of_columns.values()):
             columns = name_some(column for column, known in of_columns.items() if column and known == limit)
-            phrase = phrases[f"{name}_of" if columns else name]
+            phrase = phrases[name + of_them if columns else name]
             yield phrase.format(columns=columns, limit=f"{Decimal(limit):f}", share=percent(Decimal(limit)))

@@ -1,1 +1,1 @@
-ATTACH $file AS other (READ_ONLY);
+ATTACH $file AS "the other" (READ_ONLY);

@@ -60,12 +60,42 @@ def test_no_name_leads_out(folder: Path, name: str) -> None:
         open_below(folder, name)
 
 
+@pytest.mark.parametrize("put_back", [False, True])
+def test_a_second_name_that_is_removed_while_the_file_is_opened_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, put_back: bool
+) -> None:
+    """A name that is gone, or is another file's by then, says nothing of what was opened."""
+    odd, really_open = folder / "lists" / "odd.csv", os.open
+    odd.hardlink_to(folder.parent / "secret")
+
+    def open_and_remove(path: str | Path, flags: int, *, dir_fd: int | None = None) -> int:
+        opened = really_open(path, flags, dir_fd=dir_fd)
+        if path == odd.name:
+            odd.unlink()
+            if put_back:
+                odd.write_text("towns")
+        return opened
+
+    monkeypatch.setattr(os, "open", open_and_remove)
+    with pytest.raises(WrongUsage, match="a second name"):
+        open_below(folder, "lists/odd.csv")
+
+
 def test_a_second_name_in_a_private_folder_is_nobodys_attack(folder: Path) -> None:
     """Packages are installed by hard links."""
     for place in (folder, folder / "lists"):
         place.chmod(0o755)
     (folder / "lists" / "odd.csv").hardlink_to(folder.parent / "secret")
     assert read_at_most(open_below(folder, "lists/odd.csv"), 6) == b"secret"
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "hard link"])
+def test_only_a_file_has_rights_to_keep(folder: Path, way: str) -> None:
+    """A link has all rights: a file in its place would be written by everybody in the group."""
+    WAYS[way][0](folder / "lists" / "odd.csv")
+    with pytest.raises(ReleasePipelineError, match=r"no regular file|cannot be written"):
+        write_text(folder / "lists" / "odd.csv", "policy", mode=None)
+    assert list((folder / "lists").glob(".partial-*")) == []
 
 
 def test_a_pipe_and_an_endless_device_are_refused_at_once(tmp_path: Path) -> None:

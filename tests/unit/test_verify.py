@@ -227,6 +227,7 @@ class World:
         self.populations: Any = copy.deepcopy(POPULATIONS)
         self.cap, self.unit = "4.5", "epsilon, iDP, column"
         self.lines: list[str] = []
+        self.records = 100
         self.data = {"data.csv": b"a,b\n1,2\n", "data.parquet": b"PAR1...PAR1"}
         self.candidate: Files = {"evidence.json": b'{"columns": {"a": 0.25}}\n', **self.data}
         self.candidate["SHA256SUMS"] = sums(self.candidate)
@@ -246,7 +247,8 @@ class World:
         signature = self.secrets[name].sign(b"release-pipeline statement\n" + canonical(statement).encode())
         return {"statement": statement, "signature": base64.b64encode(signature).decode()}
 
-    def note(self, kind: str, release: str | None = RELEASE, **content: Any) -> None:
+    def note(self, kind: str, release: str | None = "", **content: Any) -> None:
+        release = RELEASE if release == "" else release  # as it is now, not when this was defined
         parts = None if release is None else [*release.split("/")[:2], int(release.rpartition("/r")[2])]
         previous = json.loads(self.lines[-1])["hash"] if self.lines else ""
         payload = {"number": len(self.lines) + 1, "previous": previous, "kind": kind, "noted": TIME, "release": parts}
@@ -312,7 +314,8 @@ class World:
         self.charge(RELEASE, spent="4")
 
     def charge(self, release: str, *, spent: str, **other: Any) -> None:
-        content = {"population": "participants", "policy_hash": digest(self.policy_text), "records": 100, "loss": LOSS}
+        content = {"population": "participants", "policy_hash": digest(self.policy_text), "loss": LOSS}
+        content["records"] = self.records
         self.note("reserved", release, **{**content, "unit": self.unit, "cap": self.cap, "spent": spent, **other})
 
     def do_candidate(self) -> None:
@@ -328,6 +331,7 @@ class World:
 
     def do_package(self, by: str = "robot") -> None:
         card = {"release": RELEASE, "epsilon": 0.5, "registry_head": self.head}
+        card |= {"hashes": {"policy": digest(self.policy_text)}, "rows": {"in": self.records, "out": self.records}}
         self.package = {
             **self.data,
             "datapackage.json": b"{}",

@@ -21,7 +21,8 @@ def enter(world: World, **changes: Any) -> None:
     head = json.loads(world.lines[-1])
     people = {"population": "participants", "cohort": "", "series": ""} if changes.pop("names_people", True) else {}
     entry = {"release": LOST, "policy_hash": digest(world.policy_text), "records": 100, "loss": {**LOSS, "releases": 1}, **people}
-    document = {"event": len(world.lines), "hash": head["hash"], "charged": [entry], "lost": [LOST]}
+    charged = changes.pop("charged", [entry])
+    document = {"event": len(world.lines), "hash": head["hash"], "charged": charged, "lost": [LOST]}
     signed = world.sign("olga", "restored", str(len(world.lines)), digest(canonical(document)))
     world.note("restored", None, document=document, signed=signed)
     for release, charge in changes.pop("charges", {LOST: {}}).items():

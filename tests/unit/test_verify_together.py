@@ -11,7 +11,7 @@ import pytest
 
 from release_pipeline.verify import Finding, WrongUsage, examine, main, verify_events
 from tests.unit import test_verify
-from tests.unit.test_verify import RELEASE, TIME, USUAL, Files, World, failures, pack, put, usual, with_steps
+from tests.unit.test_verify import LOSS, RELEASE, TIME, USUAL, Files, World, failures, pack, put, usual, with_steps
 from tests.unit.test_verify_restored import LOST, enter
 
 FUTURE = "2099-01-01T00:00:00+00:00"
@@ -69,6 +69,52 @@ def test_a_restore_that_the_officer_accepted_is_no_copy(tmp_path: Path, monkeypa
     assert failures(examine(put(lost.package, tmp_path / "lost")).findings) == []
     [told] = compare(restored.dossier(), lost.package, tmp_path)
     assert (told.level, "restored from a backup" in told.words) == ("note", True)
+
+
+def publish_lost(monkeypatch: pytest.MonkeyPatch, make: Callable[[World], Any], **charge: Any) -> World:
+    """A site that went on with the release that another one lost, after it was changed."""
+    monkeypatch.setattr(test_verify, "RELEASE", LOST)
+    world = World()
+    make(world)
+    steps = {"earlier": [], "reserve": [lambda world: world.charge(LOST, **{"spent": "2", **charge})]}
+    return with_steps(steps, world)
+
+
+@pytest.mark.parametrize(
+    ("make", "charge", "words"),
+    [
+        (lambda world: setattr(world, "records", 99), {}, "how many records it is of"),
+        (lambda world: world.policy.update(drop=["town"]), {}, "its policy"),
+        (lambda _: None, {"loss": {**LOSS, "idp_column": 10**9}, "spent": "1"}, "its loss"),
+    ],
+)
+def test_a_name_alone_is_not_what_the_officer_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[World], Any], charge: dict[str, Any], words: str
+) -> None:
+    """Else a copy could publish what it likes as the release that a restore lost. A card has no loss: a dossier has."""
+    restored = with_steps({"earlier": [enter]}).dossier()
+    rogue = publish_lost(monkeypatch, make, **charge)
+    [told] = compare(restored, rogue.dossier(), tmp_path)
+    assert (told.level, words in told.words, "the same budget was spent twice" in told.words) == ("FAIL", True, True)
+    if not charge:
+        [told] = compare(rogue.package, restored, tmp_path)
+        assert (told.level, words in told.words) == ("FAIL", True)
+
+
+def test_what_was_charged_before_the_backup_and_published_after_it_is_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The officer enters no charge: the chain has it from before the backup."""
+
+    def lose(world: World) -> None:
+        enter(world, charged=[], charges={}, lost={LOST: False})
+
+    restored = with_steps({"earlier": ["earlier", lose]}).dossier()
+    assert failures(examine(put(restored, tmp_path / "restored")).findings) == []
+    [told] = compare(restored, publish_lost(monkeypatch, lambda _: None).package, tmp_path)
+    assert (told.level, "restored from a backup" in told.words) == ("note", True)
+    [told] = compare(restored, publish_lost(monkeypatch, lambda world: setattr(world, "records", 99)).package, tmp_path)
+    assert (told.level, "how many records it is of" in told.words) == ("FAIL", True)
 
 
 def test_a_package_that_does_not_verify_proves_nothing(tmp_path: Path) -> None:
@@ -154,5 +200,5 @@ def test_a_vote_that_is_dated_before_its_candidate_fails(tmp_path: Path) -> None
     [told] = failures(examine(put(early.dossier(), tmp_path / "d")).findings)
     assert f"the vote of ben is dated {later(days=-40)}, before there was a candidate to vote on (event 7" in told
     assert any("before there was a candidate" in told for told in failures(verify_events(early.lines)))
-    near = dated("statement approve", later(seconds=-50))
+    near = dated("statement approve", later(minutes=-9))
     assert failures(examine(put(near.dossier(), tmp_path / "d")).findings) == []

@@ -51,6 +51,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.about import find_unsaid
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
+from release_pipeline.verify import VOTE_SLACK
 
 Signed: TypeAlias = Mapping[str, Any]
 IMPORTED = ("policy", "populations", "approve", "reject", "return", KIND)  # kinds of statements that are signed elsewhere
@@ -276,8 +277,8 @@ def _sign_vote(registry: Registry, sign: Sign, kind: str, release: ReleaseId, di
         for event in registry.events
         if event.kind == CANDIDATE and event.release == release and event.content["candidate_hash"] == digest
     )
-    before = (made.moment - read_moment(signed["statement"]["at"])).total_seconds()
-    if before > CLOCK_SLACK and made.number not in find_doubted(registry.events):
+    before = made.moment - read_moment(signed["statement"]["at"])
+    if before > VOTE_SLACK and made.number not in find_doubted(registry.events):
         raise NotSigned(
             f"it is dated {signed['statement']['at']}, before there was a candidate to vote on ({made.noted}).",
             where=f"{kind} of {release}",

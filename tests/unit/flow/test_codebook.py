@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.cli import main
-from release_pipeline.errors import SourceError
+from release_pipeline.errors import SourceError, WrongUsage
 from release_pipeline.flow.codebook import read_codebook
 from release_pipeline.flow.codebooks.common import Study
 from release_pipeline.flow.init import draft_policy
@@ -239,6 +240,16 @@ def test_a_bad_codebook_is_one_sentence_that_quotes_nothing(tmp_path: Path, way:
         csv.field_size_limit(of_others)
     assert str(refused.value).startswith(f"{file}: ")
     assert CANARY not in f"{refused.value} {refused.value.__cause__!r}"
+
+
+def test_a_pipe_and_a_file_that_grows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: nobody waits for the writer of a pipe. What is read counts, whatever size the file claims."""
+    os.mkfifo(tmp_path / "codes.csv")
+    with pytest.raises(WrongUsage, match="no regular file"):
+        read_codebook(tmp_path / "codes.csv")
+    monkeypatch.setattr("release_pipeline.flow.codebook._MOST_BYTES", 100)
+    with pytest.raises(SourceError, match="has more than"):
+        read_codebook(write(tmp_path, "long.csv", CSV))
 
 
 def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
