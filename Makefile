@@ -43,7 +43,7 @@ test: $(READY)  ## run the tests that every change needs: all but the files in t
 
 SHARES = 8
 test-share: $(READY)  ## run an eighth of the files in tests/long.txt, another one each day (SHARE=3: the fourth)
-	$(TEST) --long $(or $(SHARE),$(shell expr $$(date +%s) / 86400 % $(SHARES)))/$(SHARES)
+	$(TEST) tests --long $(or $(SHARE),$(shell expr $$(date +%s) / 86400 % $(SHARES)))/$(SHARES)
 
 test-all: $(READY)  ## run all tests: an hour on two cores
 	$(TEST)
