@@ -302,6 +302,7 @@ def few(count: int) -> Callable[[TinySite], None]:
     return write
 
 
+TOO_FEW = r"^the source has too few records of release (1|2025-03) yet\.$"
 REASONS: dict[str, tuple[Callable[[TinySite], Any], str]] = {
     "no record yet": (few(0), TOO_FEW),
     "one record": (few(1), TOO_FEW),
