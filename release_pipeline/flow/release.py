@@ -164,6 +164,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             begin_run(self.site, self.id, self._hash, digest=read, origins=origins)
             with self.counting_refusals():
                 fill_slots(policy, raw, source.name)
+            if policy.slots is not None:
+                workspace.read_anew("raw")
             records = raw.count_records()
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 remedy = "Run the release again once the source stays as it is."

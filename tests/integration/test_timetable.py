@@ -545,7 +545,7 @@ def test_a_policy_that_is_released_once_is_opened_when_its_source_has_enough(clo
     """Without a release column every record counts."""
     parts = {"source": "{path: people.csv}", "releases": "once", "drop": "[name, year]"}
     tiny = make_site(tmp_path / "site", rows=make_rows(19, releases=["1"]), **parts)
-    assert "19 records of release once" in on_arrival(tiny, SEEN).reason
+    assert "too few records of release once" in on_arrival(tiny, SEEN).reason
     tiny.write_rows(make_rows(20, releases=["1"]))
     assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "once"), ARRIVAL)
 
@@ -564,10 +564,10 @@ def test_a_source_opens_a_release_when_it_stays_as_it_is(tmp_path: Path, monkeyp
     cursors = [""]
     changed = "the source is new or was changed; the next look tells whether it stays as it is."
     assert look(tiny, cursors).reason == changed
-    assert "5 records of release 1" in look(tiny, cursors).reason
+    assert "too few records of release 1" in look(tiny, cursors).reason
     with monkeypatch.context() as patch:
         patch.setattr(timetable, "count_arrived", None)  # whoever reads the source fails
-        assert "5 records of release 1" in look(tiny, cursors).reason
+        assert "too few records of release 1" in look(tiny, cursors).reason
     assert cursors[-1] == cursors[-2]
     tiny.write_rows(make_rows(30, releases=["1"]))
     assert look(tiny, cursors).reason == changed
