@@ -2337,9 +2337,20 @@ def _looks(count: int) -> str:
 def _check_looks(history: _History, release: str, told: int, by: str) -> None:
     """That as many looks at the data are told of as the events have before the charge."""
     charges = history.of("reserved", release)
-    found = sum(charge.number > look.number and _concerns(look, charge) for charge in charges[:1] for look in history.looked)
+    found = sum(
+        charge.number > look.number and _concerns(look, charge) and not _became_charge(history, look, charge.number)
+        for charge in charges[:1]
+        for look in history.looked
+    )
     if told != found:
         raise Fault(f"{by} tells of {_looks(told)} at the data before its charge, and the events of {found}")
+
+
+def _became_charge(history: _History, look: Event, last: int) -> bool:
+    """Whether a run that nobody refused went on to the charge of its release, by the event `last`."""
+    stopped, under = look.content.get("stopped"), look.content.get("policy_hash")
+    charges = history.of("reserved", stopped) if isinstance(stopped, str) else []
+    return any(charge.number <= last and charge.content.get("policy_hash") == under for charge in charges)
 
 
 def _concerns(look: Event, charge: Event) -> bool:

@@ -13,10 +13,10 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from release_pipeline.errors import Blocked, DataRefused, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.content import content_of
-from release_pipeline.flow.exploring.looks import WITHHELD, note_run
-from release_pipeline.flow.exploring.origins import list_origins
+from release_pipeline.flow.exploring.looks import WITHHELD
+from release_pipeline.flow.exploring.runs import refuse_run
 from release_pipeline.flow.forecast import find_disk_from, find_share, find_spare
-from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Ingested, Masked, Microaggregated, Validated
+from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
@@ -27,6 +27,7 @@ from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.records import ArrayRecords
+from release_pipeline.stages.checks import round_up
 from release_pipeline.stages.strategies import Series, Strategy, find_strategy
 from release_pipeline.stages.validate import describe_failed
 from release_pipeline.store import formats
@@ -62,37 +63,29 @@ class ReleaseCheckpoints(ReleaseRecord):
             raise
 
     @contextmanager
-    def counting_refusals(self, workspace: ReleaseWorkspace) -> Generator[None]:
-        """Count what is refused inside as a trial on the records that this workspace has, before anybody reads why."""
+    def counting_refusals(self) -> Generator[None]:
+        """Count what is refused inside as a trial on the records of this run, before anybody reads why."""
         try:
             yield
         except (NotPassed, Held, StoreError):
             raise
         except ReleasePipelineError as refused:
-            self.count_refusal(workspace)
+            self.count_refusal()
             if not isinstance(refused, DataRefused) or not self.site.forbids_looks:
                 raise
             findings = (*(describe_failed(family, self.policy) for family in refused.families), WITHHELD)
             raise DataRefused("the data do not meet the policy.", findings=findings, where=refused.where) from None
 
-    def count_refusal(self, workspace: ReleaseWorkspace) -> None:
-        """Note in the registry that a run read the records of this workspace under this policy and releases nothing."""
-        validated = workspace.checkpoint(Validated.stage)
-        if validated is not None:
-            self._count_run(self._hash, validated)
-            return
-        ingested = workspace.checkpoint(Ingested.stage) or {"origins": list_origins(self.site, self.policy.source)}
-        content = self.site.keyed_hash(json.dumps(content_of(workspace, "raw")).encode())
-        self._count_run(self._hash, {**ingested, "content": content})
+    def count_refusal(self) -> None:
+        """The registry has this run, which read records and releases nothing, as a trial."""
+        refuse_run(self.site, self.id)
 
-    def count_given_up(self, workspace: ReleaseWorkspace) -> None:
-        """Note likewise what was validated here under another policy: that its checks passed was an answer, too."""
-        validated = workspace.checkpoint(Validated.stage)
-        if validated is not None and validated["policy_hash"] != self._hash:
-            self._count_run(validated["policy_hash"], validated)
-
-    def _count_run(self, policy_hash: str, known: Mapping[str, Any]) -> None:
-        note_run(self.site, self.id, policy_hash, digest=known["content"], origins=known.get("origins", ()))
+    def show_rows(self, records: int) -> dict[str, int]:
+        """How many records there are, as a fact for everybody: to the next ten before the charge, and none where trials are
+        forbidden, for what a release is may be chosen to count records."""
+        if self._status().charge is not None:
+            return {"rows": records}
+        return {} if self.site.forbids_looks else {"rows": round_up(records)}
 
     def _write_checkpoint(
         self, workspace: ReleaseWorkspace, kind: type[Kind], version: str, tables: Sequence[str], **content: Any

@@ -137,7 +137,7 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     failed = [gate for gate in judged if not gate.passed]
     words = tuple(gate.words for gate in failed)
     if words:
-        flow.count_refusal(workspace)  # before a figure is written
+        flow.count_refusal()  # before a figure is written
         free = "No noise was drawn, and nothing is charged." if policy.method.is_noisy else "Nothing is charged."
         how = f"{_OF_ATTACKS} " if any(gate.basis == ATTACKED for gate in failed) else ""
         if flow.site.forbids_looks:

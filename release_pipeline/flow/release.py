@@ -28,6 +28,7 @@ from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import are_figures, read_evidence
 from release_pipeline.flow.exploring.looks import WITHHELD, note_looks
 from release_pipeline.flow.exploring.origins import list_origins
+from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory, describe_place, find_disk_from, find_place
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
@@ -155,13 +156,16 @@ class ReleaseFlow(ReleaseCheckpoints):
         origins = list_origins(self.site, policy.source)
         with self._workspace() as workspace:
             self.check_vaults(workspace)
-            self.count_given_up(workspace)
             workspace.forget(["ingested", "validated"])
             raw = workspace.ingest(
                 source, needed, release=release_filter(policy, names, self.id.release), derive=policy.derived_before
             )
-            with self.counting_refusals(workspace):
+            read = self.site.keyed_hash(json.dumps(content_of(workspace, "raw")).encode())
+            begin_run(self.site, self.id, self._hash, digest=read, origins=origins)
+            with self.counting_refusals():
                 fill_slots(policy, raw, source.name)
+            if policy.slots is not None:
+                workspace.read_anew("raw")
             records = raw.count_records()
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 remedy = "Run the release again once the source stays as it is."
@@ -171,7 +175,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             version = self._version([records, content_of(workspace, "raw")])
             self._write_checkpoint(workspace, Ingested, version, ["raw"], **content)
         self.probe.reached("ingested")
-        facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
+        facts = {**self.show_rows(records), "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts, source=delivered)
 
     def collect_checks(self) -> tuple[list[Check], list[str], str]:
@@ -182,7 +186,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             workspace.try_cluster(checkpoint.records)
             raw = workspace.raw(checkpoint.source)
             self.progress("counting what the checks look at")
-            with self.counting_refusals(workspace):
+            with self.counting_refusals():
                 facts = collect_facts(policy, raw)
 
                 def type_column(name: str) -> Any:
@@ -210,8 +214,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             verdicts = withhold(verdicts, policy)
         messages = [message for verdict in verdicts for message in verdict.messages]
         if not all(verdict.passed for verdict in verdicts):
+            self.count_refusal()
             with self._workspace() as workspace:
-                self.count_refusal(workspace)
                 workspace.drop(["records"])
                 workspace.forget(["validated"])
             self.record_blocked(" ".join((NOT_MET, *messages)), code=DataRefused.code)
@@ -264,7 +268,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
-        facts = {"rows": checkpoint.records, "checks": len(checks)}
+        facts = {**self.show_rows(checkpoint.records), "checks": len(checks)}
         words = tuple(noticed)
         if words and withheld:
             words = (f"There are warnings, which reviewers see with the candidate. {WITHHELD}",)
@@ -283,22 +287,27 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Validated, check=True)
-            check_rows(policy, checkpoint.records)
+            with self.counting_refusals():
+                check_rows(policy, checkpoint.records)
             drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:
-                return self._serve(workspace, drawn, checkpoint)
+                served = self._serve(workspace, drawn, checkpoint)
+                charge_run(self.site, self.id)
+                return served
             check_memory(self.site, policy, checkpoint.records, where=str(self.id))
             self.check_vaults(workspace)
             if self._is_judged and self._version_of(self._source()) != checkpoint.delivered:
                 what = "its records were read from another version of the source than the one whose upstream checks passed."
                 raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
-            with self.counting_refusals(workspace):
+            with self.counting_refusals():
                 check_differencing(self, workspace, list_statuses(self.site))
                 foreseen = judge_before_charge(self, workspace, checkpoint.content)
                 merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults
                 charged = checkpoint.records, checkpoint.version, checkpoint.content
                 wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
+                tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
+            charge_run(self.site, self.id)
             strategy = self.strategy_in(workspace, series=self._series(checkpoint.content))
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)

@@ -59,7 +59,8 @@ def _warn(site: Site, caps: Caps, policy: Policy, charges: Sequence[Charge], *, 
             continue
         if people:
             told.add(name)
-            yield f"Up to {round_up(people):,} people of {policy.population} are in {name} too. {SEPARATELY}"
+            many = "Some" if site.forbids_looks else f"Up to {round_up(people):,}"
+            yield f"{many} people of {policy.population} are in {name} too. {SEPARATELY}"
     for other in site.read_policies()[0]:
         if other.population not in counted | told and _is_same_source(other, policy):
             told.add(other.population)

@@ -10,6 +10,8 @@ from typing import TypeAlias
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.backfill import describe_stop
 from release_pipeline.flow.cap import check_cap
+from release_pipeline.flow.exploring.origins import list_origins
+from release_pipeline.flow.exploring.runs import begin_run
 from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.reading import refuse, release_filter
@@ -21,7 +23,6 @@ from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
 from release_pipeline.policy.sections import Person
-from release_pipeline.privacy.figures import count_of
 from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.source import open_raw
@@ -55,7 +56,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, admit: Admi
             events = registry.events
             if (hold := find_hold(events, policy_name)) is not None:
                 return Tick(reason=hold.words)
-            check_may_run(site, registry, policy, read_caps(site))  # a reason may say how many records its source has
+            check_may_run(site, registry, policy, read_caps(site))  # a reason may say that its source has too few records
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
             admit(policy, left[0].release)
@@ -135,12 +136,15 @@ def count_arrived(site: Site, policy: Policy, release: str) -> int:
 
 
 def describe_missing(site: Site, policy: Policy, release: str) -> str:
-    """What the source still lacks of a release, in words; empty if nothing."""
-    arrived, least = count_arrived(site, policy, release), policy.gates.min_rows or 1
-    if arrived >= least:
+    """That the source lacks records of a release, in words without their number; empty if it has enough. The answer is noted
+    as a run that read records."""
+    if count_arrived(site, policy, release) >= (policy.gates.min_rows or 1):
         return ""
-    enough = f", and the policy asks for {least:,}." if arrived else " yet."
-    return f"the source has {count_of(arrived, 'record')} of release {release}{enough}"
+    with site.open_registry() as registry:
+        record_policy(site, registry, policy)
+        latest = latest_revision(read_statuses(registry.events), policy.policy, release)
+    begin_run(site, latest, policy.canonical_hash(), digest="", origins=list_origins(site, policy.source))
+    return f"the source has too few records of release {release} yet."
 
 
 def _stamp(site: Site, policy: Policy, now: datetime) -> str:
@@ -150,7 +154,7 @@ def _stamp(site: Site, policy: Policy, now: datetime) -> str:
         upcoming = next_release(policy, registry.events, now)
     name = "" if upcoming is None else upcoming.release
     source = open_source(site, policy)
-    return f"{name} {source.stamp or count_arrived(site, policy, name)}"
+    return f"{name} {source.stamp or site.keyed_hash(f'arrived: {count_arrived(site, policy, name)}'.encode())}"
 
 
 def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[ReleaseStatus]:

@@ -107,6 +107,7 @@ POLICY = Format("the canonical form of a policy")
 NOTE = Format("the note of a stage")  # with it the tables of the stage
 EVIDENCE = Format("the evidence of a candidate")
 REFUSAL = Format("what stood behind a refusal")
+RUN = Format("the last run of a release that read records")
 AUDITED = Format("what the audit of claims found")
 STATEMENT = Format("a signed statement", (lambda said: said,))  # the fields are the same; verify.py reads either signature
 TRUSTED = Format("the list of trusted keys")
@@ -127,5 +128,5 @@ ATTESTATION = Format("the statement about a package, and its signatures")
 REMARKS = Format("remarks on a candidate or a policy")
 FORMATS = (
     *(SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, OFFICERS, REVOKED, PROPOSAL, CAPS, CARD, DOSSIER),
-    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, DESK, SETTINGS, ATTESTATION, REMARKS),
+    *(RUN, HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, DESK, SETTINGS, ATTESTATION, REMARKS),
 )

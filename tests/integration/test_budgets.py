@@ -436,6 +436,8 @@ def test_the_same_people_elsewhere_are_told_of(two: TinySite, capsys: pytest.Cap
     assert command(["approve", str(file), "--key", str(two.home / "nobody.key"), "--home", str(two.home)]) == 2
     assert f"warning: {words}\n" in capsys.readouterr().err
     assert warn_by_name(two.site, "health") == [words.replace("folk are in sick", "sick are in folk")]
+    (two.home / "site.yaml").write_text("looks: forbidden\n")
+    assert warn_by_name(two.site, "people") == [words.replace("Up to 20", "Some")]
     declare(two, f"all: {{{ROOMY}, from: [folk, sick]}}\nfolk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
     two.write_policy(population="all", gates=NO_GUARD)
     assert warn_by_name(two.site, "people") == []  # which counts both

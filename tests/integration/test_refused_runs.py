@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, ReleasePipelineError
 from release_pipeline.flow import gates
 from release_pipeline.flow.exploring.looks import Look, find_looks, find_looks_before
+from release_pipeline.flow.timetable import describe_missing
+from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import PARTS, TinySite, make_rows, make_site, spoil
 from tests.integration.test_households import CAP, make_households
 from tests.integration.test_households import PARTS as HOUSEHOLDS
@@ -121,8 +124,7 @@ def test_a_household_with_too_many_records_is_a_trial(tiny: TinySite) -> None:
 
 def test_checks_that_passed_are_a_trial_once_the_policy_is_another(tiny: TinySite) -> None:
     """A run that somebody stops there has told as much as a refused one: it is noted when the release begins again."""
-    tiny.flow().ingest()
-    tiny.flow().validate()
+    stop(tiny)
     assert trials(tiny) == ()
     stopped = tiny.site.policy("people").canonical_hash()
     tiny.write_policy(columns=domain(2000))
@@ -141,6 +143,89 @@ def test_what_is_charged_is_no_trial(tiny: TinySite) -> None:
     tiny.flow().run()
     tiny.flow().run()
     assert trials(tiny) == ()
+
+
+def test_after_a_charge_other_records_are_trials(tiny: TinySite) -> None:
+    """Each once; the records that were charged are none, though others were read meanwhile."""
+    tiny.flow().run()
+    for place in (0, 1, 1):
+        rows = make_rows()
+        rows[place]["income"] = "5000"
+        tiny.write_rows(rows)
+        refuse(tiny)
+    assert len(trials(tiny)) == 2
+    tiny.write_rows(make_rows())
+    tiny.flow().run()
+    assert len(trials(tiny)) == 2
+
+
+def stop(tiny: TinySite, policy: str = "people") -> None:
+    """A run that somebody ends once its checks have passed."""
+    tiny.flow("1", policy).ingest()
+    tiny.flow("1", policy).validate()
+
+
+def test_a_run_that_was_stopped_is_a_trial_of_what_is_charged_under_another_policy(tiny: TinySite) -> None:
+    """Whatever policy it was; and it leaves the list once its own release is charged, whose card does not have it."""
+    for name in ("first", "second"):
+        tiny.write_policy(policy=name, columns=domain(2000 + len(name)))
+        stop(tiny, name)
+    assert [event.kind for event in tiny.events()].count("looked") == 0
+    tiny.flow("1").run()
+    assert [look.policy for look in find_looks_before(tiny.events(), ReleaseId("people", "1"))] == ["first", "second"]
+    assert len(find_looks(tiny.events(), "second")) == 1
+    tiny.flow("1", "second").run()
+    assert find_looks(tiny.events(), "second") == ()
+    assert [look.policy for look in find_looks_before(tiny.events(), ReleaseId("second", "1"))] == ["first"]
+    assert len(find_looks_before(tiny.events(), ReleaseId("people", "1"))) == 2
+
+
+def test_a_gate_that_somebody_stops_is_a_trial(tiny: TinySite) -> None:
+    """What it showed of its progress was an answer."""
+
+    def end(words: str) -> None:
+        if words.startswith("linking a simulated release, 2"):
+            raise KeyboardInterrupt
+
+    tiny.write_policy(policy="draft", gates="{min_rows: 20, linkage: 90%}")
+    with pytest.raises(KeyboardInterrupt):
+        replace(tiny.flow("1", "draft"), progress=end).run()
+    tiny.flow("1").run()
+    assert len(find_looks_before(tiny.events(), ReleaseId("people", "1"))) == 1
+
+
+@pytest.mark.parametrize("change", ["population", "records"])
+def test_a_release_that_begins_again_with_others_had_a_trial(tiny: TinySite, change: str) -> None:
+    """In another vault, or on other records under the same policy."""
+    stop(tiny)
+    if change == "records":
+        tiny.write_rows(make_rows(seed=9))
+    else:
+        cap = "{cap: {epsilon: 10, definition: idp, scope: column}}"
+        (tiny.home / "populations.yaml").write_text(f"folk: {cap}\nothers: {cap}\n")
+        tiny.write_policy(population="others")
+    stop(tiny)
+    stop(tiny)
+    assert len(trials(tiny)) == 1
+
+
+@pytest.mark.parametrize("forbidden", [True, False])
+def test_before_the_charge_no_exact_number_of_records_is_told(tiny: TinySite, *, forbidden: bool) -> None:
+    """For any column may be named as that of the release; who asks whether there are enough had a trial."""
+    if forbidden:
+        forbid(tiny)
+    tiny.write_policy(policy="draft", gates="{min_rows: 90}")
+    tiny.write_rows(make_rows(33))
+    flow = tiny.flow("1")
+    told = {} if forbidden else {"rows": 40}
+    for result in (flow.ingest(), flow.validate()):
+        assert {name: fact for name, fact in result.facts.items() if name == "rows"} == told
+    for _ in range(2):
+        words = describe_missing(tiny.site, tiny.site.policy("draft"), "1")
+        assert words == "the source has too few records of release 1 yet."
+    flow.run()
+    assert flow.ingest().facts["rows"] == 33
+    assert [look.policy for look in find_looks_before(tiny.events(), flow.id)] == ["draft"]
 
 
 @pytest.mark.slow

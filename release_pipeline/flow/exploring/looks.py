@@ -55,7 +55,7 @@ class Look:
     """A look under a policy, as the event `number` has it: when, by whom (empty for a run), at what, and the settings that were
     compared. `digest`: the hash of what was looked at, empty where the caller gave none; `population`: whose records they are,
     and `carries` what it was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is
-    public, as they said."""
+    public, as they said; `stopped`: the release of a run that was not refused."""
 
     policy: str
     population: str
@@ -69,6 +69,7 @@ class Look:
     carries: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     where: str = ""
+    stopped: str = ""
 
     @property
     def words(self) -> str:
@@ -147,22 +148,19 @@ def note_look(
         return _read(registry.add(LOOKED, **_name(policy), **content))
 
 
-def note_run(site: Site, release: ReleaseId, policy_hash: str, *, digest: str, origins: Sequence[str]) -> None:
+def note_run(site: Site, policy_hash: str, *, digest: str, origins: Sequence[str], stopped: str = "") -> None:
     """Note a run that read records under a policy of that hash and releases nothing: once for the same policy and the same
-    records (`digest`, keyed), and not where the release was charged under that policy, which its ledger counts. Call it before
-    anybody reads why it was refused."""
+    records (`digest`, keyed). `stopped`: the release whose run was not refused; a charge of it under that policy takes the run
+    out of its trials."""
     with site.open_registry() as registry:
-        for event in registry.events:
-            content = event.content
-            if event.kind == RESERVED and event.release == release and content["policy_hash"] == policy_hash:
-                return
-            is_run = event.kind == LOOKED and content["on"] == "run"
-            if is_run and (content["policy_hash"], content["digest"]) == (policy_hash, digest):
-                return
         policy = policy_of(registry, policy_hash)
         compared = say_compared([own_setting(json.loads(policy.canonical_json())).words], beside=())
         noted: dict[str, Any] = {"policy": policy.policy, "population": policy.population, "policy_hash": policy_hash}
         noted |= {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
+        noted |= {"stopped": stopped} if stopped else {}
+        runs = [event.content for event in registry.events if event.kind == LOOKED and event.content["on"] == "run"]
+        if any(all(run.get(key) == noted.get(key) for key in ("policy_hash", "digest", "stopped")) for run in runs):
+            return
         noted |= {"carries": carries} if (carries := _find_carried(site, policy, declared=False)) else {}
         registry.add(LOOKED, **noted)
 
@@ -217,11 +215,13 @@ def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
 
 
 def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
-    """Every look by the name of its policy, in order."""
+    """Every look by the name of its policy, in order; without runs whose release was charged."""
     found: dict[str, list[Look]] = {}
+    events = tuple(events)
+    charged = {(str(event.release), event.content["policy_hash"]) for event in events if event.kind == RESERVED}
     for event in events:
-        if event.kind in KINDS:
-            found.setdefault(event.content["policy"], []).append(_read(event))
+        if event.kind in KINDS and ((look := _read(event)).stopped, look.policy_hash) not in charged:
+            found.setdefault(look.policy, []).append(look)
     return {policy: tuple(looks) for policy, looks in found.items()}
 
 
@@ -264,12 +264,14 @@ class _Looked:
         self._declared = populations
         self._looks: list[Look] = []
         self._charges: dict[ReleaseId, Event] = {}
+        self._charged: dict[tuple[str, str], int] = {}  # by release and hash of its policy: the number of its charge
         self._populations: dict[str, str] = {}  # of each policy, as it was noted last
         for event in events:
             if event.kind in KINDS:
                 self._looks.append(_read(event))
             elif event.kind == RESERVED and event.release is not None:
                 self._charges[event.release] = event
+                self._charged[str(event.release), event.content.get("policy_hash", "")] = event.number
             elif event.kind == POLICY:
                 self._populations[event.content["policy"]] = event.content["population"]
 
@@ -280,7 +282,13 @@ class _Looked:
         charge = self._charges.get(release)
         looks = self._looks if charge is None else [look for look in self._looks if look.number < charge.number]
         charged = self._foresee(release) if charge is None else read_charged(charge, release.policy)
-        return tuple(look for look in looks if look.concerns(charged))
+        last = None if charge is None else charge.number
+        return tuple(look for look in looks if look.concerns(charged) and not self._became_charge(look, last))
+
+    def _became_charge(self, look: Look, last: int | None) -> bool:
+        """Whether the run of a look went on to its charge, by the event `last`: later charges change no card."""
+        number = self._charged.get((look.stopped, look.policy_hash)) if look.stopped else None
+        return number is not None and (last is None or number <= last)
 
     def _foresee(self, release: ReleaseId) -> Charged:
         population = self._populations.get(release.policy)
@@ -370,6 +378,7 @@ def _read(event: Event) -> Look:
         tuple(content.get("carries", ())),
         tuple(content.get("origins", ())),
         content.get("where", ""),
+        content.get("stopped", ""),
     )
 
 

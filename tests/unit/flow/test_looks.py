@@ -248,3 +248,17 @@ def test_what_is_compared_is_told_with_what_is_always_tried(tiny: TinySite) -> N
     assert {len(text) for text in told[:2]} == {LONGEST_SETTING}
     noted = note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=told)
     assert noted.compared == tuple(told)
+
+
+def test_who_verifies_counts_runs_that_became_charges_likewise() -> None:
+    """A run that nobody refused is none of its own release's, nor of one that was charged later still."""
+    run = {**CONTENT, "by": "", "on": "run", "policy": "others", "stopped": "others/1/r1"}
+    others = ReleaseId("others", "1")
+    chain = [Event(1, LOOKED, NOTED, None, run, "")]
+    for number, release in enumerate((ONE, others, TWO), start=2):
+        chain.append(Event(number, RESERVED, NOTED, release, {"population": "folk", "policy_hash": DIGEST}, ""))
+    theirs = [verify.Event(each.number, each.kind, str(each.release or ""), dict(each.content), "") for each in chain]
+    history = verify._History(verify._Report(None), theirs)  # pyright: ignore[reportPrivateUsage]
+    for release, count in ((ONE, 1), (others, 0), (TWO, 0)):
+        assert len(find_looks_before(chain, release)) == count
+        verify._check_looks(history, str(release), count, by="the card")  # pyright: ignore[reportPrivateUsage]
