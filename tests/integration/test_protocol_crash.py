@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -205,11 +206,14 @@ class End:
 
 
 def look_at(tiny: TinySite) -> End:
-    """The end of a release; every database opens for writing at once, so nobody holds a lock, and the chain is whole."""
+    """The end of a release; every database opens for writing at once, so nobody holds a lock, and the chain is whole. The
+    stamp of the source is left out: each copy of a site has other files."""
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
         named = vault.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
         tables = {
-            f"{workspace}.{name}": sorted(map(repr, vault.table(f'"{workspace}"."{name}"').fetchall()))
+            f"{workspace}.{name}": sorted(
+                re.sub(r"(delivered\W+)\w+", r"\1", repr(row)) for row in vault.table(f'"{workspace}"."{name}"').fetchall()
+            )
             for workspace, name in named
         }
     duckdb.connect(str(tiny.site.registry)).close()
