@@ -228,7 +228,7 @@ def _card(table: Table, definition: str) -> dict[str, Any]:
             "records_per_person": 1,
             "scope": {"name": "table"},
             "epsilon": amounts,
-            **({"household_size": "protected"} if has_slots else {}),
+            **({"privacy_unit": "household", "record_count": "protected"} if has_slots else {}),
         },
         "method": {"name": "dp-table", "consistency": "none", "values": "inside", "grid": "on"},
         "k": {"value": None},

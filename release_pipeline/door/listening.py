@@ -65,7 +65,7 @@ def opened_socket(path: Path) -> Generator[socket.socket]:
             remove_dead_socket(path)
             listener.bind(str(path))
         except OSError as error:
-            raise refuse_socket(path, error, option="--uds") from None
+            raise refuse_socket(path, error.strerror, option="--uds") from None
         try:
             path.chmod(_SOCKET_MODE)  # before `listen`: until then nobody can connect
             listener.listen(_QUEUE)
@@ -96,10 +96,10 @@ def remove_dead_socket(path: Path) -> None:
         path.unlink()
 
 
-def refuse_socket(path: Path, error: OSError, *, option: str) -> ReleasePipelineError:
+def refuse_socket(path: Path, reason: str | None, *, option: str) -> ReleasePipelineError:
     """The error for a socket that the system does not let us make."""
     return ReleasePipelineError(
-        f"the socket cannot be made: {error.strerror or 'its path is too long'}.",
+        f"the socket cannot be made: {reason or 'its path is too long'}.",
         where=str(path),
         remedy=f"Name another: {option}.",
     )

@@ -69,19 +69,19 @@ CANARY = "canary"
 DATA = {
     "text in a number": (
         spoil("income", CANARY, CANARY),
-        "column income: 2 records where something else than a number stands. Write numbers like 1234.5 in the source, with a "
-        "decimal point, no comma and no unit; if these are codes for no answer, use dp-cdf and declare them: codes: {CODE: "
+        "column income: up to 10 records where something else than a number stands. Write numbers like 1234.5 in the source, "
+        "with a decimal point, no comma and no unit; if these are codes for no answer, use dp-cdf and declare them: codes: {CODE: "
         "reason}.",
     ),
     "decimal comma": (spoil("rent", "1,5"), "with a decimal point, no comma and no unit"),
     "missing id": (
         spoil("person", "", " "),
-        "column person: 2 records without a person. Fill in whose they are, or remove them from the source.",
+        "column person: up to 10 records without a person. Fill in whose they are, or remove them from the source.",
     ),
     "duplicate id": (
         spoil("person", "p0001"),
-        "column person: 1 person has more than the 1 declared record (records_per_release). Remove duplicates from the source; "
-        "if a person may have more records, declare how many.",
+        "column person: up to 10 persons have more than the 1 declared record (records_per_release). Remove duplicates from the "
+        "source; if a person may have more records, declare how many.",
     ),
     "too few records": (lambda: make_rows(9, releases=["1"]), "Lower what asks for so many, or wait for more records."),
 }

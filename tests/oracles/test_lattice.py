@@ -298,7 +298,7 @@ CODES = np.array([[0], [0], [1]])
         ({"codes": np.zeros((3, 25), dtype=np.int64), "hierarchies": [HIERARCHY] * 25}, InvalidArgument, "33,554,432 nodes"),
         ({"codes": np.zeros((3, 33), dtype=np.int64), "hierarchies": [HIERARCHY] * 33}, InvalidArgument, "33 columns"),
         ({"k": 4}, InvalidArgument, "no generalisation is possible"),
-        ({"l": 3, "sensitive": [1, 2, 1]}, InvalidArgument, "3 of 3 records"),
+        ({"l": 3, "sensitive": [1, 2, 1]}, InvalidArgument, "more records are in classes that are too small than the 0 of 3"),
     ],
 )
 def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -> None:

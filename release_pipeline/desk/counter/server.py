@@ -128,7 +128,7 @@ def open_counter(path: Path, counter: Counter, accounts: frozenset[int] = frozen
         remove_dead_socket(path)
         return CounterServer(path, counter, accounts)
     except OSError as error:
-        raise refuse_socket(path, error, option="--socket") from None
+        raise refuse_socket(path, error.strerror, option="--socket") from None
 
 
 def read_question(stream: IO[bytes] | BufferedIOBase) -> Question | None:
