@@ -53,8 +53,9 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
     for name in _OF_RECORDS:
         limits = effective.get(name, getattr(policy.gates, name))
-        is_set = limits is not None if name == "linkage" else bool(limits)  # no row at all may be linked
-        if name not in names or not is_set or (name == "linkage" and policy.protect.is_synthetic):
+        if name not in names or limits is None or (name == "linkage" and policy.protect.is_synthetic):
+            continue
+        if not limits and name != "linkage":  # a limit of 0 on linkage means that no row may be linked
             continue
         of_them = "_of_slots" if name == "clamped_at_most" and policy.slots is not None else "_of"
         of_columns = limits if isinstance(limits, dict) else {"": limits}

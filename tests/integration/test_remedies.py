@@ -69,9 +69,9 @@ CANARY = "canary"
 DATA = {
     "text in a number": (
         spoil("income", CANARY, CANARY),
-        "column income: up to 10 records where something else than a number stands. Write numbers like 1234.5 in the source, "
-        "with a decimal point, no comma and no unit; if these are codes for no answer, use dp-cdf and declare them: codes: {CODE: "
-        "reason}.",
+        "column income: up to 10 records where something else than a number stands. Write numbers like 1234.5 in the "
+        "source, with a decimal point, no comma and no unit; if these are codes for no answer, use dp-cdf and declare "
+        "them: codes: {CODE: reason}.",
     ),
     "decimal comma": (spoil("rent", "1,5"), "with a decimal point, no comma and no unit"),
     "missing id": (
