@@ -113,7 +113,8 @@ class ReleaseWorkspace(BesideRooms):
     def read_anew(self, name: str) -> None:
         """Know nothing more of the columns of the table `name`, which was changed in its place."""
         self._contents.pop(name, None)
-        self._stored = None
+        self._kept.forget(name)
+        self._stored = self._left = self._records = None
 
     def write(self, name: str, table: Written) -> None:
         """Replace the table `name`. A large one is stored column by column: each is asked for when those before are stored."""
