@@ -132,7 +132,7 @@ def make_statement(files: Mapping[str, bytes]) -> dict[str, Any]:
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": name, "digest": {"sha256": digest(files[name])}} for name in sorted(files)],
         "predicateType": "urn:release-pipeline:package:1",
-        "predicate": {name: card[name] for name in ("release", "registry_head")},
+        "predicate": {name: card[name] for name in ("release", "hashes", "registry_head")},
     }
 
 
