@@ -84,7 +84,9 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
     highest = gate.value
     assert highest >= first, "the highest of several draws"
 
-    other = make_site(tmp_path / "other", protect=IDP, gates=f"{{min_rows: 20, linkage: {as_percent(highest - 1e-6, ROUND_FLOOR)}}}")
+    other = make_site(
+        tmp_path / "other", protect=IDP, gates=f"{{min_rows: 20, linkage: {as_percent(highest - 1e-6, ROUND_FLOOR)}}}"
+    )
     other.fix_key(bytes(32))
     refuse(other)
     other.write_policy(protect=IDP, gates=f"{{min_rows: 20, linkage: {as_percent(highest, ROUND_CEILING)}}}")
