@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,10 @@ def is_answered(path: Path) -> bool:
     """Whether a whole request has an answer."""
     with connected(path) as connection:
         connection.sendall(HEAD + b"\r\nhello")
-        return connection.recv(1000).startswith(b"HTTP/1.1 200")
+        try:
+            return connection.recv(1000).startswith(b"HTTP/1.1 200")
+        except ConnectionResetError:
+            return False
 
 
 def read_to_end(connection: socket.socket) -> bytes:
@@ -130,10 +133,9 @@ def test_those_that_ask_nothing_make_room(path: Path, monkeypatch: pytest.Monkey
         slow = [stack.enter_context(connected(path)) for _ in range(20)]
         for connection in slow[-5:]:
             connection.sendall(HEAD)
-        assert is_answered(path)
+        assert any(is_answered(path) for _ in range(5))  # a browser asks again, too
         for connection in slow[:15]:
-            with suppress(ConnectionResetError):  # closed, too
-                assert read_to_end(connection) == b""
+            assert read_to_end(connection) == b""
 
 
 def test_a_connection_is_used_again(path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
