@@ -9,6 +9,7 @@ longest for the rest of a request.
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import uvicorn
@@ -18,6 +19,7 @@ HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it a
 BODY_SECONDS = 60.0  # for the whole body: two megabytes, at 35 kB a second
 TAKING_SECONDS = 60.0  # in which the other end takes at least something of an answer
 MOST_CONNECTIONS = 400  # each may have a second file, to the counter: both fit into 1,024, the usual limit
+_BEGUN = count(1)  # numbers stages as they begin: clocks of event loops may give many connections one time
 _CLOSING_SECONDS = 5  # a page that stays open must not keep the server from ending
 
 
@@ -43,7 +45,7 @@ class PatientProtocol(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._stage: tuple[str, object] | None = None
         self._stalled: asyncio.TimerHandle | None = None
-        self._since = 0.0  # when the stage began
+        self._begun = 0  # the number of the stage
         self._ended = False
 
     @property
@@ -111,14 +113,14 @@ class PatientProtocol(H11Protocol):
         if self._ended or stage == self._stage:
             return
         _cancel(self._timer)
-        self._stage, self._since = stage, self.loop.time()
+        self._stage, self._begun = stage, next(_BEGUN)
         self._timer = None if stage[0] == "answer" else self.loop.call_later(seconds, self.end)
 
     def _make_room(self) -> None:
         """End the connection that has waited longest without a whole request; this one, where all others are being answered."""
         others = [one for one in self.connections if isinstance(one, PatientProtocol) and not one._ended]
         if len(others) > MOST_CONNECTIONS:
-            min((one for one in others if one.waits), key=lambda one: one._since).end()
+            min((one for one in others if one.waits), key=lambda one: one._begun).end()
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
