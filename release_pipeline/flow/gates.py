@@ -23,6 +23,7 @@ from release_pipeline.stages.expected_linkage import (
     expect_linkage,
     explain_linkage,
     judge_linkage,
+    needs_no_draws,
     read_renamed,
 )
 from release_pipeline.stages.gates import ATTACKED, LINKED, judge_gates
@@ -159,10 +160,11 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
 
 
 def _expect_linkage(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Ladder:
-    """What simulated releases link, where the policy limits it and rows have originals. Of many records the tables of groups are
-    in the vault meanwhile, under names of their own: a release that was charged before has its groups there."""
+    """What simulated releases link, where the policy limits it and its method does not keep the limit by itself. Of many records
+    the tables of groups are in the vault meanwhile, under names of their own: a release that was charged before has its groups
+    there."""
     policy = flow.policy
-    if policy.gates.linkage is None or policy.protect.is_synthetic:
+    if needs_no_draws(policy):
         return ()
     lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
     strategy = flow.strategy_in(workspace, series=Series(lot, 0) if policy.publishes_parts else None)

@@ -191,7 +191,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
         original, grid = read("records", [name]).column(0).to_numpy(), column.coded_grid
         taken[name] = measure_clamping(numbers_of(policy, name, raw) if column.reasons else original, column.exact_grid)
         before, after = compare_values(
-            column, grid.snap(original[own]), masked.column(name).to_numpy(), is_nobodys=policy.protect.is_synthetic
+            column, grid.snap(original[own]), masked.column(name).to_numpy(), is_nobodys=policy.rows_are_nobodys
         )
         evidence[name]["error"] = column_error(before, after)
         evidence[name]["clamping"] = asdict(taken[name])

@@ -95,6 +95,7 @@ from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts, spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
+from release_pipeline.stages.strategies.swapping import read_blocks
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations, withhold
 from release_pipeline.store import formats
@@ -433,7 +434,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                     return noise_stream(secret, *purpose)
 
                 released = stored_table(workspace, "suppressed")
-                groups = measure_groups(released, policy, workspace.arrays(released.num_rows))
+                blocks = None if policy.swap is None else read_blocks(workspace.read, released)
+                groups = measure_groups(released, policy, workspace.arrays(released.num_rows), blocks)
                 strategy = self.strategy_in(workspace)
                 figures = strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}

@@ -33,7 +33,7 @@ from release_pipeline.policy.kinds import (
 )
 from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.kinds.missing import CodedColumn, reason_column
-from release_pipeline.policy.options import claim_of, split_epsilon
+from release_pipeline.policy.options import Swap, claim_of, split_epsilon
 from release_pipeline.policy.periods import Every
 from release_pipeline.policy.sections import Person, PrivacyUnit, Scheduled
 from release_pipeline.policy.tables import Table, Tabulation
@@ -65,6 +65,30 @@ class Policy(PolicyFile):
     def kept_columns(self) -> dict[str, KeepColumn]:
         """The columns that are released as they are, in the order of the file."""
         return pick(self.columns, KeepColumn)
+
+    @property
+    def swapped_columns(self) -> list[str]:
+        """The columns whose values change places after they are masked, each by itself; none without swapping."""
+        if self.swap is None:
+            return []
+        swapped = (name for name, column in self.kept_columns.items() if column.is_swapped)
+        return [*self.noise_columns, *swapped]
+
+    @property
+    def swap(self) -> Swap | None:
+        """How values change places within blocks after they are masked; None where they stay."""
+        return self.protect.swapped
+
+    @property
+    def rows_are_nobodys(self) -> bool:
+        """Whether no released row is that of one record: rows are synthetic, or values are swapped. Errors are then of ranks."""
+        return self.protect.is_synthetic or self.swap is not None
+
+    @property
+    def block_size(self) -> int:
+        """How many records a block has at the least where values are swapped, else 0: k for each record that a person may have, so
+        that at most one row in k is one person's."""
+        return 0 if self.swap is None else self.swap.k * self.records_per_person
 
     @property
     def counted_columns(self) -> dict[str, KeepColumn | CountedColumn]:

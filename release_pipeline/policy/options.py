@@ -105,6 +105,11 @@ class MethodOptions(Frozen):
         return ()
 
     @property
+    def swapped(self) -> Swap | None:
+        """How values change places after they are masked; None where they stay."""
+        return None
+
+    @property
     def shares_epsilon(self) -> bool:
         """Whether every column has a part of the budget that is its own."""
         return self.charged is not None
@@ -184,6 +189,29 @@ class ConcentratedOptions(MethodOptions):
         return {} if self.definition is None else {"definition": self.definition}
 
 
+class Swap(Frozen):
+    """Each column's masked values change places at random, by themselves, inside blocks of `k` alike records or more that have
+    the same kept quasi-identifiers."""
+
+    k: Annotated[StrictInt, Field(ge=2), Option(hint="It is the number of people in a block, like 10.")]
+    within: Annotated[Literal["kept"], Option(hint="Say kept: blocks lie within the groups of kept quasi-identifiers.")]
+
+
+SwapOption = Annotated[
+    Swap | None,
+    Option(
+        hint="Say {k: 10, within: kept}.",
+        added_later=True,
+        not_for={
+            "whole-table": "the rows of {method} are nobody's, and there is nothing to swap",
+            "vectors": "it is for methods of single columns, and {method} gives whole rows",
+            "mdav": "it is for methods of single columns, and {method} gives whole rows",
+            "classes": "it is for methods of single columns, and {method} makes classes",
+        },
+    ),
+]
+
+
 class ColumnOptions(ConcentratedOptions):
     """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
     `weights`. With `clamp: no` released values stay where the noise put them: the claim is the same, since what is done to noisy
@@ -219,6 +247,12 @@ class ColumnOptions(ConcentratedOptions):
         ),
     ] = "yes"
     weights: Weights = Field(default_factory=dict[str, Decimal])
+    swap: SwapOption = None
+
+    @property
+    def swapped(self) -> Swap | None:
+        """How values change places after they are masked; None where they stay."""
+        return self.swap
 
     @property
     def order_restored(self) -> str:
@@ -239,6 +273,12 @@ class ByValueOptions(ConcentratedOptions):
 
     k: Annotated[StrictInt, Field(ge=1)] = 1
     weights: Weights = Field(default_factory=dict[str, Decimal])
+    swap: SwapOption = None
+
+    @property
+    def swapped(self) -> Swap | None:
+        """How values change places after they are masked; None where they stay."""
+        return self.swap
 
     @property
     def scope(self) -> str:

@@ -41,6 +41,9 @@ def make_plan(policy: Policy, *, rows: int | None = None, rows_from: str = "as n
 def check_rows(policy: Policy, rows: int) -> None:
     """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
     find_family(policy.protect).check_rows(policy, rows)
+    if rows < policy.block_size:
+        what = f"{rows:,} records are fewer than the {policy.block_size} of one block in which values are swapped."
+        raise InvalidArgument(what, where="protect.swap", remedy="Lower k, or publish more records.")
     for name, tabulation in policy.tabulations.items():
         try:
             tabulation.check_rows(rows)

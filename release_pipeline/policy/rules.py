@@ -29,6 +29,7 @@ from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.sections import Gates, Person, Scheduled
 from release_pipeline.policy.sketch_rules import check_sketch
 from release_pipeline.policy.slot_rules import check_slots, fill_reasons
+from release_pipeline.policy.swap_rules import check_swap
 from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
@@ -149,6 +150,7 @@ def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
         yield from family.check_noise(parts, protect)
     yield from _partitions(parts, protect)
     yield from family.check_suppression(parts, protect)
+    yield from check_swap(parts, protect)
 
 
 def _find_synthetic(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:

@@ -40,13 +40,20 @@ SEED = 1  # of the models' own choices: the same figures for the same tables
 DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
 
 Streams: TypeAlias = Callable[[Context], NoiseStream]
+Predictor: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
 
 
 def audit_table(
-    compared: Compared, *, groups: Groups | None, streams: Streams, progress: Callable[[str], None]
+    compared: Compared,
+    *,
+    groups: Groups | None,
+    streams: Streams,
+    progress: Callable[[str], None],
+    predictor: Predictor | None = None,
 ) -> dict[str, Any]:
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
-    `streams` gives the random choices of each part by its name."""
+    `streams` gives the random choices of each part by its name; `predictor`: what models tell, where they do not learn from the
+    released table itself."""
     released, own, policy = compared.released, compared.own, compared.policy
     figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
@@ -67,7 +74,7 @@ def audit_table(
         risk = journalist_risk(released, compared.everybody, policy.released_quasi, compared.arrays)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
-    return round_figures({**figures, **train_models(compared, streams)})
+    return round_figures({**figures, **train_models(compared, streams, predictor)})
 
 
 def draw_attacked(compared: Compared, streams: Streams) -> Compared:
@@ -222,25 +229,45 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
     return attacks, by_column
 
 
-def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
+def train_models(compared: Compared, streams: Streams, predictor: Predictor | None = None) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
-    policy, among = compared.policy, compared.released.num_rows
+    among = compared.released.num_rows
     tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))
     few = compared.among(tried)
-    after = few.released.select(list(policy.released_columns))
-    before = pa.table({name: few.seen_of_released(name) for name in after.column_names})
-    original, masked = encode_features([before, after])
-    figures: dict[str, Any] = {
+    original, masked = encode_features(_list_released(few))
+    told_apart = tell_apart(original, masked, seed=SEED, stream=streams("shuffled tables"))
+    return {
         "model_sample": {"tried": len(tried), "among": among},
-        "discrimination": [asdict(one) for one in tell_apart(original, masked, seed=SEED, stream=streams("shuffled tables"))],
-        "predictions": {},
+        "discrimination": [asdict(one) for one in told_apart],
+        "predictions": predict_targets(few, None) if predictor is None else predictor(compared, streams),
     }
+
+
+def predict_targets(learned: Compared, tested: Compared | None) -> dict[str, Any]:
+    """What models of each target of the policy tell that learned from released rows: of the last third of their own records, or
+    of the originals of others, which they are `tested` on."""
+    policy, figures = learned.policy, dict[str, Any]()
+    before, after = _list_released(learned)
+    if tested is not None:
+        asked = pa.table({name: tested.seen_of_released(name) for name in after.column_names})
+        before = pa.concat_tables([before, asked], promote_options="permissive")
+    if not policy.audit.predict:
+        return figures
+    original, masked = encode_features([before, after])
     for name, target in policy.audit.predict.items():
         rest = [place for place, other in enumerate(after.column_names) if other != name]
         truth, said = (says_yes(table.column(name), target, policy.noise_columns.get(name)) for table in (before, after))
         if rest:
-            figures["predictions"][name] = asdict(predict(original[:, rest], truth, masked[:, rest], said, seed=SEED))
+            first = None if tested is None else after.num_rows
+            found = predict(original[:, rest], truth, masked[:, rest], said, seed=SEED, trained=first)
+            figures[name] = asdict(found)
     return figures
+
+
+def _list_released(compared: Compared) -> list[pa.Table]:
+    """The released columns of some records, as the method saw them and as they are released."""
+    after = compared.released.select(list(compared.policy.released_columns))
+    return [pa.table({name: compared.seen_of_released(name) for name in after.column_names}), after]
 
 
 def says_yes(column: pa.ChunkedArray, target: Target, of: NoiseColumn | None) -> npt.NDArray[np.bool_]:

@@ -7,17 +7,21 @@ the noise that is released (docs/decisions/0026-limits-by-criterion.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
+from release_pipeline.policy.options import ByValueOptions, ColumnOptions
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.audit import draw_attacked
 from release_pipeline.stages.compared import Read, read_with
-from release_pipeline.stages.gates import LINKED, NOBODYS, Gate
+from release_pipeline.stages.gates import BLOCKED, LINKED, NOBODYS, Gate
 from release_pipeline.stages.measures.linkage import Rung, measure_ladder
 from release_pipeline.stages.strategies import Strategy
 from release_pipeline.stages.strategies.strategy import Keep, Progress
@@ -66,13 +70,28 @@ def expect_linkage(
     return worst
 
 
+def needs_no_draws(policy: Policy) -> bool:
+    """Whether the policy sets no limit on linkage, or one that its method keeps for whatever records: no row of a synthetic table
+    has an original, and of swapped values at most one link in k is right (methods.md section 10)."""
+    return policy.gates.linkage is None or policy.protect.is_synthetic or _is_kept_by_swap(policy, policy.gates.linkage)
+
+
 def judge_linkage(policy: Policy, linked: float | None) -> list[Gate]:
-    """The gate on linkage, where the policy sets one: on what simulated releases linked, which fails where that is not known. No
-    row of a synthetic table has an original, so that none is linked."""
-    if policy.gates.linkage is None:
+    """The gate on linkage, where the policy sets one: on what the method promises, where that is enough, or else on what
+    simulated releases linked, which fails where that is not known."""
+    limit = policy.gates.linkage
+    if limit is None:
         return []
-    value, basis = (0.0, NOBODYS) if policy.protect.is_synthetic else (np.nan if linked is None else linked, LINKED)
-    return [Gate("linkage by all released columns", value, float(policy.gates.linkage), basis=basis)]
+    value, basis = np.nan if linked is None else linked, LINKED
+    if policy.protect.is_synthetic:
+        value, basis = 0.0, NOBODYS
+    elif policy.swap is not None and _is_kept_by_swap(policy, limit):
+        value, basis = 1 / policy.swap.k, BLOCKED
+    return [Gate("linkage by all released columns", value, float(limit), basis=basis)]
+
+
+def _is_kept_by_swap(policy: Policy, limit: Decimal) -> bool:
+    return policy.swap is not None and limit * policy.swap.k >= 1
 
 
 def explain_linkage(policy: Policy, ladder: Ladder) -> str:
@@ -86,7 +105,19 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
             f"{' and '.join(rung.columns)}{' too' if ladder[0].masked == 0 else ''}" if rung.masked else "only the kept columns"
         )
         words.append(f"Knowing {known} links {links}.")
-    return " ".join([*words, "Release fewer columns, coarser groups, or synthetic rows (dp-table)."])
+    return " ".join(
+        filter(None, [*words, propose_swap(policy), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."])
+    )
+
+
+def propose_swap(policy: Policy) -> str:
+    """With which blocks swapping would keep the limit on linkage; nothing where the method cannot swap, or there is no limit that
+    blocks could keep."""
+    limit = policy.gates.linkage
+    if not limit or not isinstance(policy.protect, ColumnOptions | ByValueOptions) or policy.parts > 1:
+        return ""
+    k = max(math.ceil(1 / limit), 2)
+    return f"swap with k {k} would bring this to at most {percent(limit)}."
 
 
 def read_renamed(read: Read, names: Mapping[str, str]) -> Read:

@@ -241,7 +241,7 @@ def _compare(
     columns: dict[str, dict[str, list[Numbers]]],
     whole: dict[str, list[float]],
 ) -> None:
-    nobodys = policy.protect.is_synthetic
+    nobodys = policy.rows_are_nobodys
     own = table.column(RECORD).to_numpy()
     groups = {by: group_by(table.column(by), reference.groups[by][1]) for by in reference.groupings}
     released: list[Numbers] = []
@@ -307,7 +307,7 @@ def _score(
     records = reference.records
     if name not in table.column_names or name not in records.columns:
         return None
-    nobodys = policy.protect.is_synthetic
+    nobodys = policy.rows_are_nobodys
     order = shuffled_positions(records.count, noise_stream(secret, "tested"))
     half = min(MODELLED, records.count) // 2
     tested, learned = order[:half], order[half : 2 * half]

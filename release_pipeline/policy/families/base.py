@@ -220,7 +220,11 @@ class Family(ABC, Generic[Options]):
         return format_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
 
     def describe_claim(self, policy: Policy) -> str:
-        """The epsilon of a release with what it is of."""
+        """The epsilon of a release with what it is of, and where values are swapped what that promises."""
+        claim = self._describe_claim_of_columns(policy)
+        return claim if policy.swap is None else POLICY("claim.swapped", claim=claim, people=describe_block(policy))
+
+    def _describe_claim_of_columns(self, policy: Policy) -> str:
         amount, definition = epsilon_words(policy), policy.claim.definition.short
         parts, table = self.describe_parts(policy), self.describe_table(policy)
         if policy.protect.scope == "column":
@@ -273,7 +277,7 @@ class Family(ABC, Generic[Options]):
             yield POLICY("uncovered.groups")
             yield SCALES_FIXED
         if not policy.covers_table:
-            yield self.describe_open_table(policy)
+            yield POLICY("uncovered.table_swapped") if policy.swap is not None else self.describe_open_table(policy)
         if policy.kept_columns:
             yield POLICY("uncovered.kept", columns=name_some(policy.kept_columns))
         if joined := _join_columns(policy):
@@ -291,9 +295,25 @@ class Family(ABC, Generic[Options]):
         """Why nothing bounds the table as a whole."""
         return POLICY("uncovered.table")
 
+    def describe_swap(self, policy: Policy) -> Iterator[tuple[str, str]]:
+        """Paragraphs of the plan on swapping; none without."""
+        if policy.swap is not None:
+            yield "swap", POLICY("swap.done", k=policy.block_size, columns=name_some(policy.swapped_columns))
+            yield "", POLICY("swap.linked", share=format_percent(1 / policy.swap.k))
+            yield "not covered", POLICY("uncovered.table_swapped")
+
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """The options that the plan names for scripts, by their key there."""
         return {}
+
+
+def describe_block(policy: Policy) -> str:
+    """Whose values may stand in a row where values are swapped: at least so many people, and what they have in common."""
+    assert policy.swap is not None  # noqa: S101  for the type checker
+    quasi = policy.released_quasi
+    if not quasi:
+        return POLICY("swap.people", k=policy.swap.k)
+    return POLICY("swap.people_alike", k=policy.swap.k, columns=join_names(quasi))
 
 
 def tell_copies(policy: Policy) -> Iterator[str]:

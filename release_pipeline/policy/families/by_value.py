@@ -97,10 +97,13 @@ class ByValueFamily(Family[ByValueOptions]):
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What is not covered, and what is done with atoms, centre and tail."""
         policy = plan.policy
-        yield (
-            "not covered",
-            f"the whole table: equal values, and the columns kept beside them, {_RANKED}, and that pattern follows from the data",
-        )
+        if policy.swap is None:
+            yield (
+                "not covered",
+                f"the whole table: equal values, and the columns kept beside them, {_RANKED}, and that pattern follows from the "
+                "data",
+            )
+        yield from self.describe_swap(policy)
         yield "", APPEARS
         for name, column in policy.noise_columns.items():
             yield "counts", f"{name}: {'; '.join(_describe_column(column))}"

@@ -99,7 +99,8 @@ class ColumnFamily(Family[ColumnOptions]):
         policy = plan.policy
         if policy.protect.scope == "centroid":
             yield "wider", f"column lists: {self.describe_lists(plan)}"
-        if not policy.covers_table:
+        yield from self.describe_swap(policy)
+        if policy.swap is None and not policy.covers_table:
             yield (
                 "not covered",
                 KEPT_COLUMNS

@@ -58,6 +58,7 @@ ReleasedColumn: TypeAlias = KeepColumn | NoiseColumn | GeneraliseColumn | Synthe
 KINDS: dict[str, type[ColumnKind]] = {
     "drop": DropColumn,  # of those that tables count by see `find_kind`
     "keep": KeepColumn,
+    "swap": KeepColumn,
     "noise": NoiseColumn,
     "generalise": GeneraliseColumn,
     "recompute": RecomputeColumn,
@@ -91,6 +92,7 @@ def find_kind(column: Mapping[str, Any]) -> type[ColumnKind] | None:
 Column: TypeAlias = Annotated[
     Annotated[DropColumn, Tag("drop")]
     | Annotated[KeepColumn, Tag("keep")]
+    | Annotated[KeepColumn, Tag("swap")]
     | Annotated[NoiseColumn, Tag("noise")]
     | Annotated[NoiseColumn, Tag("synthesise")]
     | Annotated[GeneraliseColumn, Tag("generalise")]

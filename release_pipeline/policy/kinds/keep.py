@@ -22,19 +22,28 @@ TELLS = "whoever knows how the sample was drawn knows the stratum by it, so that
 
 
 class KeepColumn(ListedColumn):
-    """Released as it is."""
+    """Released as it is; with `swap` each entry in a row of somebody else's, one of a block of alike people."""
 
-    do: Literal["keep"]
+    do: Literal["keep", "swap"]
     why: Why
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether entries change places within blocks."""
+        return self.do == "swap"
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
         reasons = f", or none: {', '.join(self.reasons)}" if self.reasons else ""
         told = f"{TELLS}; " if self.role == "weight" else ""
-        return f"released as it is: one of {len(self.values)} declared values{reasons}; {told}{self.why}"
+        done = "swapped within blocks" if self.is_swapped else "released as it is"
+        return f"{done}: one of {len(self.values)} declared values{reasons}; {told}{self.why}"
 
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """What is wrong with the options of this column by themselves."""
         yield from super().find_faults(here)
+        if self.is_swapped and self.role != "confidential":
+            what = f"a column of role {self.role} keeps its place: blocks lie within the groups of kept quasi-identifiers."
+            yield (*here, "do"), what, "Say do: keep; swap is for role confidential."
         if self.role == "weight" and not all(is_weight(value) for value in self.values):
             yield (*here, "values"), "a weight is a number above 0.", "List the weights that may occur."

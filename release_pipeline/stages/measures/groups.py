@@ -32,8 +32,8 @@ MOST_BARS = 40
 @dataclass(frozen=True, slots=True)
 class Groups:
     """The groups of one released table. `bars`: how many groups there are of sizes from one to another. `diversity`: of every
-    kept confidential column, the fewest different values in a group; `closeness`: of every released confidential column, the
-    largest distance of a group from the table. `prosecutor`: the chance of finding somebody of the smallest group, for who knows
+    kept confidential column, the fewest different values in a group, or block; `closeness`: of every released confidential column,
+    the largest distance of one from the table. `prosecutor`: the chance of finding somebody of the smallest group, for who knows
     that the person is in the table; `marketer`: the mean chance over all records."""
 
     number: int
@@ -52,14 +52,16 @@ class Groups:
         return asdict(self)
 
 
-def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY) -> Groups | None:
-    """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left."""
+def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY, blocks: Codes | None = None) -> Groups | None:
+    """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left. `blocks`:
+    of swapped values, that of each row: what a group gives away is then measured of these, which are parts of the groups."""
     names = policy.released_quasi
     if not names or table.num_rows == 0:
         return None
     group = group_by((_number(table, name, arrays) for name in names), arrays)
     sizes = count_numbers(group, arrays)
     smallest = int(sizes.min())
+    group = group if blocks is None else blocks
     diversity: dict[str, int] = {}
     distance: dict[str, float] = {}
     for name, column in policy.released_columns.items():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.groups import group_by
@@ -25,6 +26,7 @@ LINKAGE_SAMPLE = 2_000  # released records that are linked
 MOST_PAIRS = 45  # of masked columns that are tried: all pairs of ten columns
 LEAST_NOISE = 1e-3  # of a column, in deviations: one without noise does not outweigh all others by more
 
+_compute: Any = pyarrow.compute  # its functions are made at run time
 Flags = npt.NDArray[np.bool_]
 
 
@@ -56,7 +58,7 @@ def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LIN
     tried.
     """
     ladder = _Ladder.of(compared, stream, sample)
-    names = list(compared.policy.noise_columns)
+    names = list(ladder.known)
     rungs = [ladder.climb(0, [()], 1)] if ladder.has_kept or not names else []
     if len(names) > 1:
         rungs.append(ladder.climb(1, [(name,) for name in names], len(names)))
@@ -94,8 +96,8 @@ class _Ladder:
     """The released rows that are tried, of so many `rows`, with their `own` originals, and what they are compared with.
 
     `kept`: for each pattern of blank cells the group of each of the `originals`, by its entries in the columns without a blank,
-    and the places of the tried rows with that pattern. `known` and `points`: z-scores of each masked column, of all originals
-    and of the tried rows. `guess`: how often a random original of a row's group is its own, on average over all rows.
+    and the places of the tried rows with that pattern. `known` and `points`: z-scores of each masked or swapped column, of all
+    originals and of the tried rows; of categories a column for each of them. `guess`: how often a random original of a row's group is its own, on average over all rows.
     """
 
     rows: int
@@ -117,6 +119,9 @@ class _Ladder:
             least, deviation = seen.min(), math.sqrt(variance_of(seen)) or 1.0
             known[name] = (seen - least) / deviation
             points[name] = (compared.released.column(name).to_numpy()[tried] - least) / deviation
+        for name in compared.policy.swapped_columns:
+            if name not in known:
+                known[name], points[name] = _number_entries(compared, name, tried)
         place = np.full(rows, -1, dtype=np.int64)
         place[tried] = np.arange(len(tried))
         guess, kept = 0.0, list[tuple[IntArray, IntArray]]()
@@ -150,14 +155,14 @@ class _Ladder:
     def _measure_noise(self, name: str) -> float:
         """How far released values of a column are from their originals, in deviations; never 0."""
         off = self.points[name] - self.known[name][self.own]
-        return max(math.sqrt(float(np.mean(off * off))) if len(off) else 0.0, LEAST_NOISE)
+        return max(math.sqrt(float(np.sum(off * off) / len(off))) if len(off) else 0.0, LEAST_NOISE)
 
     def _link(self, names: tuple[str, ...], weights: Mapping[str, float] | None = None) -> Share:
         linked = np.zeros(len(self.own))
         weight = np.array([1.0 if weights is None else weights[name] for name in names])
         for group, mine in self.kept:
-            known = np.column_stack([self.known[name] for name in names]) * weight
-            points = np.column_stack([self.points[name][mine] for name in names]) * weight
+            known = np.column_stack([self.known[name] * own for name, own in zip(names, weight, strict=True)])
+            points = np.column_stack([self.points[name][mine] * own for name, own in zip(names, weight, strict=True)])
             linked[mine] = link_each(known, points, self.own[mine], groups=group)
         return measure_share(linked, among=self.rows)
 
@@ -165,7 +170,8 @@ class _Ladder:
 def _read_kept(compared: Compared) -> tuple[IntArray, Flags]:
     """Of each column that is released as it is the number of each original's entry, and which released rows have a blank cell;
     of those that are made coarser, all together, the class of each original."""
-    names, rows = list(compared.policy.kept_columns), len(compared.own)
+    swapped, rows = set(compared.policy.swapped_columns), len(compared.own)
+    names = [name for name in compared.policy.kept_columns if name not in swapped]
     codes = [number_cells(compared.original(name))[1].astype(np.int64) for name in names]
     blank = [_find_blank(compared.released.column(name)) for name in names]
     if compared.classes is not None:
@@ -174,6 +180,18 @@ def _read_kept(compared: Compared) -> tuple[IntArray, Flags]:
     if not codes:
         return np.zeros((0, compared.originals), dtype=np.int64), np.zeros((0, rows), dtype=np.bool_)
     return np.stack(codes), np.stack(blank)
+
+
+def _number_entries(compared: Compared, name: str, tried: IntArray) -> tuple[Numbers, Numbers]:
+    """A column of categories as one column of numbers for each of them, of variance 1 together: of all originals, and of the
+    released rows that are tried."""
+    entries, codes = number_cells(compared.original(name))
+    released = _compute.index_in(compared.released.column(name).take(pa.array(tried)), value_set=entries)
+    share = np.bincount(codes, minlength=len(entries)) / len(codes)
+    deviation = math.sqrt(float((share * (1 - share)).sum())) or 1.0
+    each = np.arange(len(entries))
+    known, points = (found[:, np.newaxis] == each for found in (codes, released.fill_null(-1).to_numpy()))
+    return known / deviation, points / deviation
 
 
 def _find_blank(column: pa.ChunkedArray) -> Flags:

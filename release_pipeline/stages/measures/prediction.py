@@ -37,13 +37,20 @@ class Predictions:
 
 
 def predict(
-    original: Matrix, original_target: np.ndarray, released: Matrix, released_target: np.ndarray, *, seed: int
+    original: Matrix,
+    original_target: np.ndarray,
+    released: Matrix,
+    released_target: np.ndarray,
+    *,
+    seed: int,
+    trained: int | None = None,
 ) -> Predictions:
-    """The models trained on the first 66% of the records of each table and tested on the remaining original records.
+    """The models trained on the first 66% of the records of each table, or on so many `trained`, and tested on the remaining
+    original records.
 
     Row i of both tables belongs to the same person, so that no model is tested on somebody it was trained on.
     """
-    first = int(TRAINED_SHARE * len(original))
+    first = int(TRAINED_SHARE * len(original)) if trained is None else trained
     test, truth = original[first:], original_target[first:]
     targets = (original_target[:first], released_target[:first], truth)
     models: tuple[Prediction, ...] = ()

@@ -8,12 +8,15 @@ from typing import Any
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import Family
+from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
+from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.columns import ColumnStrategy, RecordStrategy
 from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy, Series
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD, Figures, Grouped, Strategy, Suppressed
+from release_pipeline.stages.strategies.swapping import SWAPPED, SwapStrategy
 from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrategy
 from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, WholeTableStrategy, count_blocks
 
@@ -24,6 +27,7 @@ __all__ = [
     "COUNTS",
     "PAIRS",
     "RECORD",
+    "SWAPPED",
     "Figures",
     "Grouped",
     "RecordStrategy",
@@ -54,11 +58,16 @@ _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, 
 }  # of all records, and of random parts of them
 
 
-def find_strategy(policy: Policy, *, series: Series | None = None, records: Records = ARRAYS) -> Strategy:
+def find_strategy(
+    policy: Policy, *, series: Series | None = None, records: Records = ARRAYS, earlier: IntArray | None = None
+) -> Strategy:
     """The strategy of the policy's method, by its family. `series`: which part of the records, to group one of several
-    releases. `records`: where those lie of methods that go by columns; others have them in memory."""
+    releases. `records`: where those lie of methods that go by columns; others have them in memory. `earlier`: where values are
+    swapped, the block of each record in an earlier release, below 0 where there was none."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
     if isinstance(strategy, ColumnStrategy | ByValueStrategy | WholeTableStrategy | ClassStrategy):
         strategy = replace(strategy, records=records)
+    if policy.swap is not None and isinstance(strategy, CentroidStrategy):
+        strategy = SwapStrategy(policy, strategy, earlier)
     return strategy if policy.parts == 1 else of_parts(policy, strategy, series)

@@ -1,0 +1,178 @@
+"""Masked values that change places: any method of single columns, and after it each column by itself within blocks of alike
+records (`privacy.swapping`). What a method claims of the list of a column stays true, for the list is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline.errors import Blocked
+from release_pipeline.policy import Policy
+from release_pipeline.policy.scalars import OURS
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.groups import group_by
+from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream, shuffled_first
+from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
+from release_pipeline.stages.audit import LEAST_ATTACKED, MODEL_SAMPLE, Streams, audit_table, predict_targets
+from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, load_table, number_cells
+from release_pipeline.stages.compared import Compared, read_with
+from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.measures.groups import Groups
+from release_pipeline.stages.measures.prediction import TRAINED_SHARE
+from release_pipeline.stages.strategies.centroids import CentroidStrategy
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
+
+SWAPPED = "swapped"  # in the vault: the block of every record
+BLOCK = f"{OURS}_block"  # never released
+
+
+@dataclass(frozen=True, slots=True)
+class SwapStrategy:
+    """A method of single columns whose released values change places.
+
+    `earlier`: the block that each record was in, of an earlier release about the same people; below 0 where there was none.
+    """
+
+    policy: Policy
+    strategy: CentroidStrategy
+    earlier: IntArray | None = None
+    suppression_reads: ClassVar[tuple[str, ...]] = CentroidStrategy.suppression_reads
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The tables of the method, and the blocks."""
+        return (*self.strategy.makes, SWAPPED)
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """As the method does: what is expected of each column's list does not change."""
+        return self.strategy.expect(read, secret=secret, progress=progress)
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """As the method does."""
+        return self.strategy.judge(expected)
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+        """The tables of the method, and `swapped`: the block of each record, -1 of those that suppression drops."""
+        made = self.strategy.group(read, secret=secret, context=context, progress=progress, keep=keep)
+        progress("finding blocks of alike records")
+        blocks = pa.table({BLOCK: pa.array(self._make_blocks(read, progress))})
+        return replace(made, tables={**made.tables, SWAPPED: blocks}).hand_over(SWAPPED, keep)
+
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """As the method does."""
+        return self.strategy.measure(read, secret=secret, context=context, progress=progress)
+
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
+        """The masked records, each swapped column in an order of its own within the blocks. A row stands where its record's kept
+        entries are, and `RECORD` says whose these are."""
+        masked = self.strategy.mask(read, secret=secret, context=context, progress=progress)
+        swapped = set(self.policy.swapped_columns)
+        own = masked.column(RECORD).to_numpy()
+        block = _read_blocks(read)[own]
+
+        def make(name: str) -> Any:
+            column = masked.column(name)
+            if name not in swapped:
+                return column
+            source = swap_positions(block, noise_stream(secret, *context, name, "swap"))
+            return column.take(pa.array(source))
+
+        return ColumnTable(tuple(masked.column_names), masked.num_rows, make)
+
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
+        """As the method does. Refused where a block would be left that is too small, or lies in two groups: then suppression did
+        not do what the blocks were made for."""
+        done = self.strategy.suppress(read, masked)
+        if done.obstacle:
+            return done
+        block = read_blocks(read, done.table)
+        quasi = [number_cells(done.table.column(name))[1] for name in self.policy.released_quasi]
+        parts = group_by([block, *quasi])
+        least = int(np.bincount(parts).min())
+        if (block < 0).any() or least < self.policy.block_size or parts.max() != group_by([block]).max():
+            raise Blocked("the blocks of swapping do not fit the groups that suppression left.", where="swap")
+        figures = {**done.figures, "blocks": int(parts.max()) + 1, "smallest_block": least}
+        return replace(done, figures=figures)
+
+    def compare(self, read: Read, released: AnyTable) -> Compared:
+        """A row is next to the record whose kept entries it has; no error is of one record."""
+        return replace(self.strategy.compare(read, released), is_nobodys=True)
+
+    def audit(
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
+        """What `audit_table` measures; what models learn is tested on records that a method like this one did not see, for the
+        values of those that it did see are in the rows of others, too."""
+        compared = self.compare(read, released)
+        return audit_table(compared, groups=groups, streams=streams, progress=progress, predictor=self._predict_unseen)
+
+    def _predict_unseen(self, compared: Compared, streams: Streams) -> dict[str, Any]:
+        """What models tell that learned from a release like this one of all other records than those that they are tested on."""
+        rows = shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("unseen"))
+        tested = compared.own[rows[int(TRAINED_SHARE * len(rows)) :]]
+        seen = np.setdiff1d(np.arange(compared.originals), tested)
+        masked = self._simulate(compared.read_few(seen), streams("simulated for models"))
+        if masked.num_rows < LEAST_ATTACKED:
+            return {}
+        few = shuffled_first(masked.num_rows, len(rows) - len(tested), streams("learned"))
+        of_models = self.compare(compared.read_few(seen), masked).among(few)
+        return predict_targets(of_models, replace(compared, own=tested))
+
+    def _simulate(self, read: Read, stream: NoiseStream) -> AnyTable:
+        """A release of some records with noise that is nobody's."""
+        words = np.empty(SECRET_BYTES // 8, dtype=np.uint64)
+        stream.words(0, 0, words)
+        how: dict[str, Any] = {"secret": words.tobytes(), "context": ("models",), "progress": _quiet}
+        alone = replace(self, earlier=None)
+        known = read_with(alone.group(read, **how).tables, read)
+        known = read_with(alone.measure(known, **how), known)
+        return alone.suppress(known, load_table(alone.mask(known, **how))).table
+
+    def _make_blocks(self, read: Read, progress: Progress) -> IntArray:
+        """Within the groups that suppression leaves, by the values that change places."""
+        cell = self._find_cells(read)
+        features = describe_alike([self._read_numbers(name, read) for name in self.policy.swapped_columns])
+        return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier, progress=progress)
+
+    def _find_cells(self, read: Read) -> IntArray:
+        """The group of kept quasi-identifiers that each record will be released in; below 0 where it will not."""
+        quasi = self.policy.released_quasi
+        records = read("records", [self.policy.swapped_columns[0]]).num_rows
+        if not quasi:
+            return np.zeros(records, dtype=np.int64)
+        kept = {name: read("records", [name]).column(0) for name in quasi}
+        left = self.strategy.suppress(read, pa.table({RECORD: pa.array(np.arange(records)), **kept})).table
+        cell = np.full(records, NO_BLOCK, dtype=np.int64)
+        if left.num_rows:
+            cell[left.column(RECORD).to_numpy()] = group_by([number_cells(left.column(name))[1] for name in quasi])
+        return cell
+
+    def _read_numbers(self, name: str, read: Read) -> FloatArray:
+        """The values of a column as the method sees them, NaN for a reason to have none; of categories the place among those that
+        are declared."""
+        column = read("records", [name]).column(0)
+        if name not in self.policy.noise_columns:
+            entries, codes = number_cells(column)
+            places = {entry: place for place, entry in enumerate(self.policy.kept_columns[name].entries)}
+            found = np.array([places[str(entry)] for entry in entries.to_pylist()], dtype=np.float64)
+            return np.where(codes == MISSING, np.nan, found[codes])
+        spec, numbers = self.policy.noise_columns[name], column.to_numpy()
+        return np.where(spec.find_reasons(numbers) < 0, spec.coded_grid.snap(numbers), np.nan)
+
+
+def read_blocks(read: Read, released: AnyTable) -> IntArray:
+    """The block of every released row."""
+    return _read_blocks(read)[released.column(RECORD).to_numpy()]
+
+
+def _quiet(_: str) -> None:
+    """Strategies tell every column."""
+
+
+def _read_blocks(read: Read) -> IntArray:
+    """The block of every record."""
+    return np.asarray(read(SWAPPED, [BLOCK]).column(0).to_numpy(), dtype=np.int64)
