@@ -86,8 +86,8 @@ class Policy(PolicyFile):
 
     @property
     def block_size(self) -> int:
-        """How many records a block has at the least where values are swapped, else 0: k for each record that a person may have, so
-        that at most one row in k is one person's."""
+        """How many records a block has at the least where values are swapped, else 0: k for each record that a person may have,
+        so that at most one row in k is one person's."""
         return 0 if self.swap is None else self.swap.k * self.records_per_person
 
     @property

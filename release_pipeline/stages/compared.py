@@ -52,9 +52,9 @@ def read_with(made: Mapping[str, pa.Table], read: Read) -> Read:
 class Compared:
     """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
     record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
-    knows how they were coarsened. `is_nobodys`: released rows are synthetic, or their values swapped, so that errors are of ranks;
-    of synthetic ones `own` is any order, of swapped ones it says whose kept entries a row has. `classes`: of each record the class
-    that shares the labels of generalised columns, -1 for none; None without such columns."""
+    knows how they were coarsened. `is_nobodys`: released rows are synthetic, or their values swapped, so that errors are of
+    ranks; of synthetic ones `own` is any order, of swapped ones it says whose kept entries a row has. `classes`: of each record
+    the class that shares the labels of generalised columns, -1 for none; None without such columns."""
 
     policy: Policy
     read: Read

@@ -105,9 +105,8 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
             f"{' and '.join(rung.columns)}{' too' if ladder[0].masked == 0 else ''}" if rung.masked else "only the kept columns"
         )
         words.append(f"Knowing {known} links {links}.")
-    return " ".join(
-        filter(None, [*words, propose_swap(policy), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."])
-    )
+    words += [propose_swap(policy), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."]
+    return " ".join(filter(None, words))
 
 
 def propose_swap(policy: Policy) -> str:

@@ -32,9 +32,9 @@ MOST_BARS = 40
 @dataclass(frozen=True, slots=True)
 class Groups:
     """The groups of one released table. `bars`: how many groups there are of sizes from one to another. `diversity`: of every
-    kept confidential column, the fewest different values in a group, or block; `closeness`: of every released confidential column,
-    the largest distance of one from the table. `prosecutor`: the chance of finding somebody of the smallest group, for who knows
-    that the person is in the table; `marketer`: the mean chance over all records."""
+    kept confidential column, the fewest different values in a group, or block; `closeness`: of every released confidential
+    column, the largest distance of one from the table. `prosecutor`: the chance of finding somebody of the smallest group, for
+    who knows that the person is in the table; `marketer`: the mean chance over all records."""
 
     number: int
     smallest: int

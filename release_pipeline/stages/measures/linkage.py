@@ -97,7 +97,8 @@ class _Ladder:
 
     `kept`: for each pattern of blank cells the group of each of the `originals`, by its entries in the columns without a blank,
     and the places of the tried rows with that pattern. `known` and `points`: z-scores of each masked or swapped column, of all
-    originals and of the tried rows; of categories a column for each of them. `guess`: how often a random original of a row's group is its own, on average over all rows.
+    originals and of the tried rows; of categories a column for each of them. `guess`: how often a random original of a row's
+    group is its own, on average over all rows.
     """
 
     rows: int
