@@ -25,6 +25,7 @@ from release_pipeline.flow.vaults import check_vaults
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.catalogue import MECHANISM_VERSION
+from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.stages.checks import round_up
@@ -215,10 +216,13 @@ class ReleaseCheckpoints(ReleaseRecord):
             spare=find_spare(site, self.policy),
         )
 
-    def strategy_in(self, workspace: ReleaseWorkspace, *, series: Series | None = None) -> Strategy:
-        """The policy's strategy, with arrays where those of the workspace's records lie."""
+    def strategy_in(
+        self, workspace: ReleaseWorkspace, *, series: Series | None = None, earlier: IntArray | None = None
+    ) -> Strategy:
+        """The policy's strategy, with arrays where those of the workspace's records lie. `earlier`: the blocks of the last
+        release, where values are swapped."""
         records = self._previous(workspace, Validated).records
-        return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), series=series)
+        return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), series=series, earlier=earlier)
 
     def _context(self, source: str) -> tuple[Context, ...]:
         """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so

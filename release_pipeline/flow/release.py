@@ -248,6 +248,9 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self.progress("hashing whose records they are")
                 workspace.write_people(checkpoint.source, column, key, everywhere=everywhere)
                 tables.append("people")
+                if policy.swap is not None:
+                    workspace.write_owners(checkpoint.source, column, key, everywhere=everywhere)
+                    tables.append("owners")
             workspace.drop(["raw"])
             workspace.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
@@ -309,7 +312,9 @@ class ReleaseFlow(ReleaseCheckpoints):
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
             charge_run(self.site, self.id)
-            strategy = self.strategy_in(workspace, series=self._series(checkpoint.content))
+            is_tracked = policy.swap is not None and isinstance(policy.person, Person)
+            earlier = workspace.read_blocks(policy.policy) if is_tracked else None
+            strategy = self.strategy_in(workspace, series=self._series(checkpoint.content), earlier=earlier)
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
@@ -333,6 +338,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
+            if is_tracked:
+                workspace.keep_blocks(policy.policy, self.id.workspace, read_blocks(workspace.read))
             evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
             payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}
@@ -434,7 +441,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                     return noise_stream(secret, *purpose)
 
                 released = stored_table(workspace, "suppressed")
-                blocks = None if policy.swap is None else read_blocks(workspace.read, released)
+                blocks = None if policy.swap is None else read_blocks(workspace.read, released.column(RECORD).to_numpy())
                 groups = measure_groups(released, policy, workspace.arrays(released.num_rows), blocks)
                 strategy = self.strategy_in(workspace)
                 figures = strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)

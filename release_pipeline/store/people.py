@@ -54,7 +54,7 @@ def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Bytes])
     """Add rows to the table `people`, whose columns are the halves of each."""
     for part in parts:
         halves = {"person": part[:, :PERSON], "everywhere": part[:, PERSON:]}
-        connection.from_arrow(pa.table({name: _as_arrow(half) for name, half in halves.items()})).insert_into("people")
+        connection.from_arrow(pa.table({name: as_arrow(half) for name, half in halves.items()})).insert_into("people")
 
 
 def sort_rows(rows: Bytes) -> Bytes:
@@ -111,5 +111,5 @@ def _read_part(file: int, first: npt.NDArray[np.int64], beyond: npt.NDArray[np.i
     return found.reshape(-1, width)
 
 
-def _as_arrow(half: Bytes) -> pa.Array:
+def as_arrow(half: Bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(PERSON), len(half), [None, pa.py_buffer(np.ascontiguousarray(half).reshape(-1))])

@@ -11,19 +11,21 @@ from threading import RLock
 from typing import Any, Protocol, cast, runtime_checkable
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
+from release_pipeline.privacy.grid import IntArray
 from release_pipeline.store.beside import BesideRooms, read_note, write_note
 from release_pipeline.store.connections import open_database, read_batches, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.hashing import MANY, PersonKeys, Rows
+from release_pipeline.store.hashing import MANY, PERSON, PersonKeys, Rows
 from release_pipeline.store.kept import KeptColumns
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
-from release_pipeline.store.people import insert_people, sort_people
+from release_pipeline.store.people import as_arrow, insert_people, sort_people
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.shared import Cluster, OnCluster, is_shared
@@ -208,6 +210,34 @@ class ReleaseWorkspace(BesideRooms):
         hashed = (keys.hash(Rows.of_arrow(batch), many=rows >= MANY) for batch in batches)
         insert_people(self._connection, sort_people(hashed, rows, self._folder))
         self._stored = None
+
+    def write_owners(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
+        """Replace the table `owners`: the person of each record, in their order, as the hash under the key of the population."""
+        keys, rows = PersonKeys.of(key, everywhere), self._connection.table("raw").shape[0]
+        batches = self.raw(source_name).persons(column)
+        hashed = [keys.hash(Rows.of_arrow(batch), many=rows >= MANY)[:, :PERSON] for batch in batches]
+        self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
+
+    def read_blocks(self, policy: str) -> IntArray | None:
+        """The block that each record's person was in (table `owners`), in the last release of a policy that swapped values, -1
+        of who was in none; None where there was no such release. Of several records of one person each has its own."""
+        of_policy = {"beginning": f"{policy}/"}
+        before = self._connection.sql(statement("stages/read_swapped"), params=of_policy).to_df()
+        if before.empty:
+            return None
+        owners = self.read("owners").to_pandas()
+        for table in (before, owners):
+            table["nth"] = table.groupby("person").cumcount()
+        found = owners.merge(before, how="left", on=["person", "nth"])
+        return found["block"].fillna(-1).to_numpy(dtype=np.int64)
+
+    def keep_blocks(self, policy: str, release: str, blocks: IntArray) -> None:
+        """Keep beside the rooms in which block each record's person is, in the place of what an earlier release of the policy
+        left there."""
+        self._connection.execute(statement("stages/delete_swapped"), {"beginning": f"{policy}/"})
+        owners = self.read("owners").column("person")
+        told = {"release": pa.repeat(release, len(blocks)), "person": owners, "block": pa.array(blocks)}
+        self._connection.from_arrow(pa.table(told)).insert_into("main.swapped")
 
     def read(self, name: str, columns: Sequence[str] | None = None, *, where: tuple[str, str] | None = None) -> pa.Table:
         """The table `name`, or some of its columns, in the order in which it was written. `where`: of the rows only those that
@@ -424,6 +454,7 @@ def open_workspace(
         connection.execute(statement("schema/create_exposed"))
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
+        connection.execute(statement("schema/create_swapped"))
         with transaction(connection):
             yield ReleaseWorkspace(connection, folder, disk, disk_from or 0, limit, begin_sharing, spare)
     if spilled is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import Blocked
@@ -71,8 +72,7 @@ class SwapStrategy:
         entries are, and `RECORD` says whose these are."""
         masked = self.strategy.mask(read, secret=secret, context=context, progress=progress)
         swapped = set(self.policy.swapped_columns)
-        own = masked.column(RECORD).to_numpy()
-        block = _read_blocks(read)[own]
+        block = read_blocks(read, masked.column(RECORD).to_numpy())
 
         def make(name: str) -> Any:
             column = masked.column(name)
@@ -89,7 +89,7 @@ class SwapStrategy:
         done = self.strategy.suppress(read, masked)
         if done.obstacle:
             return done
-        block = read_blocks(read, done.table)
+        block = read_blocks(read, done.table.column(RECORD).to_numpy())
         quasi = [number_cells(done.table.column(name))[1] for name in self.policy.released_quasi]
         parts = group_by([block, *quasi])
         least = int(np.bincount(parts).min())
@@ -164,15 +164,11 @@ class SwapStrategy:
         return np.where(spec.find_reasons(numbers) < 0, spec.coded_grid.snap(numbers), np.nan)
 
 
-def read_blocks(read: Read, released: AnyTable) -> IntArray:
-    """The block of every released row."""
-    return _read_blocks(read)[released.column(RECORD).to_numpy()]
+def read_blocks(read: Read, records: npt.NDArray[np.integer[Any]] | None = None) -> IntArray:
+    """The block of every record, or of some of them."""
+    blocks = np.asarray(read(SWAPPED, [BLOCK]).column(0).to_numpy(), dtype=np.int64)
+    return blocks if records is None else blocks[records]
 
 
 def _quiet(_: str) -> None:
     """Strategies tell every column."""
-
-
-def _read_blocks(read: Read) -> IntArray:
-    """The block of every record."""
-    return np.asarray(read(SWAPPED, [BLOCK]).column(0).to_numpy(), dtype=np.int64)

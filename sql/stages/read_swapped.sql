@@ -1,0 +1,1 @@
+SELECT person, block FROM main.swapped WHERE starts_with(release, $beginning);
