@@ -95,11 +95,8 @@ def _rank_middle(numbers: FloatArray) -> FloatArray:
 def _rows_of_each(cell: IntArray) -> Iterator[Positions]:
     """The records of every cell, ascending."""
     order = np.argsort(cell, kind="stable")
-    ascending = cell[order]
-    starts = np.flatnonzero(np.diff(ascending, prepend=NO_BLOCK))
-    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
-        if ascending[start] >= 0:
-            yield order[start:stop]
+    starts = np.flatnonzero(np.diff(cell[order], prepend=NO_BLOCK))  # those of no cell come before all others
+    yield from np.split(order, starts)[1:]
 
 
 def _keep_blocks(rows: Positions, k: int, earlier: IntArray | None) -> IntArray:
