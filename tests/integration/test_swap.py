@@ -141,6 +141,6 @@ def test_a_published_card_says_both_promises(tmp_path: Path, keys: Mapping[str, 
     tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(240), **SWAP)
     package = publish_release(tiny, keys)
     assert failures_of(examine(package).findings) == []
-    text = (package / "card.md").read_text()
+    text = (package / "privacy-card.html").read_text() + (package / "privacy-card.json").read_text()
     assert PROMISE in text
     assert OPEN in text
