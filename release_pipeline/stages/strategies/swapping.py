@@ -42,11 +42,7 @@ class SwapStrategy:
     strategy: CentroidStrategy
     earlier: IntArray | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = CentroidStrategy.suppression_reads
-
-    @property
-    def makes(self) -> tuple[str, ...]:
-        """The tables of the method, and the blocks."""
-        return (*self.strategy.makes, SWAPPED)
+    makes: ClassVar[tuple[str, ...]] = (*CentroidStrategy.makes, SWAPPED)  # of some methods not all of them
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """As the method does: what is expected of each column's list does not change."""
@@ -141,7 +137,7 @@ class SwapStrategy:
     def _find_cells(self, read: Read) -> IntArray:
         """The group of kept quasi-identifiers that each record will be released in; below 0 where it will not."""
         quasi = self.policy.released_quasi
-        records = read("records", [self.policy.swapped_columns[0]]).num_rows
+        records: int = read("records", [self.policy.swapped_columns[0]]).num_rows
         if not quasi:
             return np.zeros(records, dtype=np.int64)
         kept = {name: read("records", [name]).column(0) for name in quasi}
