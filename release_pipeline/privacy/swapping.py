@@ -18,7 +18,9 @@ from release_pipeline.privacy.mdav import Progress, mdav
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
 NO_BLOCK = -1  # of a record that is not released
-LARGE = 20_000  # records of a cell above which it is cut at medians first, as MDAV takes time with the square of them
+# Records of a cell above which it is cut at medians first. MDAV took 2 CPU seconds of 300,000 records with four columns, 10 of a
+# million, and 171 with ten columns; cuts took 7, and moved values by .23 of their variance where MDAV moved them by .09.
+LARGE = 250_000
 
 Positions = npt.NDArray[np.intp]
 
