@@ -271,6 +271,7 @@ def _look_once(policy: Policy, reference: Reference, compared: Compared, table: 
     if not policy.protect.is_synthetic:
         rungs = measure_ladder(compared, noise_stream(secret, "linkage"), sample=LINKED)
         found["linkage"] = [asdict(rung) for rung in rungs]
+    if not policy.rows_are_nobodys:  # or else what is taken out as somebody's own row is in the rows of others
         found |= _attack(policy, reference, table, secret)
     for name, target in policy.audit.predict.items():
         if (score := _score(policy, reference, table, name, target, secret)) is not None:

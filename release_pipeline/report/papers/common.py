@@ -94,7 +94,7 @@ def state_attacks(fields: Fields, kinds: tuple[str, ...]) -> Iterator[Statement]
     for at, attack in found:
         yield state_attack(fields, at, attack)
     internal, clusters = fields.view.internal, fields("internal.clusters")
-    if found and clusters.value and internal is not None and not internal.generalises and not internal.is_synthetic:
+    if found and clusters.value and internal is not None and not internal.generalises and not internal.is_nobodys:
         yield state_fact("attack.clusters", clusters)
 
 
