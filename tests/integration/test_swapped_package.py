@@ -12,7 +12,7 @@ import pytest
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
 from release_pipeline.flow.evidence import AuditFigures, load_evidence
 from release_pipeline.flow.origins import list_columns
-from release_pipeline.policy.plan import describe_plan
+from release_pipeline.policy.plan import describe_plan, make_plan
 from tests.integration.publishing import Keys, make_trusted_site, publish_release, read_folder
 from tests.integration.sites import TinySite, make_rows
 
@@ -76,7 +76,7 @@ def test_the_card_says_whose_values_a_row_has(published: tuple[TinySite, Path]) 
         assert "in the row of somebody of the same block" in text
         assert told in text
     assert "## Swapped values" in files["RELEASE_NOTE.md"].decode()
-    plan = " ".join(words for _, words in describe_plan(tiny.site.policy("people"), rows=240))
+    plan = " ".join(line.words for line in describe_plan(make_plan(tiny.site.policy("people"), rows=240)))
     assert told in plan
     assert "in each block" in plan
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from release_pipeline.policy.formats import name_some, say_scope
+from release_pipeline.policy.gate_words import RISKY
 from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
 from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, join_names, show_figure
 from release_pipeline.report.charts.correlations import find_differences
@@ -16,8 +17,6 @@ from release_pipeline.sentences import POLICY, REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT, LINKABILITY, INFERENCE))
-
-_RISKY = 0.1  # of rows that are linked: more is "excessively risky" (KEA18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
     yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], view)
     if view.nearest is not None:
         yield from _ask_about_strangers(view.nearest)
-    if view.linkage is not None and (view.linkage.value > _RISKY or view.linkage.value > 10 * view.linkage_chance):
+    if view.linkage is not None and (view.linkage.value > RISKY or view.linkage.value > 10 * view.linkage_chance):
         yield ask(
             REVIEWERS(
                 "question.linkage", share=format_percent(view.linkage.value), chance=format_percent(view.linkage_chance, 2)
