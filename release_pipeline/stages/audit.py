@@ -40,7 +40,7 @@ SEED = 1  # of the models' own choices: the same figures for the same tables
 DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
 
 Streams: TypeAlias = Callable[[Context], NoiseStream]
-Measurer: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
+Predictor: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
 
 
 def audit_table(
@@ -49,12 +49,11 @@ def audit_table(
     groups: Groups | None,
     streams: Streams,
     progress: Callable[[str], None],
-    attacker: Measurer | None = None,
-    predictor: Measurer | None = None,
+    predictor: Predictor | None = None,
 ) -> dict[str, Any]:
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
-    `streams` gives the random choices of each part by its name. `attacker` and `predictor`: what attacks and models find, where
-    neither is tried on the released table itself."""
+    `streams` gives the random choices of each part by its name; `predictor`: what models tell, where they do not learn from the
+    released table itself."""
     released, own, policy = compared.released, compared.own, compared.policy
     figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
@@ -69,8 +68,8 @@ def audit_table(
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
     figures |= measure_rules(compared)
-    progress("attacking the released table" if attacker is None else "attacking a table made without a control group")
-    figures |= _attack(attacked, streams) if attacker is None else attacker(compared, streams)
+    progress("attacking the released table")
+    figures |= _attack(attacked, streams)
     if groups is not None:
         risk = journalist_risk(released, compared.everybody, policy.released_quasi, compared.arrays)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
@@ -230,7 +229,7 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
     return attacks, by_column
 
 
-def train_models(compared: Compared, streams: Streams, predictor: Measurer | None = None) -> dict[str, Any]:
+def train_models(compared: Compared, streams: Streams, predictor: Predictor | None = None) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
     among = compared.released.num_rows
     tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))

@@ -49,7 +49,6 @@ from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
 from release_pipeline.stages.measures.structure import measure_structure
-from release_pipeline.stages.strategies.strategy import RECORD
 
 Remake = Callable[[Read], pa.Table]
 
@@ -65,7 +64,7 @@ def audit_synthetic(compared: Compared, *, remake: Remake, streams: Streams, pro
     figures |= measure_rules(compared)
     if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
-        figures |= attack_beside_strangers(compared, remake, streams)
+        figures |= _attack(compared, remake, streams)
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})
 
@@ -105,23 +104,18 @@ def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any]
     return measure_group_means(labels, numbers, anew, arrays)
 
 
-def attack_beside_strangers(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
+def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
     """Attacks on people that a table was made of, and on people that it was made without. Of more than `ATTACKED_SAMPLE` records
     a table that is made of so many of them is attacked, as if there were no others: who is left out of it is in no row."""
     count = compared.originals
     places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
     size = min(INFERRED, len(places) // 3)
     kept = np.sort(places[size:])
-    nothing: dict[str, Any] = {"attacks": [], "inference": {}}
     try:
         made = remake(compared.read_few(kept))
     except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack
-        return nothing
-    is_inside = np.isin(places, kept[made.column(RECORD).to_numpy()])  # not those who were suppressed
-    targets = np.flatnonzero(is_inside)[:size]
-    if len(targets) < LEAST_ATTACKED // 3:
-        return nothing
-    rows, people = made.num_rows, np.append(targets, np.arange(len(targets)))  # in `places`
+        return {"attacks": [], "inference": {}}
+    rows, people = made.num_rows, np.append(np.arange(size, 2 * size), np.arange(size))  # in `places`
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
         before, after = take_few(compared.original(name), places), made.column(name)
@@ -132,8 +126,8 @@ def attack_beside_strangers(compared: Compared, remake: Remake, streams: Streams
         padded = np.append(released, original[people])
         columns.append(AttackedColumn(name, original, padded, np.append(np.zeros(rows, dtype=np.intp), people)))
     table = Attacked(tuple(columns))
-    place = np.arange(rows + len(people), dtype=np.intp)
-    drawn = People(place[rows : rows + len(targets)], place[rows + len(targets) :], place[:rows])
+    place = np.arange(rows + 2 * size, dtype=np.intp)
+    drawn = People(place[rows : rows + size], place[rows + size :], place[:rows])
     attacks: list[Attack] = list(single_out_beside(table, drawn, stream=streams("single out")))
     by_column: dict[str, Any] = {}
     if len(columns) > 1:

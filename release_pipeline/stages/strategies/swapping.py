@@ -19,7 +19,6 @@ from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream, shuffled_first
 from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
 from release_pipeline.stages.audit import LEAST_ATTACKED, MODEL_SAMPLE, Streams, audit_table, predict_targets
-from release_pipeline.stages.audit_synthetic import attack_beside_strangers
 from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, load_table, number_cells
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.gates import Gate
@@ -106,21 +105,10 @@ class SwapStrategy:
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
-        """What `audit_table` measures. Attacks have people as their control group whom a table like this one was made without,
-        and models are tested on records that it was made without: the values of all others are in the rows of others, too."""
+        """What `audit_table` measures; what models learn is tested on records that a method like this one did not see, for the
+        values of those that it did see are in the rows of others, too."""
         compared = self.compare(read, released)
-        tried: dict[str, Any] = {"attacker": self._attack_beside, "predictor": self._predict_unseen}
-        return audit_table(compared, groups=groups, streams=streams, progress=progress, **tried)
-
-    def _attack_beside(self, compared: Compared, streams: Streams) -> dict[str, Any]:
-        """What `attack_beside_strangers` finds; nothing of fewer records than can be attacked."""
-        if compared.originals < LEAST_ATTACKED:
-            return {}
-
-        def remake(read: Read) -> pa.Table:
-            return load_table(self._simulate(read, streams("a release without the control group")))
-
-        return attack_beside_strangers(compared, remake, streams)
+        return audit_table(compared, groups=groups, streams=streams, progress=progress, predictor=self._predict_unseen)
 
     def _predict_unseen(self, compared: Compared, streams: Streams) -> dict[str, Any]:
         """What models tell that learned from a release like this one of all other records than those that they are tested on."""
