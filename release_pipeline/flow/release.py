@@ -312,14 +312,15 @@ class ReleaseFlow(ReleaseCheckpoints):
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
             charge_run(self.site, self.id)
-            is_tracked = policy.swap is not None and isinstance(policy.person, Person)
-            earlier = workspace.read_blocks(policy.policy) if is_tracked else None
-            strategy = self.strategy_in(workspace, series=self._series(checkpoint.content), earlier=earlier)
+            series = self._series(checkpoint.content)
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored, checkpoint.records)
+            is_tracked = policy.swap is not None and isinstance(policy.person, Person)
+            earlier = workspace.read_earlier_blocks(policy.policy) if is_tracked else None
+            strategy = self.strategy_in(workspace, series=series, earlier=earlier)
             kept: dict[str, None] = {}
 
             def keep(table: str, column: str, values: Any) -> None:

@@ -18,7 +18,9 @@ from release_pipeline.privacy.mdav import Progress, mdav
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
 NO_BLOCK = -1  # of a record that is not released
-LARGE = 20_000  # records of a cell above which it is cut at medians first, as MDAV takes time with the square of them
+# Records of a cell above which it is cut at medians first. MDAV took 2 CPU seconds of 300,000 records with four columns, 10 of a
+# million, and 171 with ten columns; cuts took 7, and moved values by .23 of their variance where MDAV moved them by .09.
+LARGE = 250_000
 
 Positions = npt.NDArray[np.intp]
 
@@ -95,11 +97,8 @@ def _rank_middle(numbers: FloatArray) -> FloatArray:
 def _rows_of_each(cell: IntArray) -> Iterator[Positions]:
     """The records of every cell, ascending."""
     order = np.argsort(cell, kind="stable")
-    ascending = cell[order]
-    starts = np.flatnonzero(np.diff(ascending, prepend=NO_BLOCK))
-    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
-        if ascending[start] >= 0:
-            yield order[start:stop]
+    starts = np.flatnonzero(np.diff(cell[order], prepend=NO_BLOCK))  # those of no cell come before all others
+    yield from np.split(order, starts)[1:]
 
 
 def _keep_blocks(rows: Positions, k: int, earlier: IntArray | None) -> IntArray:

@@ -40,7 +40,7 @@ SEED = 1  # of the models' own choices: the same figures for the same tables
 DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
 
 Streams: TypeAlias = Callable[[Context], NoiseStream]
-Predictor: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
+Measure: TypeAlias = Callable[[Compared, Streams], dict[str, Any]]
 
 
 def audit_table(
@@ -49,11 +49,12 @@ def audit_table(
     groups: Groups | None,
     streams: Streams,
     progress: Callable[[str], None],
-    predictor: Predictor | None = None,
+    attack: Measure | None = None,
+    predictor: Measure | None = None,
 ) -> dict[str, Any]:
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
-    `streams` gives the random choices of each part by its name; `predictor`: what models tell, where they do not learn from the
-    released table itself."""
+    `streams` gives the random choices of each part by its name. `attack` and `predictor`: what attacks and models tell, where
+    these are not on the released table itself."""
     released, own, policy = compared.released, compared.own, compared.policy
     figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
@@ -69,7 +70,7 @@ def audit_table(
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
     figures |= measure_rules(compared)
     progress("attacking the released table")
-    figures |= _attack(attacked, streams)
+    figures |= (_attack if attack is None else attack)(attacked, streams)
     if groups is not None:
         risk = journalist_risk(released, compared.everybody, policy.released_quasi, compared.arrays)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
@@ -229,7 +230,7 @@ def attack_table(compared: Compared, streams: Streams) -> tuple[list[Attack], di
     return attacks, by_column
 
 
-def train_models(compared: Compared, streams: Streams, predictor: Predictor | None = None) -> dict[str, Any]:
+def train_models(compared: Compared, streams: Streams, predictor: Measure | None = None) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
     among = compared.released.num_rows
     tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))

@@ -64,7 +64,7 @@ def audit_synthetic(compared: Compared, *, remake: Remake, streams: Streams, pro
     figures |= measure_rules(compared)
     if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
-        figures |= _attack(compared, remake, streams)
+        figures |= attack_without_control(compared, remake, streams)
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})
 
@@ -104,7 +104,7 @@ def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any]
     return measure_group_means(labels, numbers, anew, arrays)
 
 
-def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
+def attack_without_control(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
     """Attacks on people that a table was made of, and on people that it was made without. Of more than `ATTACKED_SAMPLE` records
     a table that is made of so many of them is attacked, as if there were no others: who is left out of it is in no row."""
     count = compared.originals

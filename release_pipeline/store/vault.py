@@ -218,18 +218,12 @@ class ReleaseWorkspace(BesideRooms):
         hashed = [keys.hash(Rows.of_arrow(batch), many=rows >= MANY)[:, :PERSON] for batch in batches]
         self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
 
-    def read_blocks(self, policy: str) -> IntArray | None:
-        """The block that each record's person was in (table `owners`), in the last release of a policy that swapped values, -1
-        of who was in none; None where there was no such release. Of several records of one person each has its own."""
-        of_policy = {"beginning": f"{policy}/"}
-        before = self._connection.sql(statement("stages/read_swapped"), params=of_policy).to_df()
-        if before.empty:
-            return None
-        owners = self.read("owners").to_pandas()
-        for table in (before, owners):
-            table["nth"] = table.groupby("person").cumcount()
-        found = owners.merge(before, how="left", on=["person", "nth"])
-        return found["block"].fillna(-1).to_numpy(dtype=np.int64)
+    def read_earlier_blocks(self, policy: str) -> IntArray:
+        """The block that each record's person (table `owners`) was in, in the last release of a policy that swapped values; -1 of
+        who was in none. Of several records of one person each has its own."""
+        text = statement("stages/read_earlier_blocks", owners=self._find_places("owners", ["person"])["person"])
+        found = self._connection.sql(text, params={"beginning": f"{policy}/"}).to_arrow_table()
+        return found.column(0).to_numpy()
 
     def keep_blocks(self, policy: str, release: str, blocks: IntArray) -> None:
         """Keep beside the rooms in which block each record's person is, in the place of what an earlier release of the policy

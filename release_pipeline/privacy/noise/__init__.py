@@ -24,6 +24,7 @@ from release_pipeline.privacy.noise.streams import (
     WordArray,
     derive_key,
     noise_stream,
+    take_secret,
 )
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "noise_stream",
     "shuffled_first",
     "shuffled_positions",
+    "take_secret",
 ]

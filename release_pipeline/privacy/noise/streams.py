@@ -126,6 +126,12 @@ def noise_stream(secret: bytes, *context: Context) -> NoiseStream:
     return NoiseStream(derive_key(secret, *context))
 
 
+def take_secret(stream: NoiseStream) -> bytes:
+    """32 bytes of a stream: the secret of what is simulated, and never released."""
+    words = stream.further_words(stream.take_lanes(1), 0, 0)
+    return b"".join(next(words).to_bytes(8, "big") for _ in range(4))
+
+
 def derive_key(secret: bytes, *context: Context) -> bytes:
     """32 bytes that depend on the secret and on every part of the context (HKDF-SHA256, RFC 5869)."""
     if not isinstance(cast(object, secret), bytes) or len(secret) != SECRET_BYTES:

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.errors import Blocked
+from release_pipeline.errors import Blocked, InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.groups import group_by
-from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream, shuffled_first
+from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_first, take_secret
 from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
-from release_pipeline.stages.audit import LEAST_ATTACKED, MODEL_SAMPLE, Streams, audit_table, predict_targets
+from release_pipeline.stages.audit import MODEL_SAMPLE, Streams, audit_table, predict_targets
+from release_pipeline.stages.audit_synthetic import attack_without_control
 from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, load_table, number_cells
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.gates import Gate
@@ -42,11 +44,7 @@ class SwapStrategy:
     strategy: CentroidStrategy
     earlier: IntArray | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = CentroidStrategy.suppression_reads
-
-    @property
-    def makes(self) -> tuple[str, ...]:
-        """The tables of the method, and the blocks."""
-        return (*self.strategy.makes, SWAPPED)
+    makes: ClassVar[tuple[str, ...]] = (*CentroidStrategy.makes, SWAPPED)  # of some methods not all of them
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """As the method does: what is expected of each column's list does not change."""
@@ -105,32 +103,39 @@ class SwapStrategy:
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
-        """What `audit_table` measures; what models learn is tested on records that a method like this one did not see, for the
-        values of those that it did see are in the rows of others, too."""
+        """What `audit_table` measures. Attacks are on a table like this one made without a control group, and models are tested
+        on records that it was made without: values of those that it was made of are in the rows of others, too."""
+
+        def attack(compared: Compared, streams: Streams) -> dict[str, Any]:
+            stream = streams("a release without the control group")
+            return attack_without_control(compared, partial(self._remake, stream=stream), streams)
+
         compared = self.compare(read, released)
-        return audit_table(compared, groups=groups, streams=streams, progress=progress, predictor=self._predict_unseen)
+        parts: dict[str, Any] = {"attack": attack, "predictor": self._predict_unseen}
+        return audit_table(compared, groups=groups, streams=streams, progress=progress, **parts)
 
     def _predict_unseen(self, compared: Compared, streams: Streams) -> dict[str, Any]:
-        """What models tell that learned from a release like this one of all other records than those that they are tested on."""
+        """What models tell that learned from a table like this one of all other records than those that they are tested on."""
         rows = shuffled_first(compared.released.num_rows, MODEL_SAMPLE, streams("unseen"))
         tested = compared.own[rows[int(TRAINED_SHARE * len(rows)) :]]
-        seen = np.setdiff1d(np.arange(compared.originals), tested)
-        masked = self._simulate(compared.read_few(seen), streams("simulated for models"))
-        if masked.num_rows < LEAST_ATTACKED:
+        read = compared.read_few(np.setdiff1d(np.arange(compared.originals), tested))
+        try:
+            made = self._remake(read, stream=streams("a release without those that are tested"))
+        except InvalidArgument:  # too few are left for blocks: there is nothing to learn from
             return {}
-        few = shuffled_first(masked.num_rows, len(rows) - len(tested), streams("learned"))
-        of_models = self.compare(compared.read_few(seen), masked).among(few)
-        return predict_targets(of_models, replace(compared, own=tested))
+        few = shuffled_first(made.num_rows, len(rows) - len(tested), streams("learned"))
+        return predict_targets(self.compare(read, made).among(few), replace(compared, own=tested))
 
-    def _simulate(self, read: Read, stream: NoiseStream) -> AnyTable:
+    def _remake(self, read: Read, *, stream: NoiseStream) -> pa.Table:
         """A release of some records with noise that is nobody's."""
-        words = np.empty(SECRET_BYTES // 8, dtype=np.uint64)
-        stream.words(0, 0, words)
-        how: dict[str, Any] = {"secret": words.tobytes(), "context": ("models",), "progress": _quiet}
         alone = replace(self, earlier=None)
+        how: dict[str, Any] = {"secret": take_secret(stream), "context": (), "progress": _quiet}
         known = read_with(alone.group(read, **how).tables, read)
         known = read_with(alone.measure(known, **how), known)
-        return alone.suppress(known, load_table(alone.mask(known, **how))).table
+        made = alone.suppress(known, load_table(alone.mask(known, **how)))
+        if made.obstacle:
+            raise InvalidArgument("so few records leave no group that is large enough.", where="suppress")
+        return load_table(made.table)
 
     def _make_blocks(self, read: Read, progress: Progress) -> IntArray:
         """Within the groups that suppression leaves, by the values that change places."""
@@ -141,7 +146,7 @@ class SwapStrategy:
     def _find_cells(self, read: Read) -> IntArray:
         """The group of kept quasi-identifiers that each record will be released in; below 0 where it will not."""
         quasi = self.policy.released_quasi
-        records = read("records", [self.policy.swapped_columns[0]]).num_rows
+        records: int = read("records", [self.policy.swapped_columns[0]]).num_rows
         if not quasi:
             return np.zeros(records, dtype=np.int64)
         kept = {name: read("records", [name]).column(0) for name in quasi}

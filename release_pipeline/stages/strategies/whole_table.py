@@ -21,7 +21,7 @@ from release_pipeline.privacy.arrays import Arrays, make, pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
-from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, take_secret
 from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import column_error, variance_of
@@ -160,7 +160,7 @@ class WholeTableStrategy:
 
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
-            secret = _take_secret(streams("a release without the control group"))
+            secret = take_secret(streams("a release without the control group"))
             made = in_memory.measure(read, secret=secret, context=(), progress=lambda _: None)
 
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
@@ -209,12 +209,6 @@ def _streams(secret: bytes, context: Contexts) -> Any:
         return noise_stream(secret, *context, "counts", *purpose)
 
     return stream
-
-
-def _take_secret(stream: NoiseStream) -> bytes:
-    """32 bytes of a stream."""
-    words = stream.further_words(stream.take_lanes(1), 0, 0)
-    return b"".join(next(words).to_bytes(8, "big") for _ in range(4))
 
 
 def _cells_table(names: list[str], measured: Measured) -> pa.Table:

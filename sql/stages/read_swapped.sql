@@ -1,1 +1,0 @@
-SELECT person, block FROM main.swapped WHERE starts_with(release, $beginning);

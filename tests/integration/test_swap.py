@@ -1,0 +1,146 @@
+"""Swapped values from the policy to the package: the limit on linkage, the promises in words, blocks over waves and revisions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from release_pipeline.errors import GateFailed
+from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.retention import prune
+from release_pipeline.flow.secret_files import Probe
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.store import registry
+from release_pipeline.store.rooms import open_rooms
+from release_pipeline.verify import examine
+from tests.integration.publishing import failures_of, make_trusted_site, publish_release
+from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
+
+SECRET = b"s" * SECRET_BYTES
+SWAP = {
+    "protect": "{method: dp-cdf, epsilon: 4, swap: {k: 10, within: kept}}",
+    "columns": PARTS["columns"].replace("sex:    {role: quasi, do: keep", "sex:    {role: confidential, do: swap"),
+    "suppress": "{quasi_groups_below: 10, at_most: 5%}",
+    "gates": "{min_rows: 20, linkage: 10%, differencing_below: 0}",
+    "cap": "epsilon: 40, definition: dp, scope: column",
+}
+PROMISE = "No row belongs to one person: each value of a row comes from one of at least 10 people with the same town"
+OPEN = "who knows all other members of a block reads the values of the last one off its rows"
+
+
+def site_of(home: Path, rows: list[Row] | None = None, **parts: str) -> TinySite:
+    tiny = make_site(home, rows=make_rows(240) if rows is None else rows, **{**SWAP, **parts})
+    tiny.fix_key(SECRET)  # the key of the noise has the keyed hash of the records
+    return tiny
+
+
+def blocks_of(tiny: TinySite, release: str = "1", revision: int = 1) -> dict[str, int]:
+    """The block of each person, by the order of the source."""
+    name = registry.ReleaseId("people", release, revision).workspace
+    with open_rooms(tiny.site.vault, "folk", wait=1) as rooms:
+        room = rooms.enter(name)
+        assert room is not None
+        blocks = room.read("swapped").column(0).to_pylist()
+    persons = [row["person"] for row in read_rows(tiny) if row["year"] == release]
+    return dict(zip(persons, blocks, strict=True))
+
+
+def read_rows(tiny: TinySite) -> list[Row]:
+    lines = (tiny.home / "people.csv").read_text().splitlines()
+    return [dict(zip(lines[0].split(","), line.split(","), strict=True)) for line in lines[1:]]
+
+
+def together(blocks: Mapping[str, int], among: set[str]) -> set[frozenset[str]]:
+    """Who is in a block with whom."""
+    numbers = {blocks[person] for person in among}
+    return {frozenset(person for person in among if blocks[person] == number) for number in numbers}
+
+
+def test_swapping_passes_the_limit_that_the_method_alone_fails(tmp_path: Path) -> None:
+    """Whose refusal says with which blocks; nothing is simulated where blocks are large enough, and the limit is judged on
+    simulated releases where they are not."""
+    plain = site_of(tmp_path / "plain", protect="{method: dp-cdf, epsilon: 4}", columns=PARTS["columns"])
+    with pytest.raises(GateFailed) as refused:
+        plain.flow().run()
+    assert "swap with k 10 would bring this to at most 10%." in str(refused.value.remedy)
+    swapped = site_of(tmp_path / "swapped")
+    said: list[str] = []
+    facts = open_release(swapped.site, "people", "1", progress=said.append).run().facts
+    assert PROMISE in facts["claim"]
+    assert "whole table: not bounded" in facts["claim"]
+    assert not any("simulated release" in line for line in said)
+    evidence = json.loads((swapped.folder() / "evidence.json").read_text())
+    [gate] = [gate for gate in evidence["gates"] if "linkage" in gate["name"]]
+    assert (gate["value"], gate["limit"]) == (0.1, 0.1)
+    assert evidence["audit"]["linkage_ladder"][-1]["linked"]["value"] < 0.1 + 4 * np.sqrt(0.09 / 240)
+    assert evidence["audit"]["suppressed"]["smallest_block"] >= 10
+    small = site_of(tmp_path / "small", protect=SWAP["protect"].replace("k: 10", "k: 2"))
+    with pytest.raises(GateFailed):
+        small.flow().run()
+
+
+def test_a_retry_gives_the_same_bits(tmp_path: Path) -> None:
+    """Of a run that stopped when the clusters were committed, and of another site with the same key, records and secret."""
+
+    def stop(place: str) -> None:
+        if place == "the clusters are committed":
+            raise KeyboardInterrupt
+
+    first, second = site_of(tmp_path / "first"), site_of(tmp_path / "second")
+    open_release(first.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run()
+    with pytest.raises(KeyboardInterrupt):
+        open_release(second.site, "people", "1", probe=Probe(new_secret=lambda: SECRET, reached=stop)).run()
+    second.flow().run()
+    assert (first.folder() / "data.csv").read_bytes() == (second.folder() / "data.csv").read_bytes()
+
+
+def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
+    """Who is in both is in a block with the same people, though numbers change; newcomers are with newcomers; what is kept of
+    that goes with the room of the release that left it."""
+    rows = make_rows(240)
+    random = np.random.default_rng(3)
+    later = [row for row in rows if row["year"] == "2"]
+    for row in later:
+        row["income"], row["rent"] = str(random.integers(0, 1000)), str(random.integers(0, 100))
+    gone = {row["person"] for row in later[:4]}
+    newcomers = [{**row, "person": f"new{number}"} for number, row in enumerate(later[:30])]
+    rows = [row for row in rows if row["year"] == "1" or row["person"] not in gone] + newcomers
+    tiny = site_of(tmp_path / "site", rows=rows, retain="1 day")
+    tiny.flow("1").run()
+    tiny.flow("2").run()
+    one, two = blocks_of(tiny, "1"), blocks_of(tiny, "2")
+    both = one.keys() & two.keys()
+    whole = {block for block in together(one, set(one)) if len(block & both) >= 10}
+    kept = {block & both for block in whole}
+    assert len(kept) >= 10
+    assert kept <= together(two, both)
+    new = two.keys() - one.keys()
+    assert all(sum(number == two[person] for number in two.values()) >= 10 for person in new)
+    revise_release(tiny.site, "people", "2", why="a correction")
+    tiny.flow("2").run()
+    again = blocks_of(tiny, "2", revision=2)
+    assert together(again, set(again)) == together(two, set(two))
+    assert count_kept(tiny) == len(again)
+    prune(tiny.site, now=datetime.now(UTC) + timedelta(days=2))
+    assert count_kept(tiny) == 0
+
+
+def count_kept(tiny: TinySite) -> int:
+    """How many rows the vault keeps of who was in which block."""
+    return tiny.query(tiny.site.vault / "folk.duckdb", "SELECT count(*) AS rows FROM main.swapped")[0]["rows"]
+
+
+def test_a_published_card_says_both_promises(tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
+    """The package verifies, and its card has what k promises, what epsilon does, and what neither does."""
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(240), **SWAP)
+    package = publish_release(tiny, keys)
+    assert failures_of(examine(package).findings) == []
+    text = (package / "privacy-card.html").read_text() + (package / "privacy-card.json").read_text()
+    assert PROMISE in text
+    assert OPEN in text

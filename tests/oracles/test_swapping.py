@@ -1,0 +1,146 @@
+"""The lemma of swapping by brute force: whatever somebody knows, and by whatever rule they name a record for each released row,
+at most one in k is right on average."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy import swapping
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.swapping import describe_alike, make_blocks, swap_positions
+
+SECRET = bytes(range(32))
+BLOCK = np.array([0, 0, 0, 1, 1, 1, -1])  # the last record is not released
+
+
+def swap_by_every_order(block: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[int, ...]]:
+    """How often each result comes of all orders of the records that a stream may draw."""
+    found = Counter[tuple[int, ...]]()
+    for order in permutations(range(len(block))):
+        monkeypatch.setattr(swapping, "shuffled_positions", lambda *_, order=order: np.array(order))
+        found[tuple(swap_positions(block, noise_stream(SECRET)).tolist())] += 1
+    return found
+
+
+def test_every_order_within_a_block_is_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of uniform orders of all records: each pair of orders of the two blocks as often as any other. Nobody leaves a block."""
+    found = swap_by_every_order(BLOCK, monkeypatch)
+    within = {one + tuple(3 + np.array(other)) + (6,) for one, other in product(permutations(range(3)), repeat=2)}
+    assert found.keys() == within
+    assert set(found.values()) == {5040 // 36}
+
+
+def best_share(values: list[tuple[int, ...]], block: np.ndarray, outcomes: list[tuple[tuple[int, ...], ...]]) -> Fraction:
+    """The expected share of right links by the best of all rules, for who knows everything but the random choices. `values`: of
+    each column; `outcomes`: equally likely, from which record each row of each column gets its value.
+
+    Rows are shuffled, so that what is seen of a release is how often each row occurs in it. Whoever sees that, and names a
+    record for a row, is right as often as the record's place has that row, shared among equal rows: the best rule names the
+    likeliest."""
+    seen = defaultdict(list)
+    for outcome in outcomes:
+        rows = [tuple(column[source[at]] for column, source in zip(values, outcome, strict=True)) for at in range(len(block))]
+        seen[tuple(sorted(rows))].append(rows)
+    right = Fraction(0)
+    for table, cases in seen.items():
+        for row, often in Counter(table).items():
+            most = max(sum(rows[record] == row for rows in cases) for record in range(len(block)))
+            right += often * Fraction(most, often)
+    return right / (len(outcomes) * len(block))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [(1, 2, 3, 4, 5, 6), (9, 8, 7, 6, 5, 4)],  # all different: the greatest knowledge
+        [(1, 1, 3, 4, 5, 5), (9, 8, 7, 6, 6, 6)],  # ties
+        [(1, 1, 1, 2, 2, 2), (1, 2, 3, 1, 2, 3)],  # a block that agrees in a column
+        [(1, 2, 3, 1, 2, 3), (1, 2, 3, 1, 2, 3)],  # blocks that look alike
+    ],
+)
+def test_no_rule_links_more_than_one_in_k(values: list[tuple[int, ...]]) -> None:
+    """Two blocks of 3, two columns: 1296 outcomes, and the best of all rules. One permutation for both columns, or blocks of 2,
+    give more where values differ."""
+    block = np.array([0, 0, 0, 1, 1, 1])
+    each = [one + tuple(3 + np.array(other)) for one, other in product(permutations(range(3)), repeat=2)]
+    assert best_share(values, block, list(product(each, repeat=2))) <= Fraction(1, 3)
+    pairs = [a + tuple(2 + np.array(b)) + tuple(4 + np.array(c)) for a, b, c in product(permutations(range(2)), repeat=3)]
+    if len(set(values[0])) == 6:
+        assert best_share(values, block, list(product(pairs, repeat=2))) == Fraction(1, 2)
+
+
+def test_a_column_that_keeps_its_place_links_everybody() -> None:
+    """What the rules refuse: a column outside of the blocks' entries that is not swapped, here the first."""
+    block, still = np.array([0, 0, 0, 1, 1, 1]), tuple(range(6))
+    each = [one + tuple(3 + np.array(other)) for one, other in product(permutations(range(3)), repeat=2)]
+    assert best_share([(1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6)], block, [(still, one) for one in each]) == 1
+
+
+def test_two_values_of_a_row_come_from_one_record_once_in_a_block() -> None:
+    """The corollary, by simulation: 1/k within four deviations, for columns with a stream each; one stream for both gives 1."""
+    block = np.repeat(np.arange(2_000), 5)
+    one, other = (swap_positions(block, noise_stream(SECRET, name, "swap")) for name in ("income", "rent"))
+    assert (block[one] == block).all()
+    assert sorted(one.tolist()) == list(range(len(block)))
+    share = float((one == other).mean())
+    assert abs(share - 1 / 5) < 4 * np.sqrt(0.2 * 0.8 / len(block))
+    assert (one == swap_positions(block, noise_stream(SECRET, "income", "swap"))).all()
+
+
+CELLS = st.lists(st.integers(-1, 2), min_size=0, max_size=60)
+
+
+@settings(deadline=None)
+@given(CELLS, st.integers(2, 5), st.integers(0, 10**6), st.booleans())
+def test_blocks_have_k_records_of_one_cell(cells: list[int], k: int, seed: int, again: bool) -> None:
+    """Whatever the values, and whichever blocks were there before: so no rule can link more than one in k."""
+    random, cell = np.random.default_rng(seed), np.array(cells, dtype=np.int64)
+    few = [number for number, count in Counter(cells).items() if count < k and number >= 0]
+    cell[np.isin(cell, few)] = -1
+    features = describe_alike([random.integers(0, 4, len(cell)).astype(np.float64), random.normal(size=len(cell))])
+    earlier = random.integers(-1, 6, len(cell)) if again else None
+    block = make_blocks(features, cell, k, earlier=earlier)
+    assert ((block < 0) == (cell < 0)).all()
+    for number in np.unique(block[block >= 0]):
+        members = block == number
+        assert members.sum() >= k
+        assert len(set(cell[members].tolist())) == 1
+    assert set(block[block >= 0].tolist()) == set(range(int(block.max(initial=-1)) + 1))
+
+
+def test_who_was_in_a_block_stays_with_the_others() -> None:
+    """Also where somebody left or moved to another cell, as long as k are together; new ones are in blocks of their own, or with
+    the nearest where they are too few."""
+    random = np.random.default_rng(1)
+    features = describe_alike([random.normal(size=40)])
+    cell, earlier = np.zeros(40, dtype=np.int64), np.repeat(np.arange(8), 5)
+    assert (np.unique(make_blocks(features, cell, 5, earlier=earlier), return_inverse=True)[1] == earlier).all()
+    cell[0] = 1  # moved: with 4 others of a new cell, who were in blocks of 5 that now have 4
+    cell[[5, 10, 15, 20]] = 1
+    earlier[35:] = -1  # new
+    block = make_blocks(features, cell, 4, earlier=earlier)
+    for before in range(7):
+        stayed = block[(earlier == before) & (cell == 0)]
+        assert len(set(stayed.tolist())) == 1
+    assert len(set(block[cell == 1].tolist())) == 1
+    assert not set(block[35:].tolist()) & set(block[:35].tolist())
+    few = make_blocks(features, np.zeros(40, dtype=np.int64), 6, earlier=np.repeat([0, 1, -1], [20, 17, 3]))
+    assert sorted(np.bincount(few).tolist())[0] >= 17
+    with pytest.raises(InvalidArgument):
+        make_blocks(features, np.zeros(40, dtype=np.int64), 41)
+
+
+def test_alike_is_by_numbers_and_ranks_and_who_has_none() -> None:
+    numbers = np.array([1.0, 1.0, 100.0, np.nan])
+    features = describe_alike([numbers])
+    assert features[:, 0].tolist() == [1, 1, 100, 1]  # the middle one for who has none
+    assert features[:, 1].tolist() == [2, 2, 4, 2]  # mid-ranks
+    assert features[:, 2].tolist() == [0, 0, 0, 1]
