@@ -130,8 +130,8 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class SwapFacts:
-    """That the values of `columns` changed places inside blocks of at least so many `records` with the same entries in the columns
-    `within`."""
+    """That the values of `columns` changed places inside blocks of at least so many `records` with the same entries in the
+    columns `within`."""
 
     records: int
     within: tuple[str, ...]
@@ -144,7 +144,8 @@ class Facts:
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: all people or households have equally
     many rows, and empty ones are no records. `total`: what the whole release loses of one record, epsilon or, with a delta, rho;
-    None where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end. `swap`: how values changed places, where they did."""
+    None where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end.
+    `swap`: how values changed places, where they did."""
 
     method: str
     scope: str

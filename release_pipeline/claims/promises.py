@@ -11,7 +11,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import list_losses, rows_loss
 from release_pipeline.privacy.catalogue.definitions import DP, SAME, ZCDP
 
-Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals", "tables", "whole", "blocks", "links"]
+Covers: TypeAlias = Literal[
+    "list", "lists", "rows", "centroid", "record", "groups", "values", "intervals", "tables", "whole", "blocks", "links"
+]
 NANO = 1e9
 MOST_CLUSTERS = 4  # of the hostile tables
 

@@ -155,8 +155,8 @@ def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpo
 
 
 def _find_lists(policy: Policy, series: Series | None = None) -> Strategy:
-    """What makes the lists of columns. Swapping hands their values to other rows, which says nothing of a record's own noise: what
-    it promises has tests of its own (`swaps`)."""
+    """What makes the lists of columns. Swapping hands their values to other rows, which says nothing of a record's own noise:
+    what swapping promises is tested by itself (`swaps`)."""
     found = find_strategy(policy, series=series)
     return found.strategy if isinstance(found, SwapStrategy) else found
 

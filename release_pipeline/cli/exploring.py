@@ -180,5 +180,7 @@ def _read_number(text: str, where: str) -> Decimal:
 def _read_whole(text: str, where: str, *, least: int = 1) -> int:
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= 10**9:
         what = "above 0" if least else "from 0 on"
-        raise WrongUsage(f"'{text}' is no whole number {what}.", where=where, remedy="Write numbers with commas between, like 3,10.")
+        raise WrongUsage(
+            f"'{text}' is no whole number {what}.", where=where, remedy="Write numbers with commas between, like 3,10."
+        )
     return int(text)

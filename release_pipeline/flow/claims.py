@@ -51,7 +51,10 @@ class ClaimView:
 
     promise: Annotated[str, "what is promised, in words"]
     definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "of the claim"]
-    measure: Annotated[Literal["epsilon", "rho", "share", "records", "values"], "what `claimed` and `proved` are: losses, shares of links, or numbers"]
+    measure: Annotated[
+        Literal["epsilon", "rho", "share", "records", "values"],
+        "what `claimed` and `proved` are: losses, shares of links, or numbers",
+    ]
     claimed: Annotated[float, "the most that the loss may be, or the fewest records that a group may have"]
     proved: Annotated[float | None, "a loss that the release has at the least, or the fewest seen; null: nothing to count"]
     holds: Annotated[bool, "whether nothing was found that breaks the promise"]

@@ -29,7 +29,21 @@ from release_pipeline.privacy.catalogue import find_method
 
 Values = Mapping[str, Any]
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
-_KEPT = ("clamp", "consistency", "weights", "pairs", "never", "order", "statistic", "grouping", "metric", "l", "blocks", "delta", "swap")
+_KEPT = (
+    "clamp",
+    "consistency",
+    "weights",
+    "pairs",
+    "never",
+    "order",
+    "statistic",
+    "grouping",
+    "metric",
+    "l",
+    "blocks",
+    "delta",
+    "swap",
+)
 _QUIET = (  # that words leave out
     *("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks"),
     *("publish_parts", "amplification"),

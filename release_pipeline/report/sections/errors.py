@@ -57,7 +57,11 @@ def describe_errors(view: InternalView) -> Section:
         figures.append(Figure(draw_errors(columns, limits, view.columns), caption, table))
     shows, read, sign = REVIEWERS("errors.shows"), REVIEWERS("errors.read"), REVIEWERS("errors.sign")
     if view.is_nobodys:
-        shows, read, sign = REVIEWERS("errors.shows_synthetic"), REVIEWERS("errors.read_synthetic"), REVIEWERS("errors.sign_synthetic")
+        shows, read, sign = (
+            REVIEWERS("errors.shows_synthetic"),
+            REVIEWERS("errors.read_synthetic"),
+            REVIEWERS("errors.sign_synthetic"),
+        )
     if view.swap is not None:
         shows, sign = REVIEWERS("errors.shows_swapped"), REVIEWERS("errors.sign_swapped")
     return Section(

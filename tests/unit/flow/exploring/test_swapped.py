@@ -73,10 +73,18 @@ def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
 
 
 def test_settings_keep_the_swap_of_the_policy_where_the_method_takes_it() -> None:
-    text = TEXT.replace("epsilon: 2}", "epsilon: 2, swap: {k: 10, within: kept}}").replace("do: keep, values: [a", "do: swap, values: [a")
+    text = TEXT.replace("epsilon: 2}", "epsilon: 2, swap: {k: 10, within: kept}}").replace(
+        "do: keep, values: [a", "do: swap, values: [a"
+    )
     policy = parse_policy(text.replace("below: 5", "below: 10"), name="people.yaml")
     found = list(list_settings(read_yaml(text).value, policy, Axes()))
-    assert {setting.method for setting in found if "swap" in setting.protect} == {"dp-cdf", "laplace", "dp-um", "idp-ls", "idp-cbls"}
+    assert {setting.method for setting in found if "swap" in setting.protect} == {
+        "dp-cdf",
+        "laplace",
+        "dp-um",
+        "idp-ls",
+        "idp-cbls",
+    }
     assert not any("swap" in setting.protect for setting in found if setting.method == "dp-table")
     asked = list(list_settings(read_yaml(TEXT).value, parse_policy(TEXT, name="p"), Axes(methods=["dp-cdf"], swaps=[0, 5, 20])))
     assert {setting.protect["swap"]["k"] for setting in asked if "swap" in setting.protect} == {5, 20}
@@ -138,7 +146,12 @@ def test_check_proposes_swapping_beside_a_limit_on_linkage() -> None:
 
     assert "swap with k 20 would bring this to at most 5%, whatever the records" in plan(limited)
     assert "swap with k" not in plan(TEXT)
-    changed = apply(limited, dataclasses.replace(SWAP, protect={**SWAP.protect, "swap": {"k": 20, "within": "kept"}}), name="p", read=refuse_files)
+    changed = apply(
+        limited,
+        dataclasses.replace(SWAP, protect={**SWAP.protect, "swap": {"k": 20, "within": "kept"}}),
+        name="p",
+        read=refuse_files,
+    )
     told = " ".join(" ".join(describe_plan(make_plan(changed.policy, rows=400))).split())
     assert "linkage is not tried: values are swapped" in told
     assert "This software tried that on simulated releases" not in told
