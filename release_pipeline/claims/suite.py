@@ -68,18 +68,15 @@ _MORE = {  # beside the plain cases of the methods that work column by column
         "method: idp-cbls, epsilon: 2, k: 3", other=_SITE, suppress="{quasi_groups_below: 5, at_most: 100%}"
     ),
     "idp-cbls, swapped": _Case(
-        "method: idp-cbls, epsilon: 4, k: 3, swap: {k: 5, within: kept}",
-        noise=2,
+        "method: idp-cbls, epsilon: 2, k: 3, swap: {k: 5, within: kept}",
         other=f"{_SITE}\n  {_SWAPPED}",
         suppress="{quasi_groups_below: 5, at_most: 100%}",
     ),
     "dp-um, swapped, two records per person": _Case(
         "method: dp-um, epsilon: 1, k: 3, swap: {k: 3, within: kept}",
-        noise=2,
         other=_WHO,
         person="{column: who, records_per_release: 2}",
     ),
-    "laplace, swapped": _Case("method: laplace, epsilon: 4, swap: {k: 4, within: kept}", noise=2),
     "laplace, first part of a series": _Case(
         "method: laplace, epsilon: 2, partitions: 2, publish_parts: one per release, amplification: sampling",
         releases='["1", "2"]',

@@ -30,12 +30,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One release: the record whose place each row has, its block, the entries that it keeps, and by swapped column the record
-    that its value comes from."""
+    """One release: the record whose place each row has, its block, the numbers of the entries that it keeps (rows by columns), and
+    by swapped column the record that its value comes from."""
 
     own: Ints
     block: Ints
-    kept: Sequence[tuple[object, ...]]
+    kept: Ints
     source: Mapping[str, Ints]
 
 
@@ -67,7 +67,7 @@ def count_blocks(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> t
 def _count_sources(traced: Traced, block: int) -> int:
     rows = np.flatnonzero(traced.block == block)
     members = np.sort(traced.own[rows])
-    is_alike = len({traced.kept[row] for row in rows}) == 1
+    is_alike = len(np.unique(traced.kept[rows], axis=0)) == 1
     is_whole = all(np.array_equal(np.sort(source[rows]), members) for source in traced.source.values())
     return len(rows) if is_alike and is_whole else 0
 
@@ -115,10 +115,11 @@ def _trace(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: s
 
 def _read(policy: Policy, blocks: pa.Table, rows: pa.Table) -> Traced:
     own = rows.column(RECORD).to_numpy()
-    kept = [rows.column(name).to_pylist() for name in policy.released_quasi]
+    texts = [np.array(list(map(str, rows.column(name).to_pylist()))) for name in policy.released_quasi]
+    kept = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in texts]
     return Traced(
         own,
         blocks.column(BLOCK).to_numpy()[own],
-        list(zip(*kept, strict=True)) if kept else [()] * len(own),
+        np.column_stack([np.zeros(len(own), dtype=np.int64), *kept]),
         {name: rows.column(name).to_numpy() for name in policy.swapped_columns},
     )

@@ -79,7 +79,7 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
     for name in _OF_RECORDS:
         limits = effective.get(name, getattr(policy.gates, name))
-        if name not in names or limits is None or (name == "linkage" and keeps_linkage(policy, limits)):
+        if name not in names or limits is None or (name == "linkage" and keeps_linkage(policy, policy.gates.linkage or Decimal(0))):
             continue
         if not limits and name != "linkage":  # a limit of 0 on linkage means that no row may be linked
             continue

@@ -75,7 +75,6 @@ def test_claims_of_columns_do_not_read_rows_as_those_of_their_records() -> None:
     table = pa.table(
         {
             "a": np.repeat([0.0, 1000.0], rows // 2),
-            "b": np.repeat([0.0, 1000.0], rows // 2),
             "site": pa.array([1] * rows),
             "ill": ["a"] * rows,
         }
