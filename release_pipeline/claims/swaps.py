@@ -30,8 +30,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One release: the record whose place each row has, its block, the numbers of the entries that it keeps (rows by columns), and
-    by swapped column the record that its value comes from."""
+    """One release: the record whose place each row has, its block, the numbers of the entries that it keeps (rows by columns),
+    and by swapped column the record that its value comes from."""
 
     own: Ints
     block: Ints

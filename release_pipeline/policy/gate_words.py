@@ -77,9 +77,10 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
     phrases = POLICY.read_phrases("limit")
     below = policy.differencing_below if policy.differencing_below > 1 else 0  # one person may always join
     effective = {"clamped_at_most": policy.clamped_at_most, "differencing_below": below}
+    is_kept = keeps_linkage(policy, policy.gates.linkage or Decimal(0))
     for name in _OF_RECORDS:
         limits = effective.get(name, getattr(policy.gates, name))
-        if name not in names or limits is None or (name == "linkage" and keeps_linkage(policy, policy.gates.linkage or Decimal(0))):
+        if name not in names or limits is None or (name == "linkage" and is_kept):
             continue
         if not limits and name != "linkage":  # a limit of 0 on linkage means that no row may be linked
             continue
