@@ -129,12 +129,23 @@ class TableFacts:
 
 
 @dataclass(frozen=True)
+class SwapFacts:
+    """That the values of `columns` changed places inside blocks of at least so many `records` with the same entries in the
+    columns `within`."""
+
+    records: int
+    within: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: all people or households have equally
     many rows, and empty ones are no records. `total`: what the whole release loses of one record, epsilon or, with a delta, rho;
-    None where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end."""
+    None where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end.
+    `swap`: how values changed places, where they did."""
 
     method: str
     scope: str
@@ -151,6 +162,7 @@ class Facts:
     has_slots: bool = False
     total: Epsilon | None = None
     has_impossible: bool = False
+    swap: SwapFacts | None = None
 
     @property
     def by_rho(self) -> bool:
@@ -210,7 +222,7 @@ class Facts:
         """Whether a column has no noise: one that was released as it is, or is made of such alone."""
         column = self.columns.get(name)
         if column is None or column.made is None:
-            return column is not None and column.done == "keep"
+            return column is not None and column.done in ("keep", "swap")
         return all(map(self.is_exact, column.made.of))
 
     @property
@@ -270,11 +282,16 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             has_slots=card["claim"].get("record_count") == "protected",
             total=_read_total(card["claim"].get("epsilon", {}), persons),
             has_impossible=bool(card.get("cannot_occur")),
+            swap=None if (swap := card.get("swap")) is None else _read_swap(swap),
         )
     except InvalidArgument:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError):
         raise InvalidArgument("the privacy card lacks facts that every card has.", remedy="Take it from the package.") from None
+
+
+def _read_swap(swap: Mapping[str, Any]) -> SwapFacts:
+    return SwapFacts(int(swap["records"]), tuple(map(str, swap["within"])), tuple(map(str, swap["columns"])))
 
 
 def _read_total(epsilon: Mapping[str, Any], persons: int) -> Epsilon | None:

@@ -244,7 +244,7 @@ def explain_kit(facts: Facts) -> Iterator[str]:
 def decline_slope(facts: Facts) -> str:
     """Why links between columns cannot be corrected; empty where they can: where every record has public noise of its own, and
     stayed where that put it."""
-    why = decline_method(facts) or facts.spec.kit.slopes
+    why = decline_method(facts) or (KIT("decline.swapped") if facts.swap is not None else facts.spec.kit.slopes)
     if why:
         return why
     if facts.clamped:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from release_pipeline.analyst.calibration import calibrate, state_calibrated_mean
 from release_pipeline.analyst.counts import Counts, counts_by_value, find_counts, read_counts
-from release_pipeline.analyst.facts import EMPTY, ColumnFacts, Facts, NoHonestAnswer, check_name, read_facts
+from release_pipeline.analyst.facts import EMPTY, ColumnFacts, Facts, NoHonestAnswer, SwapFacts, check_name, read_facts
 from release_pipeline.analyst.labels import find_column, label_column
 from release_pipeline.analyst.laws import Law, declared, decline_simulation, explain_kit, law_of
 from release_pipeline.analyst.means import (
@@ -41,9 +41,11 @@ from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.concentrated import epsilon_of
 from release_pipeline.privacy.dates import DATE, Clock
 from release_pipeline.privacy.grid import IntArray, as_numbers
+from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.methods import add_noise, mask_column
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
 from release_pipeline.privacy.recompute import add_signed
+from release_pipeline.privacy.swapping import describe_alike, make_blocks, swap_positions
 from release_pipeline.privacy.vectors import MdavSpec, compute_vectors, quantise_columns
 from release_pipeline.sentences import ANALYST
 
@@ -380,6 +382,8 @@ def simulate(
     if isinstance(like, Release):
         _refuse_released(columns, like)
     masked: Arrays = _mask(facts, columns, secret)
+    if facts.swap is not None:
+        masked = {**masked, **_swap(facts.swap, columns, masked, secret)}
     masked = {**masked, **{name: clock.restore(masked[name]) for name, clock in clocks.items()}}
     order = shuffled_positions(rows, noise_stream(secret, "simulated release", "shuffle"))
     known = {name: facts.columns.get(name) or _kept(name, values) for name, values in columns.items()}
@@ -387,6 +391,25 @@ def simulate(
     data = {name: masked.get(name, values)[order] for name, values in columns.items()}
     again = _recompute(facts, data)
     return Release(dataclasses.replace(made, columns={**known, **{name: facts.columns[name] for name in again}}), data | again)
+
+
+def _swap(swap: SwapFacts, columns: Arrays, masked: Arrays, secret: bytes) -> Arrays:
+    """The columns whose values change places, each by itself inside blocks of alike records."""
+    absent = [name for name in (*swap.within, *swap.columns) if name not in columns]
+    if absent:
+        what = "values change places, and the table lacks columns that say between which records."
+        raise InvalidArgument(what, where=", ".join(absent))
+    codes = {name: np.unique(columns[name], return_inverse=True)[1].reshape(-1) for name in (*swap.within, *swap.columns)}
+    numbers = [as_numbers(columns[name], name=name) if name in masked else codes[name] for name in swap.columns]
+    rows = len(numbers[0])
+    cell = group_by([np.zeros(rows, dtype=np.int64), *(codes[name] for name in swap.within)])
+    features = describe_alike([column.astype(np.float64) for column in numbers])
+    block = make_blocks(features, cell, swap.records)
+    found: dict[str, npt.NDArray[Any]] = {}
+    for name in swap.columns:
+        source = swap_positions(block, noise_stream(secret, "simulated release", name, "swap"))
+        found[name] = masked.get(name, columns[name])[source]
+    return found
 
 
 def _recompute(facts: Facts, data: Arrays) -> dict[str, npt.NDArray[np.float64]]:

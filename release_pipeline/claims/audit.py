@@ -20,6 +20,7 @@ from release_pipeline.claims.counts import show_counts
 from release_pipeline.claims.events import Both, Event, choose_event, count_learnt, left_to_prove
 from release_pipeline.claims.groups import NOBODY, count_different, count_intervals, count_smallest
 from release_pipeline.claims.promises import Promise
+from release_pipeline.claims.swaps import count_blocks, count_links
 from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
 from release_pipeline.claims.trials import Floats, Ints, Noiseless, count_both, describe_noiseless, release_both, release_one
 from release_pipeline.claims.views import (
@@ -35,8 +36,10 @@ from release_pipeline.claims.whole_table import WholePair, make_whole_pairs, sho
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families import find_family
 
+SLOWER = 50  # times fewer releases where values are swapped, each of which has many blocks
 MOST_VALUES = 60  # of a record that are told apart
 MANY_CELLS = 1_000  # of tables: from twice as many on there are fewer draws
+LOSSES = ("epsilon", "rho", "share")  # what may be no larger than claimed
 FEWER, LEAST_EXPLORED = 5, 30  # at the most so many times fewer draws of counts; and draws of each pair at the least
 Shown: TypeAlias = Mapping[str, npt.NDArray[Any]]  # what was seen of one table, by the way of looking: a row for each draw
 Watch: TypeAlias = Callable[[int, str], dict[str, Both]]  # so many draws, for this purpose
@@ -60,12 +63,12 @@ QUICK = Effort(explore=120, prove=2_000, classes=40_000, counted=2, counts=600)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one promise found. `claimed` and `proved` are epsilons, or rhos, or of what is counted the least
-    number that is promised, and the least that was seen; None where there was nothing to count."""
+    """What the audit of one promise found. `claimed` and `proved` are epsilons, or rhos, or shares of links, or of what is
+    counted the least number that is promised, and the least that was seen; None where there was nothing to count."""
 
     promise: str
     definition: str
-    measure: Literal["epsilon", "rho", "records", "values"]
+    measure: Literal["epsilon", "rho", "share", "records", "values"]
     claimed: float
     proved: float | None
     draws: int
@@ -77,7 +80,7 @@ class Finding:
         """Whether nothing was found that breaks it."""
         if self.proved is None:
             return True
-        return self.proved <= self.claimed if self.measure in ("epsilon", "rho") else self.proved >= self.claimed
+        return self.proved <= self.claimed if self.measure in LOSSES else self.proved >= self.claimed
 
 
 def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
@@ -93,6 +96,12 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
         case "intervals":
             tables = [made.table for made in make_classes(policy)]
             return _count(promise, count_intervals(policy, tables, draws=effort.counted))
+        case "blocks":
+            return _count(promise, count_blocks(policy, make_crowds(policy), draws=effort.counted))
+        case "links":
+            low, links, view = count_links(policy, make_crowds(policy), draws=effort.prove // SLOWER)
+            crowds = "made-up records of all declared values"
+            return Finding(promise.words, promise.definition, "share", promise.most or 0.0, low, links, crowds, view)
         case "record":
             return _attack_records(policy, promise, effort)
         case _:

@@ -11,7 +11,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import list_losses, rows_loss
 from release_pipeline.privacy.catalogue.definitions import DP, SAME, ZCDP
 
-Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals", "tables", "whole"]
+Covers: TypeAlias = Literal[
+    "list", "lists", "rows", "centroid", "record", "groups", "values", "intervals", "tables", "whole", "blocks", "links"
+]
 NANO = 1e9
 MOST_CLUSTERS = 4  # of the hostile tables
 
@@ -19,7 +21,8 @@ MOST_CLUSTERS = 4  # of the hostile tables
 @dataclass(frozen=True, slots=True)
 class Promise:
     """`covers` says what an attacker may look at, of the columns `columns`. `epsilon`: the most that the loss may be. `least`: of
-    promises that are counted, how many records there must be at the least. `measure`: what `epsilon` is, rho under zcdp."""
+    promises that are counted, how many records there must be at the least. `most`: of links, the share that may be right.
+    `measure`: what `epsilon` is, rho under zcdp."""
 
     words: str
     covers: Covers
@@ -27,6 +30,7 @@ class Promise:
     columns: tuple[str, ...]
     epsilon: float | None = None
     least: int | None = None
+    most: float | None = None
 
     @property
     def measure(self) -> Literal["epsilon", "rho"]:
@@ -41,7 +45,15 @@ class Promise:
 
 def list_promises(policy: Policy) -> list[Promise]:
     """Every promise of one release of a policy that is about what its readers see."""
-    return [*_of_noise(policy), *_of_groups(policy), *_of_tables(policy)]
+    return [*_of_noise(policy), *_of_groups(policy), *_of_swap(policy), *_of_tables(policy)]
+
+
+def _of_swap(policy: Policy) -> Iterator[Promise]:
+    """Each value of a row comes from a block, and is the own one, or with another one of one record, by chance only."""
+    if policy.swap is not None:
+        names, size = tuple(policy.swapped_columns), policy.block_size
+        yield Promise("records that a value of a row may come from", "blocks", policy.definition, names, least=size)
+        yield Promise("values of one record in a row, or in its own", "links", policy.definition, names, most=1 / size)
 
 
 def _of_tables(policy: Policy) -> Iterator[Promise]:

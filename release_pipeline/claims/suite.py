@@ -16,6 +16,7 @@ _NOISE = f"role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside
 _ATOMS = ", atoms: [0, 500]"
 _REASONS = ", codes: {-8: refused, .a: left}"
 _ILL = "ill: {role: confidential, do: keep, values: [a, b, c, d], why: made up}"
+_SWAPPED = "ill: {role: confidential, do: swap, values: [a, b, c, d], why: made up}"
 _GROUPED = f"g: {{role: quasi, do: generalise, hierarchy: {{groups: [{', '.join(f'g{number}' for number in range(64))}]}}}}"
 _AGES = "age: {role: quasi, do: generalise, hierarchy: {domain: [0, 100], grid: 1, outside: clamp}, why: made up}"
 _SITE = "site: {role: quasi, do: keep, values: [1, 2, 3, 4], why: made up}"
@@ -65,6 +66,16 @@ _MORE = {  # beside the plain cases of the methods that work column by column
     "idp-cbls, two columns": _Case("method: idp-cbls, epsilon: 4, k: 3", noise=2),
     "idp-cbls, small groups": _Case(
         "method: idp-cbls, epsilon: 2, k: 3", other=_SITE, suppress="{quasi_groups_below: 5, at_most: 100%}"
+    ),
+    "idp-cbls, swapped": _Case(
+        "method: idp-cbls, epsilon: 2, k: 3, swap: {k: 5, within: kept}",
+        other=f"{_SITE}\n  {_SWAPPED}",
+        suppress="{quasi_groups_below: 5, at_most: 100%}",
+    ),
+    "dp-um, swapped, two records per person": _Case(
+        "method: dp-um, epsilon: 1, k: 3, swap: {k: 3, within: kept}",
+        other=_WHO,
+        person="{column: who, records_per_release: 2}",
     ),
     "laplace, first part of a series": _Case(
         "method: laplace, epsilon: 2, partitions: 2, publish_parts: one per release, amplification: sampling",

@@ -114,7 +114,7 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
     found: list[pa.Table] = []
     for number in range(CROWDS):
         stream = noise_stream(_TABLES, "crowd", number)
-        rows = max(policy.protect.k or 1, policy.groups_below, 2) * 7 * policy.parts + number
+        rows = max(policy.protect.k or 1, policy.groups_below, policy.block_size, 2) * 7 * policy.parts + number
         columns: dict[str, pa.Array] = {}
         for name, column in policy.released_columns.items():
             if name in policy.noise_columns:

@@ -23,7 +23,7 @@ from release_pipeline.privacy.by_value import Stage
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.strategies import COUNTS, RECORD, RecordStrategy, Series, Strategy, find_strategy
+from release_pipeline.stages.strategies import COUNTS, RECORD, RecordStrategy, Series, Strategy, SwapStrategy, find_strategy
 from release_pipeline.stages.strategies.by_value import read_stages
 from release_pipeline.stages.strategies.parts import PART
 
@@ -81,7 +81,7 @@ def count_both(
     policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str
 ) -> tuple[list[dict[str, Counted]], list[dict[str, Counted]]]:
     """The noisy counts, by column, of so many releases of each of two neighbouring tables, with secrets of their own."""
-    strategy = find_strategy(policy)
+    strategy = _find_lists(policy)
     found: tuple[list[dict[str, Counted]], list[dict[str, Counted]]] = [], []
     for number, made in _group_each(policy, [one, other], draws=draws, purpose=purpose):
         for side, table in enumerate((one, other)):
@@ -104,7 +104,7 @@ def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str)
     found: list[tuple[pa.Table, Tables]] = []
     for number in range(draws):
         made = _group(policy, table, derive_secret(purpose, "grouping", number))
-        found.append((_mask(find_strategy(policy), table, made, derive_secret(purpose, "noise", number)), made))
+        found.append((_mask(_find_lists(policy), table, made, derive_secret(purpose, "noise", number)), made))
     return found
 
 
@@ -130,7 +130,7 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
     values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
     order = [np.full((draws, rows), -1, dtype=np.int64) for _ in tables]
     made: list[Tables] = []
-    strategy = find_strategy(policy)
+    strategy = _find_lists(policy)
     for number, made in _group_each(policy, tables, draws=draws, purpose=purpose):
         for side, table in enumerate(tables):
             released = _mask(strategy, table, made[side], derive_secret(purpose, "noise", side, number))
@@ -154,9 +154,16 @@ def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpo
         yield number, made
 
 
+def _find_lists(policy: Policy, series: Series | None = None) -> Strategy:
+    """What makes the lists of columns. Swapping hands their values to other rows, which says nothing of a record's own noise:
+    what swapping promises is tested by itself (`swaps`)."""
+    found = find_strategy(policy, series=series)
+    return found.strategy if isinstance(found, SwapStrategy) else found
+
+
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
     series = Series(secret, 0) if policy.publishes_parts else None
-    strategy = find_strategy(policy, series=series)
+    strategy = _find_lists(policy, series)
     if isinstance(strategy, RecordStrategy):  # `mask` reads nothing of it; who looks at releases knows it all the same
         return dict(strategy.spell_out(read_records(table), secret=secret, context=(), progress=say_nothing))
     return dict(strategy.group(read_records(table), secret=secret, context=(), progress=say_nothing).tables)

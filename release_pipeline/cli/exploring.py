@@ -49,6 +49,9 @@ def add_commands(commands: Any) -> None:
         "--tails", default="", metavar="prove,trust", help="of dp-cdf: ends of domains as known caps (default: prove)"
     )
     explore.add_argument(
+        "--swap", default="", metavar="K,L,...", help="people per block of swapped values; 0 for none (default: as the policy)"
+    )
+    explore.add_argument(
         "--target",
         action="append",
         default=[],
@@ -90,6 +93,7 @@ def _explore(options: argparse.Namespace) -> int:
         definitions=_check_words(options.definitions, ("dp", "zcdp"), "--definitions"),
         scopes=_check_words(options.scopes, ("centroid", "column", "table"), "--scopes"),
         partitions=[_read_whole(text, "--partitions") for text in _split(options.partitions)],
+        swaps=[_read_whole(text, "--swap", least=0) for text in _split(options.swap)],
         tails=_check_words(options.tails, ("prove", "trust"), "--tails"),
     )
     asked = Asked(
@@ -173,9 +177,10 @@ def _read_number(text: str, where: str) -> Decimal:
     return value
 
 
-def _read_whole(text: str, where: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 10**9:
+def _read_whole(text: str, where: str, *, least: int = 1) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= 10**9:
+        what = "above 0" if least else "from 0 on"
         raise WrongUsage(
-            f"'{text}' is no whole number above 0.", where=where, remedy="Write numbers with commas between, like 3,10."
+            f"'{text}' is no whole number {what}.", where=where, remedy="Write numbers with commas between, like 3,10."
         )
     return int(text)

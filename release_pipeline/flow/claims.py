@@ -51,7 +51,10 @@ class ClaimView:
 
     promise: Annotated[str, "what is promised, in words"]
     definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "of the claim"]
-    measure: Annotated[Literal["epsilon", "rho", "records", "values"], "what `claimed` and `proved` are: losses, or numbers"]
+    measure: Annotated[
+        Literal["epsilon", "rho", "share", "records", "values"],
+        "what `claimed` and `proved` are: losses, shares of links, or numbers",
+    ]
     claimed: Annotated[float, "the most that the loss may be, or the fewest records that a group may have"]
     proved: Annotated[float | None, "a loss that the release has at the least, or the fewest seen; null: nothing to count"]
     holds: Annotated[bool, "whether nothing was found that breaks the promise"]
@@ -168,6 +171,8 @@ def describe_audit(audited: Audited) -> str:
 def _figures(finding: Finding) -> tuple[str, str]:
     if finding.proved is None:
         return f"{finding.claimed:,.0f} {finding.measure} or more", "nothing to count"
+    if finding.measure == "share":
+        return f"{finding.claimed:.4g} of the links or less", f"at least {finding.proved:.4g}"
     if finding.measure not in ("epsilon", "rho"):
         return f"{finding.claimed:,.0f} {finding.measure} or more", f"{finding.proved:,.0f} at the least"
     return f"{finding.definition}, {finding.measure} {finding.claimed:.4g}", f"at least {finding.proved:.3f}"

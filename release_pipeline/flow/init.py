@@ -119,9 +119,10 @@ person:                 # each-row, or {{column: NAME, records_per_release: 1}}
 releases: once          # or a list of names
 protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, idp-cbls; dp-mdav with order: corner or hilbert;
 #   mdav without epsilon; k-epsilon with grouping: ola or mondrian; dp-table without k: one claim for everything, and
-#   do: synthesise for every released column, with what keep or noise would have
-# role: identifier, quasi, confidential or weight. do: drop, keep, noise or (k-epsilon) generalise. Move what is never released
-#   to `drop`.
+#   do: synthesise for every released column, with what keep or noise would have; swap: {{k: 10, within: kept}} with methods of
+#   single columns: values change places, and at most one link in ten is right
+# role: identifier, quasi, confidential or weight. do: drop, keep, swap, noise or (k-epsilon) generalise. Move what is never
+#   released to `drop`.
 #   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: , label: , unit: }}
 #   keep:  {{role: , do: keep, values: [...], why: , label: , labels: {{VALUE: what it means}}}}
 #   generalise: {{role: quasi, do: generalise, hierarchy: , why: , label: }}, where hierarchy is {{csv: FILE}} (level0,...),

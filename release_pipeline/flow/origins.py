@@ -57,11 +57,14 @@ def describe_column(policy: Policy, name: str) -> str:
         k = f", k = {policy.protect.k}" if policy.protect.k else ""
         if name not in policy.column_epsilon:
             return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
-        return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}"
+        swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
+        return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
     if isinstance(column, CalibrateColumn):
         return f"{column.role}; made of the published tables {', '.join(column.to)} and the released rows"
     if isinstance(column, RecomputeColumn):
         return f"{column.role}; made of what is published: {'; '.join(policy.derive[name].preview())}"
     if isinstance(column, GeneraliseColumn):
         return f"{column.role}; made coarser: {column.hierarchy.words}"
+    if name in policy.swapped_columns:
+        return f"{column.role}; as it is, swapped within blocks of {policy.block_size} or more alike records"
     return f"{column.role}; released as it is"

@@ -267,9 +267,9 @@ class Policy(PolicyFile):
 
     @property
     def covers_table(self) -> bool:
-        """Whether a bound holds for all that a reader sees: where the claim has one, and no other column is released and rows
-        leave shuffled (methods.md section 2)."""
-        return self.claim.covers_table and not self.kept_columns
+        """Whether a bound holds for all that a reader sees: where the claim has one, no other column is released and rows leave
+        shuffled (methods.md section 2), and values stay in their rows. Blocks of swapped ones follow from the data."""
+        return self.claim.covers_table and not self.kept_columns and self.swap is None
 
     @property
     def publishes_parts(self) -> bool:

@@ -198,9 +198,10 @@ def _describe_group_gates(policy: Policy) -> Iterator[str]:
         yield "after the charge, on the released table"
     if gates.anonymity_k:
         yield f"groups of released quasi-identifiers of at least {gates.anonymity_k}"
+    part = "group" if policy.swap is None else "block"
     for name, least in gates.l_diversity.items():
-        yield f"at least {least} different values of {name} in each group"
+        yield f"at least {least} different values of {name} in each {part}"
     for name, most in gates.t_closeness.items():
-        yield f"distance of {name} in each group from all at most {most:f}"
+        yield f"distance of {name} in each {part} from all at most {most:f}"
     if gates.marketer_risk is not None:
         yield f"marketer risk at most {percent(gates.marketer_risk)}"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import product
 from typing import Any, cast
 
 from release_pipeline.errors import PolicyInvalid, WrongUsage
@@ -19,6 +20,7 @@ from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.hierarchies import Read
 from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.load import parse_changed, parse_policy
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import options_of
@@ -26,8 +28,22 @@ from release_pipeline.policy.text import read_yaml
 from release_pipeline.privacy.catalogue import find_method
 
 Values = Mapping[str, Any]
-_ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights")
-_KEPT = ("clamp", "consistency", "weights", "pairs", "never", "order", "statistic", "grouping", "metric", "l", "blocks", "delta")
+_ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
+_KEPT = (
+    "clamp",
+    "consistency",
+    "weights",
+    "pairs",
+    "never",
+    "order",
+    "statistic",
+    "grouping",
+    "metric",
+    "l",
+    "blocks",
+    "delta",
+    "swap",
+)
 _QUIET = (  # that words leave out
     *("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks"),
     *("publish_parts", "amplification"),
@@ -62,10 +78,12 @@ class Setting:
         parts += [
             f"{key} {_text(value)}"
             for key, value in self.ordered.items()
-            if key not in ("method", "definition", "delta", "weights", *_QUIET) and value not in (None, USUAL_SCOPE)
+            if key not in ("method", "definition", "delta", "weights", "swap", *_QUIET) and value not in (None, USUAL_SCOPE)
         ]
         if weights := self.protect.get("weights"):
             parts.append("weights " + ", ".join(f"{name} {_text(weight)}" for name, weight in weights.items()))
+        if swap := self.protect.get("swap"):
+            parts.append(f"swap k {swap['k']}")
         return ", ".join(parts + ["tail trusted"] * self.trust)
 
     @property
@@ -82,7 +100,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axes:
-    """What settings are made of. Nothing named: what is usual for the policy."""
+    """What settings are made of. Nothing named: what is usual for the policy. `swaps`: the k of blocks, 0 for no swapping."""
 
     methods: Sequence[str] = ()
     epsilons: Sequence[Decimal] = ()
@@ -91,6 +109,7 @@ class Axes:
     scopes: Sequence[str] = ()
     partitions: Sequence[int] = ()
     tails: Sequence[str] = ()
+    swaps: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +204,34 @@ def change_values(raw: dict[str, Any], setting: Setting, changes: list[str]) -> 
     ):
         changes.append(f"gates: min_rows: {setting.min_rows} in place of {cast(dict[str, Any], gates)['min_rows']}")
         changed["gates"] = {**cast(dict[str, Any], gates), "min_rows": setting.min_rows}
+    if "swap" in setting.protect:
+        _raise_groups(changed, setting.protect["swap"]["k"], changes)
     if spec.family == "whole-table" and "suppress" in changed:
         del changed["suppress"]
         changes.append("without suppress: rows are nobody's")
     return changed
 
 
+def _raise_groups(changed: dict[str, Any], k: int, changes: list[str]) -> None:
+    """Groups of kept quasi-identifiers that hold a block, with k records for each that one person may have."""
+    person, columns = cast(Any, changed.get("person")), cast(Mapping[str, Values], changed["columns"])
+    of_person: Values = cast(Values, person) if isinstance(person, Mapping) else {}
+    least = k * int(of_person.get("slots") or of_person.get("records_per_release") or 1)
+    suppress = cast(Values, changed.get("suppress") or {})
+    was = suppress.get("quasi_groups_below")
+    if (was is None or was < least) and any(_is_kept_quasi(column) for column in columns.values()):
+        changed["suppress"] = {"at_most": "5%", **suppress, "quasi_groups_below": least}
+        changes.append(f"suppress: quasi_groups_below: {least}" + (f" in place of {was}" if was else ", at_most: 5%"))
+
+
+def _is_kept_quasi(column: Values) -> bool:
+    """Whether a column keeps its place, and others share its entries."""
+    return column.get("do") == "keep" and column.get("role") in RECOGNISED
+
+
 def _change_column(name: str, column: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
     family, does = find_method(setting.method).family, column.get("do")
-    if family == "whole-table" and does in ("noise", "keep"):
+    if family == "whole-table" and does in ("noise", "keep", "swap"):
         changes.append(f"{name}: do: synthesise in place of do: {does}")
         column["do"] = "synthesise"
         if column.get("role") == "weight":
@@ -202,6 +240,11 @@ def _change_column(name: str, column: dict[str, Any], setting: Setting, changes:
     elif family != "whole-table" and does == "synthesise":
         column["do"] = "noise" if "domain" in column else "keep"
         changes.append(f"{name}: do: {column['do']} in place of do: synthesise")
+    is_swapped, place = "swap" in setting.protect, (column.get("role"), column["do"])
+    if family != "whole-table" and place in (("confidential", "keep"), ("confidential", "swap")):
+        does, column["do"] = column["do"], "swap" if is_swapped else "keep"
+        if does != column["do"]:
+            changes.append(f"{name}: do: {column['do']} in place of do: {does}")
     if column["do"] in ("noise", "synthesise") and "domain" in column:
         for option in [key for key in column if family in option_of(NoiseColumn, key).not_for]:
             changes.append(f"{name}: without {option}")
@@ -231,10 +274,12 @@ def _settings_of(method: str, own: Setting, policy: Policy, axes: Axes) -> Itera
     for definition in axes.definitions or (own.protect.get("definition") or "dp",):
         for scope in axes.scopes or (None,):
             for parts in axes.partitions or (None,):
-                for tail in axes.tails or ("prove",):
+                for tail, swap in product(axes.tails or ("prove",), axes.swaps or (None,)):
                     for k in _sizes_of(method, policy, axes):
                         for epsilon in epsilons:
                             protect: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, **base}
+                            if swap is not None and _takes(method, "swap", own):
+                                protect["swap"] = {"k": swap, "within": "kept"} if swap else None
                             protect["scope"] = scope or _scope_of(method, own)
                             protect["partitions"] = None if parts == 1 else parts
                             protect["definition"] = "zcdp" if definition == "zcdp" else None
@@ -304,13 +349,17 @@ def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
     done line by line: what to change by hand is told then."""
     values = read_yaml(text).value
     result = _replace_entry(text, "protect", changed.setting.block + "\n")
-    for column, after in change_values(values, changed.setting, [])["columns"].items():
+    changed_values = change_values(values, changed.setting, [])
+    for column, after in changed_values["columns"].items():
         if after != values["columns"][column]:
             result = _change_column_of(result, column, values["columns"][column], after)
     if changed.setting.min_rows is not None:
         result = _change_rows(result, changed.setting.min_rows)
     if "suppress" in values and find_method(changed.setting.method).family == "whole-table":
         result = _replace_entry(result, "suppress", "")
+    elif (suppress := changed_values.get("suppress")) != values.get("suppress"):
+        line = f"suppress: {_flow(suppress)}\n"
+        result = _replace_entry(result, "suppress", line) if "suppress" in values else result + line
     try:
         is_it = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
     except PolicyInvalid:

@@ -29,6 +29,8 @@ def _state_people(policy: Policy) -> str:
 def state_claim(policy: Policy) -> str:
     """The formal statement of a policy's mechanism, for as many records as a person has, and for random parts."""
     parts = [policy.claim.statement]
+    if policy.swap is not None:
+        parts.append(POLICY("statement.swapped"))
     if policy.adds_up:
         parts.append(_state_people(policy))
     if policy.tables:

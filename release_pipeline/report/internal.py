@@ -121,6 +121,7 @@ def list_sections(view: InternalView) -> list[Section]:
     page of a candidate that an earlier version made stays what it was, byte by byte."""
     unasked = [] if view.subgroups else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
+    unasked += [describe_map] if view.swap is not None else []  # whose errors are of records
     unasked += [] if view.has_weights else [describe_sample]
     unasked += [] if view.looks else [describe_looks]
     unasked += [] if view.criteria else [describe_criteria]

@@ -413,6 +413,18 @@ class LookView:
 
 
 @dataclass(frozen=True, slots=True)
+class SwapView:
+    """How the values of `columns` changed places: inside blocks of at least `k` people with the same entries in the columns
+    `alike`. `blocks` and `smallest`: how many blocks there are and how many records the smallest has, 0 before there are any."""
+
+    k: int
+    columns: tuple[str, ...]
+    alike: tuple[str, ...]
+    blocks: int = 0
+    smallest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class InternalView:
     """One candidate, or one release that gates stopped (`stopped_at`: "before the charge" or "after the charge"; then what could
     not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
@@ -421,7 +433,8 @@ class InternalView:
     and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
-    nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
+    nearest to a person tells. `swap`: values changed places, so that a row is not one person's. `are_ranks`:
+    `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `linkage`: what somebody
     finds who knows all released columns; `linkage_ladder` has that from the kept columns on. `criteria`: attacks by the criterion
     that they are tried for; `before_charge`: these are of simulated releases, for it was stopped before there was a table."""
@@ -479,3 +492,9 @@ class InternalView:
     before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()
+    swap: SwapView | None = None
+
+    @property
+    def is_nobodys(self) -> bool:
+        """Whether no row is that of one record, so that errors are of ranks and strangers are the control group."""
+        return self.is_synthetic or self.swap is not None

@@ -83,7 +83,7 @@ def _describe_scope(view: PublicView) -> str:
 
 def _list_wider(view: PublicView, texts: FamilyTexts) -> list[dict[str, str | None]]:
     """Each wider scope with its bound, and why there is none where the bound says so for the table."""
-    why = texts.describe_no_bound()
+    why = texts.describe_no_bound() if view.swap is None else PUBLIC("no_bound.swapped")
     return [
         {"scope": scope, "bound": bound, "why": why if scope == "table" and bound.startswith(POLICY("bound.none")) else None}
         for scope, bound in view.wider
@@ -159,6 +159,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "words": texts.describe_series(),
         },
         "parts": list(view.parts),
+        **({} if (swap := view.swap) is None else {"swap": {**dataclasses.asdict(swap)}}),
         "rows": {"in": view.rows_in, "out": view.rows_out, **({} if rows is None else {"kind": rows})},
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
         "noise": texts.describe_noise(),

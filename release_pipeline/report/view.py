@@ -119,6 +119,18 @@ class TableView:
 
 
 @dataclass(frozen=True, slots=True)
+class SwappedView:
+    """That the values of `columns` changed places at random, each column by itself, inside blocks of at least `k` people with the
+    same entries in the columns `within`, and at least so many `records`; `words` says whose values a row has."""
+
+    k: int
+    records: int
+    within: tuple[str, ...]
+    columns: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class LooksView:
     """How many looks at the data came before the charge, the day of the last, at what (`source`, `file`), and how many of them
     were runs that released nothing."""
@@ -141,7 +153,7 @@ class PublicView:
     have several, whether how many is `protected` or `not protected`. `headline`: the claim as one number, where one holds for
     the whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
     the data that parameters were chosen by. `data_files`: of formats whose rows lie in several files, in how many. `about`: what
-    the data are, as the policy declares it."""
+    the data are, as the policy declares it. `swap`: how values changed places, where they did."""
 
     release: str
     policy: str
@@ -200,6 +212,7 @@ class PublicView:
     looks: LooksView | None = None
     about: AboutView | None = None
     data_files: tuple[tuple[str, int], ...] = ()
+    swap: SwappedView | None = None
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

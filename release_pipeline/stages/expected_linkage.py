@@ -7,17 +7,14 @@ the noise that is released (docs/decisions/0026-limits-by-criterion.md).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.options import ByValueOptions, ColumnOptions
-from release_pipeline.privacy.figures import percent
+from release_pipeline.policy.gate_words import keeps_linkage, propose_swap
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.audit import draw_attacked
 from release_pipeline.stages.compared import Read, read_with
@@ -71,9 +68,8 @@ def expect_linkage(
 
 
 def needs_no_draws(policy: Policy) -> bool:
-    """Whether the policy sets no limit on linkage, or one that its method keeps for whatever records: no row of a synthetic table
-    has an original, and of swapped values at most one link in k is right (methods.md section 10)."""
-    return policy.gates.linkage is None or policy.protect.is_synthetic or _is_kept_by_swap(policy, policy.gates.linkage)
+    """Whether the policy sets no limit on linkage, or one that its method keeps for whatever records."""
+    return policy.gates.linkage is None or keeps_linkage(policy, policy.gates.linkage)
 
 
 def judge_linkage(policy: Policy, linked: float | None) -> list[Gate]:
@@ -85,13 +81,9 @@ def judge_linkage(policy: Policy, linked: float | None) -> list[Gate]:
     value, basis = np.nan if linked is None else linked, LINKED
     if policy.protect.is_synthetic:
         value, basis = 0.0, NOBODYS
-    elif policy.swap is not None and _is_kept_by_swap(policy, limit):
+    elif policy.swap is not None and keeps_linkage(policy, limit):
         value, basis = 1 / policy.swap.k, BLOCKED
     return [Gate("linkage by all released columns", value, float(limit), basis=basis)]
-
-
-def _is_kept_by_swap(policy: Policy, limit: Decimal) -> bool:
-    return policy.swap is not None and limit * policy.swap.k >= 1
 
 
 def explain_linkage(policy: Policy, ladder: Ladder) -> str:
@@ -105,18 +97,8 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
             f"{' and '.join(rung.columns)}{' too' if ladder[0].masked == 0 else ''}" if rung.masked else "only the kept columns"
         )
         words.append(f"Knowing {known} links {links}.")
-    words += [propose_swap(policy), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."]
+    words += [propose_swap(policy, policy.gates.linkage), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."]
     return " ".join(filter(None, words))
-
-
-def propose_swap(policy: Policy) -> str:
-    """With which blocks swapping would keep the limit on linkage; nothing where the method cannot swap, or there is no limit that
-    blocks could keep."""
-    limit = policy.gates.linkage
-    if not limit or not isinstance(policy.protect, ColumnOptions | ByValueOptions) or policy.parts > 1:
-        return ""
-    k = max(math.ceil(1 / limit), 2)
-    return f"swap with k {k} would bring this to at most {percent(limit)}."
 
 
 def read_renamed(read: Read, names: Mapping[str, str]) -> Read:

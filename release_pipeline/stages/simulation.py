@@ -211,6 +211,15 @@ def simulate(
         made |= strategy.measure(read, secret=secret, context=context, progress=_quiet)
         return strategy.suppress(read, strategy.mask(read, secret=secret, context=context, progress=_quiet)), read
 
+    def look(reference: Reference, read: Read, table: pa.Table) -> dict[str, Any]:
+        """What is looked at once of a release; where values are swapped models learn from one without those who are tested."""
+        learned = table
+        if policy.swap is not None and policy.audit.predict:
+            tested, _ = _draw_tested(reference.records.count, secret)
+            others = np.setdiff1d(np.arange(reference.records.count), tested)
+            learned = load_table(release(reference.resample(others), "simulated", "unseen")[0].table)
+        return _look_once(policy, reference, strategy.compare(read, table), table, learned, secret)
+
     for draw in range(draws):
         reference = references[draw % len(references)]
         suppressed, read = release(reference, "simulated", draw)
@@ -220,12 +229,12 @@ def simulate(
         table = load_table(suppressed.table)
         _compare(policy, reference, table, columns, whole)
         if draw == 0 and with_risks and (attacked is None or attacked is reference):
-            once = _look_once(policy, reference, strategy.compare(read, table), table, secret)
+            once = look(reference, read, table)
     if with_risks and attacked is not None and attacked is not references[0]:
         suppressed, read = release(attacked, "simulated", "attacked")
         if not suppressed.obstacle:
             table = load_table(suppressed.table)
-            once = _look_once(policy, attacked, strategy.compare(read, table), table, secret)
+            once = look(attacked, read, table)
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},
@@ -265,15 +274,18 @@ def _compare(
         whole.setdefault("worst_correlation", []).append(float(valid.max()) if len(valid) else 0.0)
 
 
-def _look_once(policy: Policy, reference: Reference, compared: Compared, table: pa.Table, secret: bytes) -> dict[str, Any]:
-    """What is too dear to do at every draw: linkage, attacks, models."""
+def _look_once(
+    policy: Policy, reference: Reference, compared: Compared, table: pa.Table, learned: pa.Table, secret: bytes
+) -> dict[str, Any]:
+    """What is too dear to do at every draw: linkage, attacks, models that learned from the table `learned`."""
     found: dict[str, Any] = {}
     if not policy.protect.is_synthetic:
         rungs = measure_ladder(compared, noise_stream(secret, "linkage"), sample=LINKED)
         found["linkage"] = [asdict(rung) for rung in rungs]
+    if not policy.rows_are_nobodys:  # or else what is taken out as somebody's own row is in the rows of others
         found |= _attack(policy, reference, table, secret)
     for name, target in policy.audit.predict.items():
-        if (score := _score(policy, reference, table, name, target, secret)) is not None:
+        if (score := _score(policy, reference, learned, name, target, secret)) is not None:
             found.setdefault("models", {})[name] = score
     return found
 
@@ -300,6 +312,13 @@ def _attack(policy: Policy, reference: Reference, table: pa.Table, secret: bytes
     return {"attacks": {attack.name: attack.risk.value for attack in (linked, inferred)}, "attacked": len(tried)}
 
 
+def _draw_tested(count: int, secret: bytes) -> tuple[IntArray, IntArray]:
+    """The records that models are tested on, and as many others."""
+    order = shuffled_positions(count, noise_stream(secret, "tested"))
+    half = min(MODELLED, count) // 2
+    return order[:half], order[half : 2 * half]
+
+
 def _score(
     policy: Policy, reference: Reference, table: pa.Table, name: str, target: Any, secret: bytes
 ) -> dict[str, float] | None:
@@ -307,13 +326,14 @@ def _score(
     records = reference.records
     if name not in table.column_names or name not in records.columns:
         return None
-    nobodys = policy.rows_are_nobodys
-    order = shuffled_positions(records.count, noise_stream(secret, "tested"))
-    half = min(MODELLED, records.count) // 2
-    tested, learned = order[:half], order[half : 2 * half]
+    tested, learned = _draw_tested(records.count, secret)
     place: IntArray = np.full(records.count, -1, dtype=np.int64)
     place[table.column(RECORD).to_numpy()] = np.arange(table.num_rows)
-    found = np.arange(min(table.num_rows, len(learned)), dtype=np.int64) if nobodys else place[learned]
+    found = place[learned]
+    if policy.swap is not None:  # of a release without those who are tested
+        found = shuffled_positions(table.num_rows, noise_stream(secret, "learned"))[: len(learned)].astype(np.int64)
+    elif policy.protect.is_synthetic:
+        found = np.arange(min(table.num_rows, len(learned)), dtype=np.int64)
     chosen = found[found >= 0]
     names = [one for one in policy.released_columns if one in table.column_names and one in records.columns]
     sides = [pa.table({one: reference.take(one, at) for one in names}) for at in (learned, tested)]

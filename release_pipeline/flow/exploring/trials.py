@@ -105,8 +105,8 @@ class Bench:
 
     def references_of(self, policy: Policy) -> list[Reference]:
         """What each draw of a policy is of. Records that are there twice are in one class, or cluster of several columns, as no
-        two people are: of methods that make such all draws are of records that are there once."""
-        return [self.attacked] if policy.method.family in GROUPING else self.references
+        two people are: of methods that make such, and of swapped values, all draws are of records that are there once."""
+        return [self.attacked] if policy.method.family in GROUPING or policy.swap is not None else self.references
 
     @cached_property
     def attacked(self) -> Reference:

@@ -32,6 +32,7 @@ from release_pipeline.flow.exploring.ranges import (
 from release_pipeline.flow.exploring.trials import Bench, Tested
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.gate_words import RISKY, keeps_linkage, propose_swap
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.stages.audit import without_reasons
@@ -111,7 +112,16 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         draws=found.draws,
         ledger=None,
         columns=columns,
+        proposal=_propose(policy, ladder),
+        linked_at_most=None if policy.swap is None else round_figure(1 / policy.swap.k),
     )
+
+
+def _propose(policy: Policy, ladder: Sequence[RungView]) -> str:
+    """How swapping would keep the policy's limit on linkage, or that of `RISKY`, where more is linked."""
+    limit = policy.gates.linkage or RISKY
+    is_kept = not ladder or ladder[-1].linked <= limit or keeps_linkage(policy, limit)
+    return "" if is_kept else propose_swap(policy, limit)
 
 
 def _bound_values(bench: Bench, policy: Policy, name: str) -> Ends:

@@ -116,6 +116,10 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
     if ladder:
         known = [_KNOWN[rung.masked] for rung in ladder[:-1]]
         yield f"Linked: rows found by someone who knows {' / '.join([*known, 'all released columns'])}."
+    for proposal in dict.fromkeys(view.proposal for view in shown if view.proposal):
+        numbers = [str(view.number) for view in shown if view.proposal == proposal]
+        k = proposal.split("k ")[1].split()[0]
+        yield f"{count_of(len(numbers), 'setting')} ({', '.join(numbers)}): {proposal.rstrip('.')} (--swap {k} tries it)."
 
 
 def _cap_of(view: SettingView) -> str:

@@ -88,7 +88,7 @@ def list_table_facets(policy: Policy, stage: str, *, version: str, namespace: st
 def _inputs(policy: Policy, column: Column, namespace: str, source: str) -> list[dict[str, Any]]:
     """The columns of the source that a released one comes from, and what was done. A calibrated weight comes of what is
     published."""
-    is_kept = column.name in policy.kept_columns
+    is_kept = column.name in policy.kept_columns and column.name not in policy.swapped_columns
     done = {
         "type": "DIRECT",
         "subtype": "IDENTITY" if is_kept else "TRANSFORMATION",

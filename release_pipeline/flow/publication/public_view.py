@@ -20,6 +20,7 @@ from release_pipeline.analyst.facts import (
     ColumnFacts,
     LevelFacts,
     MadeFacts,
+    SwapFacts,
     TableFacts,
     WeightFacts,
 )
@@ -35,7 +36,7 @@ from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
 from release_pipeline.policy.derivations import list_leaves
 from release_pipeline.policy.families import find_family
-from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.kinds import (
@@ -66,7 +67,7 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.figures import join_names
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
-from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView
+from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView, SwappedView
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
@@ -143,7 +144,17 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         looks=_tell_looks(find_looks_before(events, status.id)),
         about=None if policy.about is None else tell_about(policy.about),
         data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
+        swap=_view_swap(policy),
     )
+
+
+def _view_swap(policy: Policy) -> SwappedView | None:
+    """How values changed places, and whose a row has; None where they did not."""
+    if policy.swap is None:
+        return None
+    within, columns = tuple(policy.released_quasi), tuple(policy.swapped_columns)
+    words = PUBLIC("swap.words", columns=name_some(columns), people=describe_block(policy))
+    return SwappedView(policy.swap.k, policy.block_size, within, columns, words)
 
 
 def _count_files(candidate: Path, policy: Policy) -> Iterator[tuple[str, int]]:
@@ -228,6 +239,9 @@ def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
             for tabulation in policy.tabulations.values()
         ),
         delta=None if policy.delta is None else decimal_text(policy.delta),
+        swap=None
+        if policy.swap is None
+        else SwapFacts(policy.block_size, tuple(policy.released_quasi), tuple(policy.swapped_columns)),
     )
 
 
@@ -373,7 +387,7 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
         )
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)
-    done = "keep" if isinstance(column, KeepColumn) else SYNTHESISE
+    done = column.do if isinstance(column, KeepColumn) else SYNTHESISE
     missing = wording.describe_missing(policy, name, column)
     return ColumnView(name, column.role, done, kind, column.why or "", values=values, missing=missing)
 

@@ -187,6 +187,9 @@ def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -
     """What an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together and
     cells blanked."""
     yield from _use_whole_table(policy, together=True) if together else _USES[policy.method.family](policy)
+    if policy.swap is not None:
+        yield PUBLIC("use.swapped")
+        yield PUBLIC("use.swapped_links", records=policy.block_size)
     if policy.recomputed_columns:
         yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
     for name, column in policy.calibrated_columns.items():
@@ -221,7 +224,8 @@ def _use_columns(policy: Policy) -> Iterator[str]:
         yield PUBLIC("use.column_group", k=policy.protect.k)
         yield PUBLIC("use.column_spread")
     yield PUBLIC("use.many")
-    yield PUBLIC("use.links_weaker")
+    if policy.swap is None:
+        yield PUBLIC("use.links_weaker")
 
 
 def _use_by_value(policy: Policy) -> Iterator[str]:
@@ -230,7 +234,8 @@ def _use_by_value(policy: Policy) -> Iterator[str]:
         if column.atoms:
             yield PUBLIC("use.by_value_atoms", name=name, atoms=list_atoms(column))
     yield PUBLIC("use.by_value_counts")
-    yield PUBLIC("use.by_value_links")
+    if policy.swap is None:
+        yield PUBLIC("use.by_value_links")
 
 
 def _use_whole_table(policy: Policy, *, together: bool = False) -> Iterator[str]:

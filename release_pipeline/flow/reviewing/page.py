@@ -43,6 +43,7 @@ from release_pipeline.report.internal_view import (
     PredictionView,
     StructureView,
     SuppressionView,
+    SwapView,
     TieView,
 )
 from release_pipeline.report.status import PopulationView, StepView
@@ -118,6 +119,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         structure=_view_structure(policy, audit),
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
+        swap=_view_swap(policy, audit),
         looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
         about=None if policy.about is None else tell_about(policy.about),
         column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
@@ -185,7 +187,7 @@ def _view_gate(gate: Gate) -> GateView:
 
 def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
     """Each attack; of inference, that on every column instead of their mean, which would hide the worst."""
-    attackers = name_attacks(is_synthetic=policy.protect.is_synthetic)
+    attackers = name_attacks(is_synthetic=policy.protect.is_synthetic, is_swapped=policy.swap is not None)
     inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
     for attack in (*(attack for attack in audit.attacks if attack.name != "inferring"), *inferring):
         words = next(words for name, words in attackers.items() if attack.name.startswith(name))
@@ -275,6 +277,13 @@ def _view_classes(policy: Policy, audit: AuditFigures) -> ClassesView | None:
         marketer=groups.marketer,
         journalist=groups.journalist,
     )
+
+
+def _view_swap(policy: Policy, audit: AuditFigures) -> SwapView | None:
+    if policy.swap is None:
+        return None
+    blocks, smallest = (audit.suppressed.get(figure, 0) for figure in ("blocks", "smallest_block"))
+    return SwapView(policy.swap.k, tuple(policy.swapped_columns), tuple(policy.released_quasi), blocks, smallest)
 
 
 def _view_discrimination(audit: AuditFigures) -> Iterator[DiscriminationView]:
@@ -367,6 +376,8 @@ def _linkage_words(policy: Policy) -> str:
     """What record linkage says under this claim, and what not."""
     if policy.protect.is_synthetic:
         return ""
+    if policy.swap is not None:
+        return REVIEWERS("attacks.linkage_words_swapped")
     if isinstance(policy.protect, KEpsilonOptions):
         return REVIEWERS("attacks.linkage_words_in_class")
     if policy.adds_up and policy.protect.scope != "table" and policy.protect.k is not None:

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from release_pipeline.policy.formats import name_some, say_scope
+from release_pipeline.policy.gate_words import RISKY
 from release_pipeline.privacy.attacks import CRITERIA, INFERENCE, LINKABILITY, SINGLING_OUT
 from release_pipeline.privacy.figures import count_things, format_count, format_number, format_percent, join_names, show_figure
-from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
+from release_pipeline.report.charts.correlations import find_differences
+from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView, SwapView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
 from release_pipeline.sentences import POLICY, REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING, LINKING, INFERRING = (CRITERIA[name].begins for name in (SINGLING_OUT, LINKABILITY, INFERENCE))
-
-_RISKY = 0.1  # of rows that are linked: more is "excessively risky" (KEA18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,17 @@ def list_yardsticks() -> dict[str, str]:
     return {title: words[kind] for kind, title in REVIEWERS.read_section("weighed").items()}
 
 
-def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
+def name_attacks(*, is_synthetic: bool, is_swapped: bool = False) -> dict[str, str]:
     """What the attacker knows and tries, by how the name of an attack begins."""
     if is_synthetic:
         return {
             SINGLING: REVIEWERS("attacker.singling_synthetic"),
             INFERRING: REVIEWERS("attacker.inferring_synthetic"),
+        }
+    if is_swapped:
+        return {
+            SINGLING: REVIEWERS("attacker.singling_swapped"),
+            INFERRING: REVIEWERS("attacker.inferring"),
         }
     return {
         SINGLING: REVIEWERS("attacker.singling"),
@@ -62,6 +67,8 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
         return
     if view.structure is not None:
         yield from _ask_about_structure(view.structure)
+    elif view.swap is not None:
+        yield from _ask_about_swap(view, view.swap)
     elif view.columns:
         worst = max(view.columns, key=lambda column: column.actual_error)
         yield ask(REVIEWERS("question.good_enough", column=worst.name, error=show_figure(worst.actual_error)), "useful")
@@ -76,10 +83,10 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
                 "clamped",
             )
     yield from _ask_about_distributions(view)
-    yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], is_synthetic=view.is_synthetic)
+    yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], view)
     if view.nearest is not None:
         yield from _ask_about_strangers(view.nearest)
-    if view.linkage is not None and (view.linkage.value > _RISKY or view.linkage.value > 10 * view.linkage_chance):
+    if view.linkage is not None and (view.linkage.value > RISKY or view.linkage.value > 10 * view.linkage_chance):
         yield ask(
             REVIEWERS(
                 "question.linkage", share=format_percent(view.linkage.value), chance=format_percent(view.linkage_chance, 2)
@@ -90,7 +97,10 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[Question]:
         yield ask(REVIEWERS("question.small", k=view.classes.smallest), "small")
     alike = [name for name, least in view.classes.diversity if least == 1] if view.classes is not None else []
     if alike:
-        yield ask(REVIEWERS("question.alike", columns=name_some(alike)), "alike")
+        if view.swap is not None:
+            yield ask(REVIEWERS("question.alike_swapped", columns=name_some(alike)), "alike")
+        else:
+            yield ask(REVIEWERS("question.alike", columns=name_some(alike)), "alike")
     if view.looks:
         yield ask(REVIEWERS("question.looks", looks=count_things(len(view.looks), "look")), "looks")
     open_scopes = [scope for scope, bound in view.wider if POLICY("bound.none") in bound]
@@ -122,6 +132,25 @@ def _ask_about_structure(found: StructureView) -> Iterator[Question]:
     yield ask(REVIEWERS("question.not_counted"), "not_counted")
 
 
+def _ask_about_swap(view: InternalView, swap: SwapView) -> Iterator[Question]:
+    """Of swapped values: whether columns and the links between them are good enough, and who could know the rest of a block."""
+    if view.columns:
+        worst = max(view.columns, key=lambda column: column.actual_error)
+        error = show_figure(worst.actual_error)
+        differences = [] if view.correlations is None else find_differences(view.correlations)
+        known = [(abs(off), row, across) for row, across, off in differences if off is not None]
+        if known and view.correlations is not None:
+            off, row, across = max(known)
+            one, other = view.correlations.names[across], view.correlations.names[row]
+            asked = REVIEWERS(
+                "question.swapped_linked", column=worst.name, error=error, one=one, other=other, off=show_figure(off)
+            )
+        else:
+            asked = REVIEWERS("question.swapped", column=worst.name, error=error)
+        yield ask(asked, "swapped")
+    yield ask(REVIEWERS("question.members", others=format_count(swap.k - 1)), "members")
+
+
 def _ask_about_distributions(view: InternalView) -> Iterator[Question]:
     """Of each column with declared atoms: what readers will count. Of the others, which lie far from the original."""
     for column in view.columns:
@@ -150,18 +179,18 @@ def _ask_about_strangers(near: NearView) -> Iterator[Question]:
             yield ask(REVIEWERS("question.nearest", people=people, strangers=strangers), "nearest")
 
 
-def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> Iterator[Question]:
+def _ask_about_attacks(tried: Sequence[AttackView], view: InternalView) -> Iterator[Question]:
     """What is clearly beyond the control, the worst of each kind; or how far an attack could be beyond it that is not."""
     if not tried:
         yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
-    for kind in name_attacks(is_synthetic=is_synthetic):
+    for kind in name_attacks(is_synthetic=view.is_synthetic, is_swapped=view.swap is not None):
         beyond = [attack for attack in tried if attack.name.startswith(kind) and attack.risk.low > 0]
         if not beyond:
             continue
         worst = max(beyond, key=lambda attack: attack.risk.low)
         share, control = format_percent(worst.attack.value), format_percent(worst.control.value)
-        if is_synthetic:
+        if view.is_nobodys:
             question = REVIEWERS("question.attack_synthetic", attack=worst.name, share=share, control=control)
         elif kind == SINGLING:
             question = REVIEWERS("question.singling", attack=worst.name, share=share, control=control)

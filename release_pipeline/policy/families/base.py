@@ -337,7 +337,7 @@ def _join_columns(policy: Policy) -> list[str]:
     found: list[str] = []
     for name in policy.recomputed_columns:
         leaves = set(list_leaves(policy.derive, policy.recomputed_columns, name))
-        if len(leaves) > 1 and leaves - kept and (leaves & kept or not policy.claim.covers_table):
+        if len(leaves) > 1 and leaves - kept and (leaves & kept or policy.swap is not None or not policy.claim.covers_table):
             found.append(name)
     return found
 

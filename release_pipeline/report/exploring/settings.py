@@ -189,6 +189,10 @@ def _tell_left(setting: Plain) -> list[str]:
         told.append(EXPLORE("left.suppressed", share=format_share(setting["suppressed"])))
     if is_number(setting["linkage"]):
         told += [_tell_rung(rung, is_top=rung is setting["linkage_ladder"][-1]) for rung in setting["linkage_ladder"]]
+        if (most := setting.get("linked_at_most")) is not None:
+            told.append(EXPLORE("left.linkage_swapped", most=format_share(most)))
+        if proposal := setting.get("proposal"):
+            told.append(EXPLORE("left.linkage_proposed", proposal=proposal))
     else:
         told.append(EXPLORE("left.no_linkage"))
     for name, value in setting["attacks"].items():

@@ -47,7 +47,7 @@ class FamilyTexts(ABC):
 
     @abstractmethod
     def describe_no_bound(self) -> str | None:
-        """Why there is no bound for the whole table, where that has to be said."""
+        """Why there is no bound for the whole table, where that has to be said and values did not change places."""
 
     @abstractmethod
     def describe_k(self) -> str:
@@ -117,6 +117,10 @@ class FamilyTexts(ABC):
     def describe_making(self) -> Ready:
         """How masked values were made."""
 
+    def describe_swap(self) -> Ready | None:
+        """Whose values a row has, where they changed places."""
+        return None if self.view.swap is None else html("page.making.swapped", words=self.view.swap.words)
+
     def describe_small_groups(self) -> Ready | None:
         """What was suppressed, where that has to be said."""
         suppression = end_sentence(self.view.suppression)
@@ -143,6 +147,13 @@ class FamilyTexts(ABC):
         return html("page.series_adds_up") if self.definition.composes else html("page.series_counts")
 
     # the note
+
+    def describe_swap_of_note(self) -> Ready | None:
+        """Whose values a row has, and what that leaves and takes, where they changed places."""
+        if self.view.swap is None:
+            return None
+        words = markdown("note.swap.words", words=self.view.swap.words)
+        return join_lines(markdown("note.swap.heading"), "", words, "", markdown("note.swap.kept"), markdown("note.swap.lost"))
 
     def describe_headline_of_note(self) -> Ready | None:
         """The same."""

@@ -44,7 +44,7 @@ class ByValueTexts(FamilyTexts):
             markdown("note.equal.by_value", k=self.k),
             "",
             markdown("note.equal.by_value_spread"),
-            markdown("note.equal.by_value_apart"),
+            *([markdown("note.equal.by_value_apart")] if self.view.swap is None else []),
             markdown("note.equal.not_ties"),
         )
 

@@ -80,6 +80,6 @@ class ClusterTexts(_ColumnTexts):
             "",
             f"{markdown('note.equal.clusters_inside')} {agree} {markdown('note.equal.clusters_spread')}",
             markdown("note.equal.clusters_mean"),
-            markdown("note.equal.clusters_apart"),
+            *([markdown("note.equal.clusters_apart")] if self.view.swap is None else []),
             markdown("note.equal.not_ties"),
         )

@@ -13,7 +13,7 @@ from release_pipeline.report.papers.view import Bound, Fields
 from release_pipeline.report.prose import format_interval, format_tried
 from release_pipeline.sentences import PAPERS
 
-KEPT, GENERALISED, SYNTHESISED = "keep", "generalise", "synthesise"
+KEPT, SWAPPED, GENERALISED, SYNTHESISED = "keep", "swap", "generalise", "synthesise"
 
 
 def state_claim(fields: Fields) -> Iterator[Statement]:
@@ -43,6 +43,8 @@ def state_columns_as_they_are(fields: Fields) -> Iterator[Statement]:
         name, done = fields(f"{at}.name"), fields(f"{at}.done")
         if column.done == KEPT:
             yield state_fact("columns.kept", done, column=name)
+        elif column.done == SWAPPED:
+            yield state_fact("columns.swapped", done, column=name, people=fields("public.swap.k"))
         elif column.done == GENERALISED:
             yield state_fact("columns.generalised", done, column=name)
 
@@ -94,7 +96,7 @@ def state_attacks(fields: Fields, kinds: tuple[str, ...]) -> Iterator[Statement]
     for at, attack in found:
         yield state_attack(fields, at, attack)
     internal, clusters = fields.view.internal, fields("internal.clusters")
-    if found and clusters.value and internal is not None and not internal.generalises and not internal.is_synthetic:
+    if found and clusters.value and internal is not None and not internal.generalises and not internal.is_nobodys:
         yield state_fact("attack.clusters", clusters)
 
 

@@ -128,6 +128,10 @@ def state_groups(fields: Fields) -> Iterator[Statement]:
 def state_linkage(fields: Fields) -> Iterator[Statement]:
     """How many released records somebody links who knows all released columns, and who knows the kept ones only."""
     found = fields("internal.linkage")
+    internal = fields.view.internal
+    if internal is not None and internal.swap is not None:
+        k = fields("internal.swap.k")
+        yield state_fact("linkage.swapped", people=k, most=fields("internal.swap.k", format_share(1 / internal.swap.k)))
     if found.value is None:
         yield state_fact("linkage.none", found)
     else:
@@ -146,10 +150,20 @@ def state_linkage(fields: Fields) -> Iterator[Statement]:
 
 def state_diversity(fields: Fields) -> Iterator[Statement]:
     """How many values of a confidential column a group has at the least, and how far its values are from those of all."""
+    internal = fields.view.internal
+    is_swapped = internal is not None and internal.swap is not None
     for at, _ in fields.each("internal.classes.diversity"):
-        yield state_fact("groups.diversity", column=fields(f"{at}.0"), least=fields(f"{at}.1"))
-    for at, (_, distance) in fields.each("internal.classes.closeness"):
-        yield state_fact("groups.closeness", column=fields(f"{at}.0"), distance=fields(f"{at}.1", format_number(distance)))
+        column, least = fields(f"{at}.0"), fields(f"{at}.1")
+        if is_swapped:
+            yield state_fact("groups.diversity_swapped", column=column, least=least)
+        else:
+            yield state_fact("groups.diversity", column=column, least=least)
+    for at, (_, far) in fields.each("internal.classes.closeness"):
+        column, distance = fields(f"{at}.0"), fields(f"{at}.1", format_number(far))
+        if is_swapped:
+            yield state_fact("groups.closeness_swapped", column=column, distance=distance)
+        else:
+            yield state_fact("groups.closeness", column=column, distance=distance)
 
 
 def state_nearest(fields: Fields) -> Iterator[Statement]:

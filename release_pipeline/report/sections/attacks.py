@@ -5,7 +5,7 @@ from __future__ import annotations
 from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, RungView, ShareView
+from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, RungView, ShareView, SwapView
 from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.sentences import REVIEWERS
@@ -25,9 +25,15 @@ def describe_attacks(view: InternalView) -> Section:
         few, all_of_them = format_count(tried), count_things(among, "released_record")
         if view.is_synthetic:
             said.append(REVIEWERS("attacks.sampled_synthetic", tried=few, among=all_of_them))
+        elif view.swap is not None:
+            said.append(REVIEWERS("attacks.sampled_swapped", tried=few, among=all_of_them))
         else:
             said.append(REVIEWERS("attacks.sampled", tried=few, among=all_of_them))
-    said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
+    said += [_bound_links(view.swap)] if view.swap is not None else []
+    said += [REVIEWERS("attacks.no_own_row")] if view.is_synthetic and view.nearest is not None else []
+    said += _judge_nearest(view.nearest)
+    said += [REVIEWERS("attacks.rows_only")] if view.is_synthetic and view.nearest is not None else []
+    said += _judge_attacks(view.attacks, short=view.is_nobodys)
     said += [REVIEWERS("linkage.foreseen")] if view.before_charge and view.linkage_ladder else []
     said += [_judge_rung(rung, view) for rung in reversed(view.linkage_ladder)]
     if view.linkage_words:
@@ -35,12 +41,14 @@ def describe_attacks(view: InternalView) -> Section:
     shows, read, sign = REVIEWERS("attacks.shows"), REVIEWERS("attacks.read"), REVIEWERS("attacks.sign")
     if view.is_synthetic:
         shows = REVIEWERS("attacks.shows_synthetic")
+    elif view.swap is not None and view.attacks:
+        shows = REVIEWERS("attacks.shows_swapped")
     elif not view.attacks:
         shows, read, sign = REVIEWERS("linkage.shows"), REVIEWERS("linkage.read"), REVIEWERS("linkage.sign")
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
     figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
-    figures += [_draw_attacks(part, number, len(parts), is_synthetic=view.is_synthetic) for number, part in enumerate(parts)]
+    figures += [_draw_attacks(part, number, len(parts), is_nobodys=view.is_nobodys) for number, part in enumerate(parts)]
     figures += [_draw_ladder(view)] if view.linkage_ladder else []
     return Section(
         anchor,
@@ -53,14 +61,20 @@ def describe_attacks(view: InternalView) -> Section:
     )
 
 
+def _bound_links(swap: SwapView) -> Sentence:
+    """How many links are right at the most where values changed places."""
+    people, most = format_count(swap.k), format_share(1 / swap.k)
+    if not swap.alike:
+        return REVIEWERS("attacks.lemma", people=people, most=most)
+    return review("attacks.lemma_alike", people=people, most=most, columns=list_names(swap.alike))
+
+
 def _judge_nearest(near: NearView | None) -> list[Sentence]:
-    """That nothing is linked, and what the nearest row tells of people that rows were made of beyond what it tells of
-    strangers."""
+    """What the nearest row shows of people that rows were made of, beyond what it shows of strangers."""
     if near is None:
         return []
     known = list_names(near.known)
     said: list[Sentence] = [
-        REVIEWERS("attacks.no_own_row"),
         review(
             "attacks.alike",
             known=known,
@@ -216,7 +230,7 @@ def judge_risk(risk: ShareView) -> str:
     return REVIEWERS("attacks.less") if risk.high < 0 else REVIEWERS("attacks.chance")
 
 
-def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int, *, is_synthetic: bool) -> Figure:
+def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int, *, is_nobodys: bool) -> Figure:
     """One of several pictures, by its number from 0 on, or the only one. Pages of masked releases stay the same bytes: a rerun of
     one that people have approved makes it anew."""
     groups = [
@@ -247,7 +261,7 @@ def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int, *, is_
     head = list_heads("attacks.head")
     caption = REVIEWERS("attacks.caption") + describe_part(part, parts)
     title = REVIEWERS("attacks.table_attacks")
-    if parts > 1 and is_synthetic:
+    if parts > 1 and is_nobodys:
         title = REVIEWERS("attacks.table_attacks_part", part=part + 1, parts=parts)
     words = REVIEWERS("attacks.picture_words")
     return Figure(draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(title, head, rows))

@@ -9,7 +9,7 @@ from release_pipeline.privacy.figures import (
     format_share,
 )
 from release_pipeline.report.charts.classes import draw_classes, format_sizes
-from release_pipeline.report.internal_view import ClassesView, InternalView
+from release_pipeline.report.internal_view import ClassesView, InternalView, SwapView
 from release_pipeline.report.prose import Name, Sentence, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table
 from release_pipeline.sentences import REVIEWERS
@@ -32,13 +32,14 @@ def describe_classes(view: InternalView) -> Section:
         (REVIEWERS("classes.largest"), format_count(classes.largest)),
     ]
     caption = REVIEWERS("classes.caption") if classes.least > 0 else REVIEWERS("classes.caption_no_limit")
+    is_swapped = view.swap is not None
     return Section(
         anchor,
         title,
         shows=REVIEWERS("classes.shows"),
-        read=REVIEWERS("classes.read"),
-        sign=REVIEWERS("classes.sign"),
-        says=tuple(_judge_classes(classes)),
+        read=REVIEWERS("classes.read_swapped") if is_swapped else REVIEWERS("classes.read"),
+        sign=REVIEWERS("classes.sign_swapped") if is_swapped else REVIEWERS("classes.sign"),
+        says=tuple(_judge_classes(classes, view.swap)),
         figures=(
             Figure(
                 draw_classes(classes),
@@ -49,7 +50,7 @@ def describe_classes(view: InternalView) -> Section:
     )
 
 
-def _judge_classes(classes: ClassesView) -> list[Sentence]:
+def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence]:
     known: tuple[str, ...] = list_names(classes.quasi) if classes.quasi else (REVIEWERS("classes.quasi"),)
     limit = REVIEWERS("classes.no_limit")
     if classes.least > 0:
@@ -67,14 +68,25 @@ def _judge_classes(classes: ClassesView) -> list[Sentence]:
             quasi=known,
         )
     ]
+    if swap is not None and swap.blocks:
+        blocks, records = count_things(swap.blocks, "block"), count_things(swap.smallest, "record")
+        said.append(REVIEWERS("classes.blocks", blocks=blocks, records=records))
     for name, fewest in classes.diversity:
-        values = count_things(fewest, "different_value")
-        said.append(
-            review("classes.l_of_one", values=values, column=Name(name))
-            if fewest <= 1
-            else review("classes.l", values=values, column=Name(name))
-        )
-    said += [review("classes.t", column=Name(name), distance=format_number(far)) for name, far in classes.closeness]
+        values, column = count_things(fewest, "different_value"), Name(name)
+        if swap is None and fewest <= 1:
+            said.append(review("classes.l_of_one", values=values, column=column))
+        elif swap is None:
+            said.append(review("classes.l", values=values, column=column))
+        elif fewest <= 1:
+            said.append(review("classes.l_of_one_swapped", values=values, column=column))
+        else:
+            said.append(review("classes.l_swapped", values=values, column=column))
+    for name, far in classes.closeness:
+        column, distance = Name(name), format_number(far)
+        if swap is not None:
+            said.append(review("classes.t_swapped", column=column, distance=distance))
+        else:
+            said.append(review("classes.t", column=column, distance=distance))
     return [
         *said,
         REVIEWERS("classes.prosecutor", risk=format_share(classes.prosecutor)),

@@ -20,6 +20,9 @@ def describe_correlations(view: InternalView) -> Section:
     """What became of the links between columns."""
     anchor = "correlations"
     title = REVIEWERS("correlations.title_ranks") if view.are_ranks else REVIEWERS("correlations.title")
+    read = REVIEWERS("correlations.read_synthetic") if view.is_synthetic else REVIEWERS("correlations.read")
+    if view.swap is not None:
+        title, read = REVIEWERS("correlations.title_ranks_swapped"), REVIEWERS("correlations.read_swapped")
     if view.correlations is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     if len(view.correlations.names) < 2:
@@ -68,7 +71,7 @@ def describe_correlations(view: InternalView) -> Section:
         anchor,
         title,
         shows=REVIEWERS("correlations.shows_ranks") if view.are_ranks else REVIEWERS("correlations.shows"),
-        read=REVIEWERS("correlations.read_synthetic") if view.is_synthetic else REVIEWERS("correlations.read"),
+        read=read,
         sign=REVIEWERS("correlations.sign"),
         says=tuple(said),
         figures=(figure,),

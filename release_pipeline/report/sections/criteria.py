@@ -20,11 +20,11 @@ def describe_criteria(view: InternalView) -> Section:
     """Each criterion by the attack that gains most, beside what the policy lets it gain, and every attack in the table."""
     said: list[Sentence] = []
     for criterion in CRITERIA:
-        said += _judge(criterion, [one for one in view.criteria if one.criterion == criterion], is_synthetic=view.is_synthetic)
+        said += _judge(criterion, [one for one in view.criteria if one.criterion == criterion], view)
     if not any(one.limit is not None for one in view.criteria):
         said.append(REVIEWERS("criteria.no_limit"))
     if view.clusters and not view.generalises and not view.is_synthetic:
-        said += [] if view.before_charge else [REVIEWERS("criteria.clusters")]
+        said += [] if view.before_charge or view.swap is not None else [REVIEWERS("criteria.clusters")]
         said += [REVIEWERS("criteria.halves")] if any(one.foreseen is not None for one in view.criteria) else []
     drawn = [one for one in view.criteria if one.beyond is not None and one.rate.tried]
     parts = split(drawn, _MANY) if drawn else []
@@ -47,7 +47,7 @@ def _name(criterion: str) -> str:
     }.get(criterion, criterion)
 
 
-def _judge(criterion: str, found: Sequence[CriterionView], *, is_synthetic: bool) -> list[Sentence]:
+def _judge(criterion: str, found: Sequence[CriterionView], view: InternalView) -> list[Sentence]:
     """The attack that gains most, the limits, and record linkage, which is beside no control group."""
     said: list[Sentence] = []
     tried = [one for one in found if one.beyond is not None and one.control is not None]
@@ -69,7 +69,10 @@ def _judge(criterion: str, found: Sequence[CriterionView], *, is_synthetic: bool
         )
     elif tried:
         said.append(REVIEWERS("criteria.never", criterion=_name(criterion)))
-    elif criterion == LINKABILITY and is_synthetic:
+    elif criterion == LINKABILITY and view.swap is not None:
+        most = format_share(1 / view.swap.k)
+        said.append(REVIEWERS("criteria.swapped", criterion=_name(criterion), most=most))
+    elif criterion == LINKABILITY and view.is_synthetic:
         said.append(REVIEWERS("criteria.nobodys", criterion=_name(criterion)))
     else:
         said.append(REVIEWERS("criteria.absent", criterion=_name(criterion)))

@@ -55,12 +55,21 @@ def describe_errors(view: InternalView) -> Section:
         note = "" if number else _describe_sum_of_squares(view)
         table = Table(REVIEWERS("errors.table") + part, head, rows, note)
         figures.append(Figure(draw_errors(columns, limits, view.columns), caption, table))
+    shows, read, sign = REVIEWERS("errors.shows"), REVIEWERS("errors.read"), REVIEWERS("errors.sign")
+    if view.is_nobodys:
+        shows, read, sign = (
+            REVIEWERS("errors.shows_synthetic"),
+            REVIEWERS("errors.read_synthetic"),
+            REVIEWERS("errors.sign_synthetic"),
+        )
+    if view.swap is not None:
+        shows, sign = REVIEWERS("errors.shows_swapped"), REVIEWERS("errors.sign_swapped")
     return Section(
         anchor,
         title,
-        shows=REVIEWERS("errors.shows_synthetic") if view.is_synthetic else REVIEWERS("errors.shows"),
-        read=REVIEWERS("errors.read_synthetic") if view.is_synthetic else REVIEWERS("errors.read"),
-        sign=REVIEWERS("errors.sign_synthetic") if view.is_synthetic else REVIEWERS("errors.sign"),
+        shows=shows,
+        read=read,
+        sign=sign,
         says=tuple(_judge_errors(view)),
         figures=tuple(figures),
     )
@@ -131,7 +140,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         )
         for column in taken[:MOST_ROWS]
     ]
-    if view.is_synthetic:  # of whose values no noise is forecast
+    if view.is_nobodys:  # of whose rows no noise is forecast
         return said
     asked = f"check --rows {view.rows_in}" if view.rows_in else "check"
     said += [

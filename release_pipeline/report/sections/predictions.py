@@ -52,7 +52,7 @@ def describe_predictions(view: InternalView) -> Section:
     return Section(
         anchor,
         title,
-        shows=REVIEWERS("predictions.shows"),
+        shows=REVIEWERS("predictions.shows") if view.swap is None else REVIEWERS("predictions.shows_swapped"),
         read=REVIEWERS("predictions.read"),
         sign=REVIEWERS("predictions.sign"),
         says=tuple(said),

@@ -25,7 +25,7 @@ _MOST_NAMED = 8  # groups that are too small
 def describe_subgroups(view: InternalView) -> Section:
     """What became of each declared group, worst served first."""
     anchor, title = "subgroups", REVIEWERS("subgroups.title")
-    if view.is_synthetic:
+    if view.is_nobodys:
         return _describe_means(view, anchor)
     said = [sentence for found in view.subgroups for sentence in _judge(found)]
     figures = [figure for found in view.subgroups for figure in _draw(found)]
@@ -43,12 +43,22 @@ def describe_subgroups(view: InternalView) -> Section:
 
 
 def _describe_means(view: InternalView, anchor: str) -> Section:
-    """Of synthetic rows: the means of each group before and after, which is what readers look at; no row has an error of its
-    own."""
+    """The means of each group before and after, of rows that are not one record's: these have no errors."""
     spreads = {column.name: column.original.deviation for column in view.columns}
     said = [sentence for found in view.subgroups for sentence in (*_judge_means(found, spreads), *_tell_small(found))]
+    heads, shows, read = (
+        list_heads("subgroups.head_means"),
+        REVIEWERS("subgroups.shows_means"),
+        REVIEWERS("subgroups.read_means"),
+    )
+    if view.swap is not None:
+        heads, shows, read = (
+            list_heads("subgroups.head_means_swapped"),
+            REVIEWERS("subgroups.shows_means_swapped"),
+            REVIEWERS("subgroups.read_means_swapped"),
+        )
     figures = [
-        _draw_group_means(found, measured, place, name, spreads.get(name, math.nan))
+        _draw_group_means(found, measured, place, name, spreads.get(name, math.nan), heads)
         for found in view.subgroups
         for place, name in enumerate(found.columns)
         if (measured := [one for one in found.groups if one.means])
@@ -56,8 +66,8 @@ def _describe_means(view: InternalView, anchor: str) -> Section:
     return Section(
         anchor,
         REVIEWERS("subgroups.title_means"),
-        shows=REVIEWERS("subgroups.shows_means"),
-        read=REVIEWERS("subgroups.read_means"),
+        shows=shows,
+        read=read,
         sign=REVIEWERS("subgroups.sign_means"),
         says=tuple(said),
         figures=tuple(figures),
@@ -92,7 +102,9 @@ def _judge_means(found: SubgroupsView, spreads: Mapping[str, float]) -> list[Sen
     ]
 
 
-def _draw_group_means(found: SubgroupsView, measured: Sequence[SubgroupView], place: int, name: str, spread: float) -> Figure:
+def _draw_group_means(
+    found: SubgroupsView, measured: Sequence[SubgroupView], place: int, name: str, spread: float, heads: tuple[str, ...]
+) -> Figure:
     """How far the mean of each group is off, with both means beside the bar."""
     clock = found.clocks.get(name)
     ordered = sorted(measured, key=lambda one: -_or_least(abs(one.means[place] - one.originals[place])))
@@ -117,7 +129,7 @@ def _draw_group_means(found: SubgroupsView, measured: Sequence[SubgroupView], pl
         )
         for one in ordered
     )
-    table = Table(review("subgroups.table", column=Name(name), by=Name(found.by)), list_heads("subgroups.head_means"), rows)
+    table = Table(review("subgroups.table", column=Name(name), by=Name(found.by)), heads, rows)
     title = REVIEWERS("subgroups.picture_means", column=name, by=found.by)
     words = REVIEWERS("subgroups.picture_words_means")
     picture = draw_bars(title, words, groups, most=MUCH)

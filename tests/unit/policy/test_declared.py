@@ -15,8 +15,8 @@ from tests.unit.policy.test_methods import policy_of
 OF_PARTS = {"partitions", "publish_parts", "amplification"}
 LATER: dict[type[BaseModel], set[str]] = {
     **dict.fromkeys(OPTIONS.values(), OF_PARTS),
-    OPTIONS["columns"]: OF_PARTS | {"clamp", "definition", "delta"},
-    OPTIONS["by-value"]: OF_PARTS | {"definition", "delta"},
+    OPTIONS["columns"]: OF_PARTS | {"clamp", "definition", "delta", "swap"},
+    OPTIONS["by-value"]: OF_PARTS | {"definition", "delta", "swap"},
     OPTIONS["whole-table"]: OF_PARTS | {"definition", "delta", "pairs", "never"},
     KINDS["noise"]: {"label", "description", "unit", "question", "codes", "transform", "atoms", "centre", "tail", "dated"},
     KINDS["keep"]: {"label", "description", "unit", "question", "labels", "codes"},

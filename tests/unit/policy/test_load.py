@@ -239,7 +239,7 @@ IN_WORDS = [
         "do: keep, ",
         "",
         "site:",
-        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, noise, generalise, recompute, "
+        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, swap, noise, generalise, recompute, "
         "calibrate, synthesise.",
     ),
     case(
@@ -247,7 +247,8 @@ IN_WORDS = [
         "do: keep",
         "do: hide",
         "site:",
-        "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise, generalise, recompute, calibrate, synthesise.",
+        "columns.site: 'hide' is not something to do. Allowed: drop, keep, swap, noise, generalise, recompute, "
+        "calibrate, synthesise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
     case(

@@ -11,7 +11,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.options import MdavOptions
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.words import not_covered_words
+from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.catalogue import METHODS, find_claim
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.report.internal import render_internal
@@ -91,3 +91,13 @@ def test_every_statement_is_one_text_of_ascii() -> None:
         assert mechanism.statement.isascii()
         assert "{" not in mechanism.statement
         assert mechanism.statement.endswith(".")
+
+
+def test_swapped_values_have_no_bound_for_the_table() -> None:
+    """Blocks follow from the data, so that a claim for the whole table would not hold; the lists keep theirs."""
+    swapped = policy_of("laplace", None, options=", swap: {k: 5, within: kept}")
+    assert policy_of("laplace", None).covers_table
+    assert not swapped.covers_table
+    assert "whole table: not bounded" in describe_claim(swapped)
+    assert "Which values of the lists share a row is not covered" in state_claim(swapped)
+    assert any("reads the values of the last one off its rows" in words for words in not_covered_words(swapped))

@@ -1,0 +1,157 @@
+"""Trying swapped values: the settings there are, what they change, and what is proposed where too many rows are linked."""
+
+from __future__ import annotations
+
+import dataclasses
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.flow.exploring.trials import Bench, Written
+from release_pipeline.flow.exploring.trials import Tested as Trial
+from release_pipeline.flow.exploring.views import view_setting
+from release_pipeline.policy import parse_policy
+from release_pipeline.policy.load import refuse_files
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.settings import Axes, Setting, apply, list_settings, write_setting
+from release_pipeline.policy.text import read_yaml
+from release_pipeline.stages.simulation import Records, simulate
+
+TEXT = """\
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-cdf, epsilon: 2}
+columns:
+  town:   {role: quasi, do: keep, values: [north, south], why: needed}
+  ill:    {role: confidential, do: keep, values: [a, b, c], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known}
+suppress: {quasi_groups_below: 5, at_most: 5%}
+gates: {min_rows: 20}
+audit: {predict: {rent: {above: 500}}}
+"""
+SWAP = Setting({"method": "dp-cdf", "epsilon": Decimal(2), "swap": {"k": 10, "within": "kept"}})
+
+
+def make_records(count: int = 400) -> Records:
+    random = np.random.default_rng(5)
+    income = random.integers(0, 1001, count).astype(np.float64)
+    return Records(
+        {
+            "town": pa.array(random.choice(["north", "south"], count)),
+            "ill": pa.array(random.choice(["a", "b", "c"], count)),
+            "income": pa.array(income),
+            "rent": pa.array(np.clip(income + random.integers(-50, 51, count), 0, 1000)),
+        }
+    )
+
+
+def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
+    """Kept confidential columns are swapped, groups hold a block, and without swapping it is the other way round."""
+    changed = apply(TEXT, SWAP, name="people.yaml", read=refuse_files)
+    assert changed.changes == ("ill: do: swap in place of do: keep", "suppress: quasi_groups_below: 10 in place of 5")
+    assert changed.policy.swapped_columns == ["income", "rent", "ill"]
+    assert SWAP.words == "dp-cdf, epsilon 2, swap k 10"
+    written = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
+    assert parse_policy(written, name="people.yaml").canonical_hash() == changed.policy.canonical_hash()
+    back = apply(written, Setting({"method": "dp-cdf", "epsilon": Decimal(2)}), name="people.yaml", read=refuse_files)
+    assert back.changes == ("ill: do: keep in place of do: swap",)
+    table = apply(written, Setting({"method": "dp-table", "epsilon": Decimal(2)}), name="p", read=refuse_files, rows=9_000)
+    assert "ill: do: synthesise in place of do: swap" in table.changes
+    without = TEXT.replace("suppress: {quasi_groups_below: 5, at_most: 5%}\n", "")
+    added = apply(without, SWAP, name="people.yaml", read=refuse_files)
+    assert "suppress: quasi_groups_below: 10, at_most: 5%" in added.changes
+    again = write_setting(without, added, name="people.yaml", read=refuse_files)
+    assert parse_policy(again, name="people.yaml").canonical_hash() == added.policy.canonical_hash()
+
+
+def test_settings_keep_the_swap_of_the_policy_where_the_method_takes_it() -> None:
+    text = TEXT.replace("epsilon: 2}", "epsilon: 2, swap: {k: 10, within: kept}}").replace(
+        "do: keep, values: [a", "do: swap, values: [a"
+    )
+    policy = parse_policy(text.replace("below: 5", "below: 10"), name="people.yaml")
+    found = list(list_settings(read_yaml(text).value, policy, Axes()))
+    assert {setting.method for setting in found if "swap" in setting.protect} == {
+        "dp-cdf",
+        "laplace",
+        "dp-um",
+        "idp-ls",
+        "idp-cbls",
+    }
+    assert not any("swap" in setting.protect for setting in found if setting.method == "dp-table")
+    asked = list(list_settings(read_yaml(TEXT).value, parse_policy(TEXT, name="p"), Axes(methods=["dp-cdf"], swaps=[0, 5, 20])))
+    assert {setting.protect["swap"]["k"] for setting in asked if "swap" in setting.protect} == {5, 20}
+    assert any("swap" not in setting.protect for setting in asked[1:])
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    file = Path(tmp_path_factory.mktemp("policies")) / "people.yaml"
+    file.write_text(TEXT)
+    policy = parse_policy(TEXT, name="people.yaml")
+    return Bench(Written.of(file), policy, make_records(), 400, bytes(32), resampled=False)
+
+
+def try_setting(bench: Bench, setting: Setting) -> Trial:
+    changed = bench.written.change(setting)
+    return Trial(changed, simulate(changed.policy, bench.references_of(changed.policy), secret=bytes(32), draws=2))
+
+
+def test_a_ladder_above_ten_percent_has_swapping_proposed(bench: Bench) -> None:
+    """With it the ladder is low, and nothing is proposed; a limit of the policy is the one that counts."""
+    plain = view_setting(bench, try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)})), 1)
+    assert plain.linkage is not None
+    assert plain.linkage > 0.1
+    assert plain.proposal == "swap with k 10 would bring this to at most 10%."
+    assert plain.attacks
+    swapped = view_setting(bench, try_setting(bench, SWAP), 2)
+    assert swapped.linkage is not None
+    assert swapped.linkage < 0.2
+    assert swapped.linked_at_most == 0.1
+    assert swapped.proposal == ""
+    assert not swapped.attacks, "their control group would have its values in the rows of others"
+    [model] = swapped.models
+    assert 0.5 < model.released <= 1
+
+
+def test_models_are_tested_on_records_that_swapping_did_not_see(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release that they learn from is of all other records."""
+    from release_pipeline.stages import simulation
+
+    seen = list[int]()
+    inner = simulation._score
+
+    def score(policy: object, reference: object, table: pa.Table, *rest: object) -> object:
+        seen.append(table.num_rows)
+        return inner(policy, reference, table, *rest)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(simulation, "_score", score)
+    try_setting(bench, SWAP)
+    assert seen == [200], "half of the 400 are tested"
+
+
+def test_check_proposes_swapping_beside_a_limit_on_linkage() -> None:
+    """And says that nothing is tried where blocks keep the limit."""
+    limited = TEXT.replace("min_rows: 20", "min_rows: 20, linkage: 5%")
+
+    def plan(text: str) -> str:
+        return " ".join(" ".join(describe_plan(make_plan(parse_policy(text, name="p"), rows=400))).split())
+
+    assert "swap with k 20 would bring this to at most 5%, whatever the records" in plan(limited)
+    assert "swap with k" not in plan(TEXT)
+    changed = apply(
+        limited,
+        dataclasses.replace(SWAP, protect={**SWAP.protect, "swap": {"k": 20, "within": "kept"}}),
+        name="p",
+        read=refuse_files,
+    )
+    told = " ".join(" ".join(describe_plan(make_plan(changed.policy, rows=400))).split())
+    assert "linkage is not tried: values are swapped" in told
+    assert "This software tried that on simulated releases" not in told

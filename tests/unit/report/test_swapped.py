@@ -1,0 +1,78 @@
+"""The reviewers' page of swapped values: no row is one person's, and what that does to each figure."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from release_pipeline.flow.reviewing.questions import list_questions
+from release_pipeline.report.internal import list_sections, render_internal
+from release_pipeline.report.internal_view import ClaimView, InternalView, NearView, SwapView
+from tests.unit.report.internal_views import sample_view, share
+
+ODD = "<b>town & more"
+SWAP = SwapView(8, ("income", "mhi"), (ODD, "sex"), 700, 8)
+
+
+def make_view(swap: SwapView = SWAP) -> InternalView:
+    """The sample with swapped values and strangers."""
+    beyond = (0.01, -0.02, 0.04)
+    near = NearView(("site",), share(0.9), share(0.9), beyond, 0.0, 0.0, (), ClaimView("", share(0.3), share(0.2), 0.25, beyond))
+    return dataclasses.replace(sample_view(), swap=swap, nearest=near, are_ranks=True)
+
+
+def read(view: InternalView) -> str:
+    return " ".join(re.sub("<[^>]*>", "", render_internal(view)).replace("&#39;", "'").replace("&amp;", "&").split())
+
+
+def test_the_lemma_is_said_before_the_ladder() -> None:
+    """With what the people of a block have in common, where they have; names stay names."""
+    text = read(make_view())
+    assert "one of at least 8 people with the same &lt;b&gt;town & more and sex." in text
+    assert "on average at most 12.5% of the links from a row to a record are right" in text
+    assert text.index("12.5% of the links") < text.index("Someone who knows all released columns of a person")
+    alone = read(make_view(dataclasses.replace(SWAP, alike=())))
+    assert "comes from one of at least 8 people. So on average" in alone
+    assert ODD not in render_internal(make_view())
+    assert "on average at most 12.5%" not in read(sample_view())
+
+
+def test_no_row_is_spoken_of_as_a_record() -> None:
+    text = read(make_view())
+    anchors = {section.anchor for section in list_sections(make_view())}
+    assert not anchors & {"map", "structure"}
+    assert {"classes", "suppression", "attacks", "errors"} <= anchors
+    for words in (
+        "so values of equal ranks are compared",
+        "Correlations of ranks, released minus original",
+        "Groups: what became of their means",
+        "tested on records that the mechanism did not see",
+        "Values changed places inside 700 blocks, the smallest of 8 records.",
+        "of strangers",
+    ):
+        assert words in text, words
+    for words in ("own row is not there", "rows were taken out", "synthetic", "Mean absolute error of income:", "rows alone"):
+        assert words not in text, words
+    before = read(make_view(dataclasses.replace(SWAP, blocks=0, smallest=0)))
+    assert "Values changed places inside" not in before, "a gate stopped it before there were blocks"
+
+
+def test_l_and_t_are_of_blocks() -> None:
+    view = make_view()
+    assert view.classes is not None
+    classes = dataclasses.replace(view.classes, diversity=(("ill", 1), ("job", 3)), closeness=(("ill", 0.4),))
+    view = dataclasses.replace(view, classes=classes)
+    text = read(view)
+    assert "every block has at least 1 different value of ill. Who knows that a person is in that block" in text
+    assert "every block has at least 3 different values of job." in text
+    assert "the values of ill in a block are at most 0.4" in text
+    asked = [question.words for question in list_questions(view, is_dp=True)]
+    assert any("blocks in which everybody has the same ill" in words for words in asked)
+
+
+def test_reviewers_are_asked_who_knows_the_rest_of_a_block() -> None:
+    asked = list(list_questions(make_view(), is_dp=True))
+    assert any("values of all 7 or more other members of a block" in question.words for question in asked)
+    assert any("A row is not one person's. The worst column is" in question.words for question in asked)
+    assert all(question.yardstick for question in asked)
+    assert not any("whose own row is not there" in question.words for question in asked)
