@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import GateFailed
+from release_pipeline.flow.demo import COLUMNS_DEMO, find_demo_data, find_demo_policy
+from release_pipeline.flow.evidence import AuditFigures, load_evidence
 from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.secret_files import Probe
+from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store import registry
 from release_pipeline.store.rooms import open_rooms
 from release_pipeline.verify import examine
+from tests.integration.people import review, trust_people
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 
@@ -136,7 +141,35 @@ def count_kept(tiny: TinySite) -> int:
     return tiny.query(tiny.site.vault / "folk.duckdb", "SELECT count(*) AS rows FROM main.swapped")[0]["rows"]
 
 
-def test_a_published_card_says_both_promises(tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
+def test_the_policy_of_the_demo_is_published_with_swapping(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """idp-cbls, which a limit of 10% on linkage refuses (test_linkage_gate): with blocks of 10 it passes, and verifies."""
+    tiny = TinySite(tmp_path / "site")
+    for folder in ("policies", "data"):
+        (tiny.home / folder).mkdir(parents=True)
+    (tiny.home / "data" / "randhie.csv").write_bytes(find_demo_data().read_bytes())
+    (tiny.home / "populations.yaml").write_text(COLUMNS_DEMO.populations)
+    text = find_demo_policy("rand-hie").read_text()
+    for plain, swapped in {
+        "consistency: isotonic}": "consistency: isotonic, swap: {k: 10, within: kept}}",
+        "quasi_groups_below: 5": "quasi_groups_below: 10",
+        "gates: {": "gates: {linkage: 10%, ",
+    }.items():
+        assert plain in text
+        text = text.replace(plain, swapped)
+    (tiny.home / "policies" / "rand-hie.yaml").write_text(text)
+    trust_people(tiny, keys)
+    approve_policy(tiny.site, "rand-hie", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    tiny.flow("1", "rand-hie").run()
+    name = registry.ReleaseId("rand-hie", "1", 1)
+    review(tiny, keys, "ben", "cleo", release=name)
+    package = publish(tiny.site, name, key=keys["robot"])
+    assert failures_of(examine(package).findings) == []
+    ladder = load_evidence(tiny.site.candidate(str(name))).figures_of(AuditFigures).linkage_ladder
+    assert ladder[-1].linked.value < 0.1
+
+
+def test_a_published_card_says_both_promises(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
     """The package verifies, and its card has what k promises, what epsilon does, and what neither does."""
     tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(240), **SWAP)
     package = publish_release(tiny, keys)

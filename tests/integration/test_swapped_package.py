@@ -55,7 +55,7 @@ def test_the_card_says_whose_values_a_row_has(published: tuple[TinySite, Path]) 
     tiny, package = published
     files = read_folder(package)
     card = json.loads(files["privacy-card.json"])
-    told = "No row belongs to one person: each value of a row comes from one of at least 10 people with the same town, sex"
+    told = "No row belongs to one person: each value of a row comes from one of at least 10 people with the same town and sex"
     assert told in card["claim"]["words"]
     assert "epsilon 4 in all" in card["claim"]["words"]
     assert "whole table: not bounded" in card["claim"]["words"]

@@ -313,7 +313,9 @@ def describe_block(policy: Policy) -> str:
     quasi = policy.released_quasi
     if not quasi:
         return POLICY("swap.people", k=policy.swap.k)
-    return POLICY("swap.people_alike", k=policy.swap.k, columns=join_names(quasi))
+    *others, last = quasi
+    columns = join_names([join_names(others), last], "last") if others else last
+    return POLICY("swap.people_alike", k=policy.swap.k, columns=columns)
 
 
 def tell_copies(policy: Policy) -> Iterator[str]:
