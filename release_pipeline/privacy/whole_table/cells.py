@@ -89,8 +89,10 @@ class Cells:
 
 
 def _without_tails(counts: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which of these neighbouring cells lie between the first and the last window of 1, 2, 4, 8, ... cells that holds more than
-    noise would make of any of them. `counts`: noisy counts over the standard deviation of their noise."""
+    """Which of these neighbouring cells are not in a tail. `counts`: noisy counts over the standard deviation of their noise.
+
+    Windows of 1, 2, 4, 8, ... cells that hold more than noise makes of the largest of all of them have records, and so has what
+    lies between. What goes on from there needs less: two cells after the other that hold more than noise makes of most."""
     cells = len(counts)
     enough = math.sqrt(2 * math.log(2 * max(cells, 1)))  # about the largest of so many windows of noise
     full = np.zeros(cells, dtype=np.bool_)
@@ -99,11 +101,16 @@ def _without_tails(counts: FloatArray) -> npt.NDArray[np.bool_]:
         for start in starts[np.add.reduceat(counts, starts) >= enough * math.sqrt(width)].tolist():
             window = full[start : start + width]
             window[:] = window if window.any() else True  # smaller windows say more exactly where records are
-    places = np.flatnonzero(full)
-    kept = np.zeros(cells, dtype=np.bool_)
-    if len(places):
-        kept[places[0] : places[-1] + 1] = True
-    return kept
+    if full.any():
+        first, last = np.flatnonzero(full)[[0, -1]].tolist()
+        full[first - _go_on(counts[:first][::-1]) : last + 1 + _go_on(counts[last + 1 :])] = True
+    return full
+
+
+def _go_on(counts: FloatArray) -> int:
+    """How many of these cells are not empty, from the first one on, by two at a time."""
+    twos = counts[: len(counts) // 2 * 2].reshape(-1, 2).sum(axis=1) < math.sqrt(2)
+    return 2 * int(np.argmax(np.append(twos, True)))
 
 
 def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -> IntArray:
