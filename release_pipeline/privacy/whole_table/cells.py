@@ -137,6 +137,11 @@ def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -
     return found
 
 
+def count_valued(cells: Cells, groups: IntArray) -> int:
+    """How many groups of an ordered column have values, by the group of each cell: the first ones. The others have reasons."""
+    return int(groups[: len(cells.edges) - 1].max()) + 1
+
+
 def _rare_together(held: FloatArray, groups: int, least: float, sides: IntArray) -> IntArray:
     """A group for each of those that hold enough, the most first to be kept, and one for the others of each side."""
     order = np.argsort(-held, kind="stable")

@@ -18,6 +18,7 @@ import numpy as np
 
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.whole_table.cells import count_valued
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.exchange import Counted, Listed, exchange_rows
 from release_pipeline.privacy.whole_table.impossible import Groups, draw_possible, find_barred, find_groups
@@ -104,7 +105,7 @@ def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[
     ]
     held = [own * (measured.design.records / own.sum()) for own in held]
     ordered = {
-        place: int(groups[: len(cut.edges) - 1].max()) + 1
+        place: count_valued(cut, groups)
         for place, (cut, groups) in enumerate(zip(measured.cells, measured.groups, strict=True))
         if not cut.column.nominal
     }
