@@ -174,10 +174,13 @@ def score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
     precision, shifts = np.linalg.inv(linked.correlations()), Shifts(chosen, linked)
     for sweep in range(SWEEPS):
         for number, (own, place) in enumerate(zip(precision, linked.ordered, strict=True)):
-            width = 1 / math.sqrt(own[number])
-            middle = -(own @ scores - own[number] * scores[number]) / own[number]
+            variance = 1 / float(own[number])
+            middle = scores[number] - own @ scores * variance
             if sweep:
-                middle += shifts.find(place, scores[number] - middle)
+                shift = shifts.find(place, scores[number] - middle)
+                middle += shift
+                variance -= min(float(shift.var()), variance / 2)  # what groups say is no longer open
+            width = math.sqrt(variance)
             within: FloatArray = laws.ndtr((np.stack([least[number], most[number]]) - middle) / width)
             drawn = np.clip(within[0] + (within[1] - within[0]) * random.random(rows), 1e-12, 1 - 1e-12)
             scores[number] = np.clip(middle + width * laws.ndtri(drawn), least[number], most[number])
