@@ -61,8 +61,8 @@ def audit_synthetic(
     streams: Streams,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Every figure of a synthetic table, as evidence keeps it. `slopes`: those of its declared pairs; `remake`: a table like it, of
-    other records."""
+    """Every figure of a synthetic table, as evidence keeps it. `slopes`: those of its declared pairs;
+    `remake`: a table like it, of other records."""
     policy = compared.policy
     progress("measuring utility")
     figures: dict[str, Any] = {"errors_against": SEEN, **measure_columns(compared)}

@@ -141,9 +141,12 @@ class Design:
         return self.groups_at(self.pair_deviation)
 
     def group_sum_deviation(self, pair: Pair, place: int) -> float:
-        """The standard deviation of the noise in the sum of one column of a pair over the people of a group of the other, in standard
-        deviations of that column: divided by the people, that in their mean. The G groups of the column hold about as many records
-        each, so that the squares of their mean scores add up to G at the most: sqrt(G) times the noise of a cell."""
+        """The standard deviation of the noise in the sum of a column over the people of one group of the
+        other column of a pair, in standard deviations of the column. Divided by the people it is that
+        of their mean.
+
+        The column has G groups of about as many records each, and the squares of their mean scores
+        add up to about G: so it is sqrt(G) times the noise of a cell."""
         column, groups = self.columns[place], self.groups
         if not column.is_wide:
             groups = min(max(groups, NARROW_GROUPS), column.width + 1)

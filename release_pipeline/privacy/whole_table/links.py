@@ -53,8 +53,9 @@ def link_columns(
     valued: tuple[int, int] | None,
     barred: Barred = None,
 ) -> Link:
-    """The link of two columns whose groups hold `rows` and `columns` records each, by the noisy counts of both. `valued`: how many
-    groups of each have values, the first ones, where both have an order; `barred`: the cells that are declared to be empty."""
+    """The link of two columns whose groups hold `rows` and `columns` records, by the noisy counts of both.
+    `valued`: how many groups of each have values, the first ones; None unless both have an order.
+    `barred`: the cells that are declared to be empty."""
     noisy = noisy if barred is None else np.where(barred, 0.0, noisy)
     base, correlation = np.outer(rows, columns) / rows.sum(), None
     if valued is not None:
@@ -68,8 +69,9 @@ def link_columns(
 def _fit_copula(
     noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, valued: tuple[int, int]
 ) -> tuple[FloatArray, float | None]:
-    """The table of two columns by a Gaussian copula of the records with a value in both, and the mean of its likely correlations;
-    None instead of it where a column has one group of values."""
+    """The table of two columns by a Gaussian copula of the records with a value in both, and its
+    correlation, None where a column has one group of values. Who has a reason is independent of the
+    values of the other column."""
     one, other = valued
     of_rows = _split_valued(noisy, rows, columns, deviation, other)
     of_columns = _split_valued(noisy.T, columns, rows, deviation, one)
@@ -92,16 +94,12 @@ def _fit_copula(
     return base, float(likely @ _RHOS)
 
 
-def _split_valued(
-    noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, valued: int
-) -> FloatArray:
-    """How many records of each group of one column have a value in the other, whose first groups these are, and a reason."""
+def _split_valued(noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, valued: int) -> FloatArray:
+    """How many records of each group of one column have a value in the other, and how many a reason.
+    `valued`: how many groups of the other have values, the first ones."""
     if valued == len(columns):
         return np.stack([rows, np.zeros(len(rows))], axis=1)
-    sums, held = (
-        np.stack([own[..., :valued].sum(axis=-1), own[..., valued:].sum(axis=-1)], axis=-1)
-        for own in (noisy, columns)
-    )
+    sums, held = (np.stack([own[..., :valued].sum(axis=-1), own[..., valued:].sum(axis=-1)], axis=-1) for own in (noisy, columns))
     spread = deviation * math.sqrt(len(columns) / 2)  # on average of the two sums
     return link_columns(sums, rows, held, spread, valued=None).table
 

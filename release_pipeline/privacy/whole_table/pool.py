@@ -66,8 +66,8 @@ def count_pool(records: int) -> int:
 
 
 def make_pool(linked: Linked, records: int, random: Random, model: Sampled | None = None) -> IntArray:
-    """Records of groups, columns by records, more of them than will be kept: by a `model` where there is one, and along the tree of
-    the strongest links otherwise."""
+    """Records of groups, columns by records, more than will be kept: by a `model` where there is one, and
+    along the tree of the strongest links otherwise."""
     count = count_pool(records)
     pool = _along_tree(linked, _strongest_tree(linked), count, random) if model is None else model.sample(count, random)
     return pool[:, random.permutation(count)]

@@ -114,9 +114,7 @@ def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[
         valued = (ordered[one], ordered[other]) if one in ordered and other in ordered else None
         spread = measured.noise[one, other].deviation
         barred = find_barred(never, one, other)
-        links[one, other] = link_columns(
-            noisy.astype(np.float64), held[one], held[other], spread, valued=valued, barred=barred
-        )
+        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, valued=valued, barred=barred)
     return Linked(held, links, ordered)
 
 

@@ -94,8 +94,8 @@ def test_what_pairs_say_of_a_column_counts_by_how_sure_it_is() -> None:
 
 
 def count_with_reasons(records: int = 60_000) -> FloatArray:
-    """Two columns of normal numbers that go together by -0.15, in five groups each, and behind them a group of reasons of the second
-    one, which most of those have who are low in the first."""
+    """Two columns of normal numbers with correlation -0.15, in five groups each, and a group of reasons of
+    the second one: most of those who are low in the first have one."""
     draw = np.random.default_rng(5)
     one = draw.standard_normal(records)
     other = -0.15 * one + math.sqrt(1 - 0.15**2) * draw.standard_normal(records)

@@ -1,4 +1,4 @@
-"""The order of rows within groups: by what the groups of other columns say too, and whatever reasons to have no value are called."""
+"""The order of rows within groups: by the groups of other columns, too, and without reasons in it."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def stream(*purpose: Context) -> NoiseStream:
 
 
 def make_entries(slope: float = 0.5) -> list[IntArray]:
-    """A number with reasons, another by which it has a slope, categories with different means, and some that have nothing to do with
-    it."""
+    """A number with reasons, another by which it has a slope, categories with different means of it, and
+    categories with about the same."""
     draw = np.random.default_rng(6)
     by = draw.standard_normal(RECORDS)
     kind = draw.integers(0, 5, RECORDS)
