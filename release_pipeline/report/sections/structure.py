@@ -65,7 +65,8 @@ def _judge_slope(column: str, by: str, kept: float | None, error: float | None) 
         return review("structure.no_slope", column=Name(column), by=Name(by))
     if error > _MOST_NOISE:
         return review("structure.noisy_slope", column=Name(column), by=Name(by), error=format_share(error))
-    off = review("structure.steeper" if kept > 1 else "structure.flatter", off=format_share(abs(1 - kept)))
+    share = format_share(abs(1 - kept))
+    off = REVIEWERS("structure.steeper", off=share) if kept > 1 else REVIEWERS("structure.flatter", off=share)
     return review("structure.slope", column=Name(column), by=Name(by), off=off, error=format_share(error))
 
 
