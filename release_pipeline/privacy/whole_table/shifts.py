@@ -59,8 +59,8 @@ class Shifts:
         if not len(in_group):
             return np.zeros((in_group.shape[1],) * 2)
         centred = in_group - in_group.mean(axis=0)
-        inverse: FloatArray = np.linalg.inv(centred.T @ centred + _RIDGE * np.eye(centred.shape[1]))
-        return inverse
+        products: FloatArray = centred.T @ centred + _RIDGE * np.eye(centred.shape[1])
+        return np.linalg.inv(products)
 
     def _expect_noise(self, place: int) -> float:
         """The variance of a column's shifts that noise in the tables of its pairs would make.
