@@ -60,7 +60,7 @@ class Shifts:
             return np.zeros((in_group.shape[1],) * 2)
         centred = in_group - in_group.mean(axis=0)
         products: FloatArray = centred.T @ centred + _RIDGE * np.eye(centred.shape[1])
-        return np.linalg.inv(products)
+        return np.linalg.inv(products).astype(np.float64)
 
     def _expect_noise(self, place: int) -> float:
         """The variance of a column's shifts that noise in the tables of its pairs would make.
