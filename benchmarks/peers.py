@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -41,7 +42,7 @@ from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.unclaimed import Random, make_random
 from release_pipeline.privacy.whole_table import Measured, TableBudget, make_design, measure_table
-from release_pipeline.privacy.whole_table.cells import group_cells
+from release_pipeline.privacy.whole_table.cells import count_valued, group_cells
 from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.links import Link, link_columns
@@ -199,15 +200,17 @@ def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> li
 def _score(chosen: IntArray, measured: Measured, seen: Seen, random: Random) -> dict[int, FloatArray]:
     held = [np.bincount(own, minlength=int(size)) + 1e-6 for own, size in zip(chosen, seen.sizes, strict=True)]
     held = [own * (chosen.shape[1] / own.sum()) for own in held]
-    ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
+    ordered = {
+        place: count_valued(measured.cells[place], seen.groups[place])
+        for place, column in enumerate(measured.design.columns)
+        if not column.nominal
+    }
     links: dict[tuple[int, int], Link] = {}
-    for number, one in enumerate(ordered):
-        for other in ordered[number + 1 :]:
-            size = int(seen.sizes[one]), int(seen.sizes[other])
-            both = (
-                np.bincount(chosen[one] * size[1] + chosen[other], minlength=size[0] * size[1]).reshape(size).astype(np.float64)
-            )
-            links[one, other] = link_columns(both, held[one], held[other], 1.0, ordered=True)
+    for one, other in combinations(ordered, 2):
+        size = int(seen.sizes[one]), int(seen.sizes[other])
+        both = np.bincount(chosen[one] * size[1] + chosen[other], minlength=size[0] * size[1]).reshape(size)
+        valued = ordered[one], ordered[other]
+        links[one, other] = link_columns(both.astype(np.float64), held[one], held[other], 1.0, valued=valued)
     return dict(zip(ordered, score_rows(chosen, Linked(held, links, ordered), random), strict=True))
 
 

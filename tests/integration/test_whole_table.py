@@ -267,6 +267,11 @@ def test_a_pair_that_matters_has_less_noise(tmp_path: Path) -> None:
     run(tiny)
     laws = tiny.tables()[PAIRS].to_pandas().groupby(["one", "other"])["noise"].first()
     assert laws["income", "town"] != laws["rent", "town"] == laws["income", "rent"]
+    [slope] = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["structure"]["slopes"]
+    assert (slope["column"], slope["by"]) == ("income", "town")
+    assert slope["kept"] == pytest.approx(1, abs=0.3)
+    assert 0 < slope["error"] < 0.5
+    assert "in the rows than in the noisy counts" in (tiny.folder() / "report.html").read_text()
 
 
 RULES = "[{town: east, income: {above: 500}}, {sex: 0, town: [south, east], rent: {below: 20}}]"

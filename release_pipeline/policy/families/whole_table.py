@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
@@ -18,8 +18,8 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
 from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
 from release_pipeline.privacy.concentrated import epsilon_of
-from release_pipeline.privacy.figures import count_of, join_names, show_figure
-from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
+from release_pipeline.privacy.figures import count_of, format_count, join_names, show_figure
+from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, deviation, make_design
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 from release_pipeline.sentences import POLICY
 
@@ -32,6 +32,7 @@ INSTEAD_OF_WEIGHT = (
 _EVERYTHING = "everything that a reader of the release sees"
 _LESS_TOGETHER = "; on average less where several columns are counted together, which noisy counts of columns decide"
 _MILLIONTH = NANO // 1_000_000
+_PARTS = (100, 10, 2)  # of the records: groups whose means a plan speaks of
 
 
 class WholeTableFamily(Family[WholeTableOptions]):
@@ -328,3 +329,27 @@ def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]
             f"of {most} {design.groups} groups by {design.groups}: noise {show_figure(noise.magnitude)} on average in each cell"
             f"{less}{_LESS_TOGETHER if design.in_blocks else ''}",
         )
+        yield from _describe_group_means(names, design)
+
+
+def _describe_group_means(names: Sequence[str], design: Design) -> Iterator[tuple[str, str]]:
+    """By how much noise moves the means of small and large groups: in most pairs, and in each that has more of the budget."""
+    sizes = [people for part in _PARTS if (people := design.records // part)]
+    usual = max(map(deviation, design.pairs.values()))
+    sums: dict[str, float] = {}
+    for (one, other), noise in design.pairs.items():
+        numbers = [place for place in (one, other) if not design.columns[place].nominal]
+        if numbers:
+            pair = "" if deviation(noise) == usual else f"{names[one]} and {names[other]}"
+            worst = max(design.group_sum_deviation((one, other), place) for place in numbers)
+            sums[pair] = max(sums.get(pair, 0.0), worst)
+    means = [_describe_means(pair, off, sizes) for pair, off in sorted(sums.items())]
+    if means and sizes:
+        yield "group means", POLICY("group_means.known", means=join_names(means, "semicolon"))
+
+
+def _describe_means(pair: str, off: float, sizes: Sequence[int]) -> str:
+    """By how much the means of groups of so many people move, whose sum is off by so much; of a pair, or of all others."""
+    each = (POLICY("group_means.mean", people=format_count(people), off=show_figure(off / people)) for people in sizes)
+    means = join_names(each)
+    return POLICY("group_means.pair", pair=pair, means=means) if pair else means

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,7 @@ from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.tables.consistency import level_off
 from release_pipeline.privacy.whole_table.design import MOST_GROUPS, NARROW_GROUPS, Column
 
-_EMPTY = 2.0  # standard deviations: a run of cells at an end of a segment that noise explains is taken to be empty
-_LAST = 0.75  # of that, which the last cell of such a run must have for itself
+_EMPTY = 2.0  # standard deviations: an atom that holds less is taken to be empty
 LEAST_MASS = 1.5  # standard deviations of a pair's count that a group must hold
 _SOME = 1e-9  # records
 
@@ -70,7 +70,7 @@ class Cells:
     def hold(self, noisy: IntArray | FloatArray, deviation: float, records: int) -> FloatArray:
         """How many records each cell seems to hold: none below 0, all together as many as there are."""
         kept = np.ones(self.count, dtype=np.bool_)
-        if self.column.is_wide:
+        if not self.column.nominal:
             kept[: len(self.edges) - 1] = self._not_empty(noisy[: len(self.edges) - 1].astype(np.float64), deviation)
             if not kept.any():
                 kept[:] = True
@@ -79,22 +79,38 @@ class Cells:
         return held
 
     def _not_empty(self, noisy: FloatArray, deviation: float) -> npt.NDArray[np.bool_]:
-        """From both ends, and from both sides of each atom: cells are taken to be empty until what they hold together is more
-        than noise. A domain that is declared far too wide would fill with noise else."""
-        kept = np.ones(len(noisy), dtype=np.bool_)
-        atom = np.isin(self.edges[:-1], self.column.own_cells)
-        for order in (range(len(noisy)), range(len(noisy) - 1, -1, -1)):
-            runs, total, passed = True, 0.0, 0
-            for cell in order:
-                if atom[cell]:
-                    runs, total, passed = True, 0.0, 0
-                    kept[cell] &= bool(noisy[cell] >= _EMPTY * deviation)
-                elif runs:
-                    total, passed = total + noisy[cell], passed + 1
-                    enough = _EMPTY * deviation
-                    runs = not (total >= enough * math.sqrt(passed) and noisy[cell] >= _LAST * enough)
-                    kept[cell] &= not runs
+        """Which cells of values are not taken to be empty: atoms, and the cells between two atoms without the tails that noise
+        explains. A domain that is declared far too wide would fill with noise otherwise."""
+        kept = noisy >= _EMPTY * deviation
+        atoms = np.flatnonzero(np.isin(self.edges[:-1], self.column.own_cells))
+        for before, after in pairwise((-1, *atoms.tolist(), len(noisy))):
+            kept[before + 1 : after] = _without_tails(noisy[before + 1 : after] / deviation)
         return kept
+
+
+def _without_tails(counts: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which of these neighbouring cells are not in a tail. `counts`: noisy counts over the standard deviation of their noise.
+
+    Windows of 1, 2, 4, 8, ... cells that hold more than noise makes of the largest of all of them have records, and so has what
+    lies between. What goes on from there needs less: two cells after the other that hold more than noise makes of most."""
+    cells = len(counts)
+    enough = math.sqrt(2 * math.log(2 * max(cells, 1)))  # about the largest of so many windows of noise
+    full = np.zeros(cells, dtype=np.bool_)
+    for width in (1 << power for power in range(cells.bit_length())):
+        starts = np.arange(0, cells, width)
+        for start in starts[np.add.reduceat(counts, starts) >= enough * math.sqrt(width)].tolist():
+            window = full[start : start + width]
+            window[:] = window if window.any() else True  # smaller windows say more exactly where records are
+    if full.any():
+        first, last = np.flatnonzero(full)[[0, -1]].tolist()
+        full[first - _go_on(counts[:first][::-1]) : last + 1 + _go_on(counts[last + 1 :])] = True
+    return full
+
+
+def _go_on(counts: FloatArray) -> int:
+    """How many of these cells are not empty, from the first one on, by two at a time."""
+    twos = counts[: len(counts) // 2 * 2].reshape(-1, 2).sum(axis=1) < math.sqrt(2)
+    return 2 * int(np.argmax(np.append(twos, True)))
 
 
 def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -> IntArray:
@@ -119,6 +135,11 @@ def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -
     labels = _rare_together(held[own:], max(groups - 1, 1), least, cells.sides[own:]) if cells.column.labels else found[:0]
     found[own:] = found[:own].max() + 1 + labels
     return found
+
+
+def count_valued(cells: Cells, groups: IntArray) -> int:
+    """How many groups of an ordered column have values, by the group of each cell: the first ones. The others have reasons."""
+    return int(groups[: len(cells.edges) - 1].max()) + 1
 
 
 def _rare_together(held: FloatArray, groups: int, least: float, sides: IntArray) -> IntArray:

@@ -140,6 +140,18 @@ class Design:
         """Into how many groups a column with an order is put for the tables of pairs that are counted one by one, at the most."""
         return self.groups_at(self.pair_deviation)
 
+    def group_sum_deviation(self, pair: Pair, place: int) -> float:
+        """The standard deviation of the noise in the sum of a column over the people of one group of the
+        other column of a pair, in standard deviations of the column. Divided by the people it is that
+        of their mean.
+
+        The column has G groups of about as many records each, and the squares of their mean scores
+        add up to about G: so it is sqrt(G) times the noise of a cell."""
+        column, groups = self.columns[place], self.groups
+        if not column.is_wide:
+            groups = min(max(groups, NARROW_GROUPS), column.width + 1)
+        return deviation(self.pairs[pair]) * math.sqrt(groups)
+
     def groups_at(self, noise: float) -> int:
         """As many as there may be with noise of this standard deviation on a table of two columns."""
         if not self.pairs:

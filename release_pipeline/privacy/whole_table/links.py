@@ -1,7 +1,8 @@
 """What noisy tables of pairs say of how two columns go together, without most of their noise.
 
-Of two columns whose entries have an order: a Gaussian copula on the noisy margins, its correlation the mean of what the noisy
-table leaves likely; of others: independence. What the noisy table has beside that is partly noise. Two ways to tell are mixed:
+Two columns whose entries have an order: a Gaussian copula of the records that have a value in both, its correlation the mean of
+what the noisy table leaves likely. Reasons to have no value have no order: who has one is independent of the values of the other
+column. Other columns: independence. What the noisy table has beside that is partly noise. Two ways to tell are mixed:
 how much of a cell is likely to be more than noise, given how many records are expected there and how far all cells are off
 together (empirical Bayes); and, as far as there is more than noise, which singular values noise alone would not have (GD17). The
 first finds what is weak, the second what is strong and simple. Then the margins are put right (IPF). It all reads noisy counts
@@ -22,7 +23,7 @@ from release_pipeline.privacy.grid import FloatArray
 
 _ANGLES = np.linspace(-1, 1, 121) * (math.pi / 2 * 0.985)
 _RHOS: FloatArray = np.sin(_ANGLES)
-_PRIOR = 0.5  # standard deviation of a correlation before anything is known
+_PRIOR = 0.2  # standard deviation of a correlation before anything is known
 _FINE = 241
 _FURTHEST = 6.0  # standard deviations
 _PASSES = 60
@@ -33,34 +34,74 @@ Barred: TypeAlias = npt.NDArray[np.bool_] | None
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How two columns go together. `table` adds up to the records, with the margins of both; `correlation`: of their normal
-    scores, where both have an order; `strength`: how many records are in other cells than if nothing linked the columns."""
+    """How two columns go together. `table` adds up to the records, with the margins of both; `correlation`: of the normal scores
+    of records with a value in both, where both have an order; `strength`: how many records are in other cells than if nothing
+    linked the columns; `deviation`: of the noise of each cell that was counted."""
 
     table: FloatArray
     correlation: float | None
     strength: float
+    deviation: float
 
 
 def link_columns(
-    noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, *, ordered: bool, barred: Barred = None
+    noisy: FloatArray,
+    rows: FloatArray,
+    columns: FloatArray,
+    deviation: float,
+    *,
+    valued: tuple[int, int] | None,
+    barred: Barred = None,
 ) -> Link:
-    """The link of two columns whose groups hold `rows` and `columns` records each, by the noisy counts of both. `barred`: the
-    cells that are declared to be empty."""
-    records = float(rows.sum())
+    """The link of two columns whose groups hold `rows` and `columns` records, by the noisy counts of both.
+    `valued`: how many groups of each have values, the first ones; None unless both have an order.
+    `barred`: the cells that are declared to be empty."""
     noisy = noisy if barred is None else np.where(barred, 0.0, noisy)
-    apart = np.outer(rows, columns) / records
-    base, correlation = apart, None
-    if ordered and min(noisy.shape) > 1:
-        tables = _copula_tables(rows / records, columns / records) * records
-        unlikely = ((tables - noisy) ** 2).sum(axis=(1, 2)) / (2 * deviation**2) + _RHOS**2 / (2 * _PRIOR**2)
-        likely = np.exp(unlikely.min() - unlikely) * np.gradient(_RHOS)
-        likely /= likely.sum()
-        correlation = float(likely @ _RHOS)
-        base = np.tensordot(likely, tables, axes=1)
+    base, correlation = np.outer(rows, columns) / rows.sum(), None
+    if valued is not None:
+        base, correlation = _fit_copula(noisy, rows, columns, deviation, valued)
     beside = noisy - base
     beside = beside - beside.mean(axis=1, keepdims=True) - beside.mean(axis=0, keepdims=True) + beside.mean()
     table = _fit_margins(base + _denoise(beside, base, deviation), rows, columns, barred)
-    return Link(table, correlation, find_strength(table))
+    return Link(table, correlation, find_strength(table), deviation)
+
+
+def _fit_copula(
+    noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, valued: tuple[int, int]
+) -> tuple[FloatArray, float | None]:
+    """The table of two columns by a Gaussian copula of the records with a value in both, and its
+    correlation, None where a column has one group of values. Who has a reason is independent of the
+    values of the other column."""
+    one, other = valued
+    of_rows = _split_valued(noisy, rows, columns, deviation, other)
+    of_columns = _split_valued(noisy.T, columns, rows, deviation, one)
+    base = np.zeros(noisy.shape)
+    for own, of_own in ((slice(one), 0), (slice(one, None), 1)):
+        for its, of_its in ((slice(other), 0), (slice(other, None), 1)):
+            held, beside = of_rows[own, of_its], of_columns[its, of_own]
+            base[own, its] = np.outer(held, beside) / max(math.sqrt(held.sum() * beside.sum()), _SOME)
+    base = _fit_margins(base, rows, columns)
+    block = base[:one, :other]
+    if min(block.shape) < 2:
+        return base, None
+    both = float(block.sum())
+    tables = _copula_tables(block.sum(axis=1) / both, block.sum(axis=0) / both) * both
+    off = ((tables - noisy[:one, :other]) ** 2).sum(axis=(1, 2))
+    unlikely = off / (2 * deviation**2) + _RHOS**2 / (2 * _PRIOR**2)
+    likely = np.exp(unlikely.min() - unlikely) * np.gradient(_RHOS)
+    likely /= likely.sum()
+    base[:one, :other] = np.tensordot(likely, tables, axes=1)
+    return base, float(likely @ _RHOS)
+
+
+def _split_valued(noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, valued: int) -> FloatArray:
+    """How many records of each group of one column have a value in the other, and how many a reason.
+    `valued`: how many groups of the other have values, the first ones."""
+    if valued == len(columns):
+        return np.stack([rows, np.zeros(len(rows))], axis=1)
+    sums, held = (np.stack([own[..., :valued].sum(axis=-1), own[..., valued:].sum(axis=-1)], axis=-1) for own in (noisy, columns))
+    spread = deviation * math.sqrt(len(columns) / 2)  # on average of the two sums
+    return link_columns(sums, rows, held, spread, valued=None).table
 
 
 def find_strength(table: FloatArray) -> float:

@@ -1,5 +1,5 @@
-"""Made-up records of groups, and how many of each there should be: half of them by a Gaussian copula of all columns that have an
-order, half along the tree of the strongest links; then their weights are raked to the tables of all pairs.
+"""Made-up records of groups, and how many of each there should be: by the graphical model, or along the tree of the strongest
+links where no pair is strong; then their weights are raked to the tables of all pairs.
 
 Everything here is made of noisy counts, with random numbers that no claim rests on.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,11 +29,11 @@ _SOME = 1e-12
 @dataclass(frozen=True, slots=True)
 class Linked:
     """Groups of every column: the records that each holds, and how columns go together by pairs. `ordered`: the columns that have
-    an order."""
+    an order, and how many of their groups have values, the first ones; the others have reasons."""
 
     held: Sequence[FloatArray]
     links: Mapping[Pair, Link]
-    ordered: Sequence[int]
+    ordered: Mapping[int, int]
 
     def table(self, one: int, other: int) -> FloatArray:
         """The table of two columns, in this order."""
@@ -41,10 +42,9 @@ class Linked:
     def correlations(self) -> FloatArray:
         """Those of normal scores of the ordered columns, the nearest that can be together."""
         found = np.eye(len(self.ordered))
-        for i, one in enumerate(self.ordered):
-            for j, other in enumerate(self.ordered[:i]):
-                correlation = self.links[other, one].correlation
-                found[i, j] = found[j, i] = 0.0 if correlation is None else correlation
+        for (i, one), (j, other) in combinations(enumerate(self.ordered), 2):
+            correlation = self.links[one, other].correlation
+            found[i, j] = found[j, i] = 0.0 if correlation is None else correlation
         values, vectors = np.linalg.eigh(found)
         near = (vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T
         scale = np.sqrt(np.diag(near))
@@ -66,13 +66,10 @@ def count_pool(records: int) -> int:
 
 
 def make_pool(linked: Linked, records: int, random: Random, model: Sampled | None = None) -> IntArray:
-    """Records of groups, columns by records: more of them than will be kept. Half of them are by a `model` where there is one,
-    and along the tree of the strongest links else."""
+    """Records of groups, columns by records, more than will be kept: by a `model` where there is one, and
+    along the tree of the strongest links otherwise."""
     count = count_pool(records)
-    half = count // 2
-    rest = count - half
-    linked_rows = _along_tree(linked, _strongest_tree(linked), rest, random) if model is None else model.sample(rest, random)
-    pool = np.concatenate([_by_copula(linked, half, random), linked_rows], axis=1)
+    pool = _along_tree(linked, _strongest_tree(linked), count, random) if model is None else model.sample(count, random)
     return pool[:, random.permutation(count)]
 
 
@@ -127,29 +124,6 @@ def _follow(table: FloatArray, before: IntArray, random: Random) -> IntArray:
         if len(places):
             found[places] = _deal(row, len(places), random)
     return found
-
-
-def _by_copula(linked: Linked, count: int, random: Random) -> IntArray:
-    pool = np.zeros((len(linked.held), count), dtype=np.int64)
-    done = list(linked.ordered)
-    if done:
-        scores = np.linalg.cholesky(linked.correlations()) @ random.standard_normal((len(done), count))
-        for own, place in zip(scores, done, strict=True):
-            held = linked.held[place]
-            ends = np.cumsum(held) / held.sum() * count
-            rank = np.empty(count)
-            rank[np.argsort(own)] = np.arange(count) + 0.5
-            pool[place] = np.minimum(np.searchsorted(ends, rank), len(held) - 1)
-    else:
-        pool[0], done = _deal(linked.held[0], count, random), [0]
-    rest = set(range(len(linked.held))) - set(done)
-    while rest:
-        pairs = [(one, other) for one in done for other in rest]
-        one, other = max(pairs, key=lambda pair: linked.links[min(pair), max(pair)].strength)
-        pool[other] = _follow(linked.table(one, other), pool[one], random)
-        done.append(other)
-        rest.discard(other)
-    return pool
 
 
 def _along_tree(linked: Linked, tree: Sequence[Pair], count: int, random: Random) -> IntArray:

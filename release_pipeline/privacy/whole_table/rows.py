@@ -18,6 +18,7 @@ import numpy as np
 
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.whole_table.cells import count_valued
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.exchange import Counted, Listed, exchange_rows
 from release_pipeline.privacy.whole_table.impossible import Groups, draw_possible, find_barred, find_groups
@@ -27,6 +28,7 @@ from release_pipeline.privacy.whole_table.measure import Measured, hold_records
 from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs, choose_tables
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, weigh_pool
+from release_pipeline.privacy.whole_table.shifts import Shifts
 from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
 
 Block: TypeAlias = list[IntArray]  # the entries of every column, row by row
@@ -102,13 +104,17 @@ def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[
         np.bincount(groups, own) + _SURE * measured.design.records for groups, own in zip(measured.groups, cells, strict=True)
     ]
     held = [own * (measured.design.records / own.sum()) for own in held]
-    ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
+    ordered = {
+        place: count_valued(cut, groups)
+        for place, (cut, groups) in enumerate(zip(measured.cells, measured.groups, strict=True))
+        if not cut.column.nominal
+    }
     links: dict[tuple[int, int], Link] = {}
     for (one, other), noisy in measured.pairs.items():
-        both = one in ordered and other in ordered
+        valued = (ordered[one], ordered[other]) if one in ordered and other in ordered else None
         spread = measured.noise[one, other].deviation
         barred = find_barred(never, one, other)
-        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, ordered=both, barred=barred)
+        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, valued=valued, barred=barred)
     return Linked(held, links, ordered)
 
 
@@ -147,22 +153,32 @@ def replace_tables(linked: Linked, model: Model, never: Sequence[Groups]) -> Lin
 
 
 def score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
-    """Normal scores of the ordered columns, each within its row's group, given those of the others: a few sweeps of Gibbs."""
+    """Normal scores of the ordered columns given those of the others, a few sweeps of Gibbs: each within its row's group, and
+    anywhere where this is a reason to have no value. From the second sweep on the groups of all other columns shift them."""
     laws = normal_laws()
     rows: int = chosen.shape[1]
     low, high = np.empty((len(linked.ordered), rows)), np.empty((len(linked.ordered), rows))
-    for number, place in enumerate(linked.ordered):
-        ends = np.clip(np.append(0.0, np.cumsum(linked.held[place]) / linked.held[place].sum()), _SURE, 1 - _SURE)
-        low[number], high[number] = ends[chosen[place]], ends[chosen[place] + 1]
+    for number, (place, valued) in enumerate(linked.ordered.items()):
+        held = linked.held[place][:valued]
+        ends = np.append(0.0, np.cumsum(held) / held.sum())
+        reasons = np.ones(len(linked.held[place]) - valued)
+        low[number] = np.append(ends[:-1], 0 * reasons)[chosen[place]]
+        high[number] = np.append(ends[1:], reasons)[chosen[place]]
+    low, high = np.clip(low, _SURE, 1 - _SURE), np.clip(high, _SURE, 1 - _SURE)
     scores: FloatArray = laws.ndtri(low + (high - low) * random.random(low.shape))
-    if len(linked.ordered) < 2:
+    if len(linked.held) < 2 or not linked.ordered:
         return scores
     least, most = laws.ndtri(low), laws.ndtri(high)
-    precision = np.linalg.inv(linked.correlations())
-    for _ in range(SWEEPS):
-        for number, own in enumerate(precision):
-            width = 1 / math.sqrt(own[number])
-            middle = -(own @ scores - own[number] * scores[number]) / own[number]
+    precision, shifts = np.linalg.inv(linked.correlations()), Shifts(chosen, linked)
+    for sweep in range(SWEEPS):
+        for number, (own, place) in enumerate(zip(precision, linked.ordered, strict=True)):
+            variance = 1 / float(own[number])
+            middle = scores[number] - own @ scores * variance
+            if sweep:
+                shift = shifts.find(place, scores[number] - middle)
+                middle += shift
+                variance -= min(float(shift.var()), variance / 2)  # what groups say is no longer open
+            width = math.sqrt(variance)
             within: FloatArray = laws.ndtr((np.stack([least[number], most[number]]) - middle) / width)
             drawn = np.clip(within[0] + (within[1] - within[0]) * random.random(rows), 1e-12, 1 - 1e-12)
             scores[number] = np.clip(middle + width * laws.ndtri(drawn), least[number], most[number])

@@ -28,9 +28,10 @@ from release_pipeline.privacy.utility import column_error, variance_of
 from release_pipeline.privacy.whole_table import Cells, Column, Design, Measured, expect_column, make_rows, measure_table
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
+from release_pipeline.privacy.whole_table.slopes import find_slope
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
+from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table, take_few
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
@@ -46,6 +47,7 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 CELLS, PAIRS, BLOCKS = "column_cells", "pair_cells", "block_cells"  # in the vault
 ORDINALS = ("one", "other", "third", "fourth", "fifth", "sixth")  # of the columns of a block
 _FAMILY = WholeTableFamily(WholeTableOptions)
+_FEW = 1 << 18  # rows that slopes are found of
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,8 @@ class WholeTableStrategy:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at. A random order is theirs
         already."""
-        names, design = self._names, self._design(read)
-        pairs = read(PAIRS, None)
-        measured = read_measured(names, design, read(CELLS, None), read(BLOCKS, None) if are_sums(pairs) else pairs)
+        names, measured = self._names, self._read_measured(read)
+        design = measured.design
         blocks = make_rows(measured, make_random(secret, *context, "rows"), progress)
         entries = self._hold(blocks, design.columns, design.records)
         columns = pick_synthetic(self.policy.columns)
@@ -165,7 +166,32 @@ class WholeTableStrategy:
 
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
-        return audit_synthetic(self.compare(read, released), remake=remake, streams=streams, progress=progress)
+        slopes = list(self._find_slopes(read, released))
+        compared = self.compare(read, released)
+        return audit_synthetic(compared, slopes=slopes, remake=remake, streams=streams, progress=progress)
+
+    def _find_slopes(self, read: Read, released: AnyTable) -> Iterator[dict[str, Any]]:
+        """Of every pair with more of the budget, the slope that rows keep of that in the noisy counts: `kept` and `error` of
+        `Slope`, None where there is none."""
+        columns, pairs = pick_synthetic(self.policy.columns), _FAMILY.of(self.policy).pair_weights
+        if not pairs:
+            return
+        measured, few = self._read_measured(read), np.arange(min(released.num_rows, _FEW))  # in random order
+        for pair, _ in pairs:
+            of, by = sorted(pair, key=lambda name: isinstance(columns[name], ListedColumn))
+            slope = None
+            if not isinstance(columns[of], ListedColumn):
+                entries = (find_entries(columns[name], take_few(released.column(name), few)) for name in (of, by))
+                places = self._names.index(of), self._names.index(by)
+                slope = find_slope(measured, places, (next(entries), next(entries)))
+            kept, error = (None, None) if slope is None else (slope.kept, slope.error)
+            yield {"column": of, "by": by, "kept": kept, "error": error}
+
+    def _read_measured(self, read: Read) -> Measured:
+        """The noisy counts of this release."""
+        pairs = read(PAIRS, None)
+        counted = read(BLOCKS, None) if are_sums(pairs) else pairs
+        return read_measured(self._names, self._design(read), read(CELLS, None), counted)
 
     @property
     def _names(self) -> list[str]:

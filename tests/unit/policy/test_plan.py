@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.families.whole_table import WholeTableFamily
+from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.views import plan_to_json
 from release_pipeline.policy.words import describe_claim, describe_scopes, not_covered_words
 from release_pipeline.privacy import MaskedColumn, mask_column
+from release_pipeline.privacy.figures import show_figure
 
 RAND_HIE = Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml"
 INCOME = "income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"
@@ -490,6 +493,30 @@ def test_the_plan_says_what_dp_table_would_give() -> None:
     assert not [label for policy in others for label, _ in _paragraphs_of(policy) if label == "instead"]
     concentrated = policy_of("dp-um", 5, SITE, INCOME, options=", definition: zcdp, delta: 0.000001")
     assert any("of zCDP" in words for label, words in _paragraphs_of(concentrated) if label == "instead")
+
+
+def test_the_plan_says_how_exactly_dp_table_will_know_means_of_groups() -> None:
+    """The noise of a cell times the root of the column's groups, over the people; less in a pair that
+    weighs more."""
+    columns = [re.sub("do: (noise|keep)", "do: synthesise", column) for column in (SITE, INCOME, RENT)]
+    texts: list[str] = []
+    for pairs in ("", ", pairs: {income: {site: 9}}"):
+        policy = policy_of("dp-table", None, *columns, epsilon=4, options=f", definition: zcdp, delta: 0.000001{pairs}")
+        plan = make_plan(policy, rows=5_000)
+        texts.append(lines_of(plan)["group means"])
+    design = WholeTableFamily(WholeTableOptions).declare(policy, 5_000)
+    usual, less = (float(design.pairs[pair].spread) * math.sqrt(design.groups) for pair in ((0, 1), (0, 2)))
+    assert usual == pytest.approx(3 * less, rel=0.01)
+    assert f"by about {show_figure(usual / 50)} (50 people), {show_figure(usual / 500)} (500 people), " in texts[1]
+    assert f"; in the pair income and site {show_figure(less / 50)} (50 people), " in texts[1]
+    assert "pair" not in texts[0]
+
+
+def test_the_plan_says_nothing_of_means_where_there_are_categories_only() -> None:
+    """They have none."""
+    columns = [SITE.replace("do: keep", "do: synthesise").replace("site", name) for name in ("site", "other")]
+    plan = make_plan(policy_of("dp-table", None, *columns), rows=5_000)
+    assert "group means" not in lines_of(plan)
 
 
 def _paragraphs_of(policy: Policy) -> list[tuple[str, str]]:
