@@ -12,10 +12,11 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.dagster_app.automations import AUTOMATIONS
-from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.building import build_defs
 from release_pipeline.dagster_app.emitting import emit_published
 from release_pipeline.dagster_app.logs import form_of_service
 from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.process import set_up_process
 from release_pipeline.dagster_app.publication import PUBLISHED, describe_package
 from release_pipeline.dagster_app.runs import find_cause, find_unfinished_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.serving import serve
@@ -28,6 +29,8 @@ from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
+
+set_up_process()
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _NAMES = Names()  # of the site's own records, where it is alone
