@@ -106,7 +106,7 @@ def _take_through(demo: Demo, site: Site, progress: Progress) -> tuple[Path, lis
     progress("five people with keys; the officer approves policy and cap")
     keys = trust_demo_people(demo, site)
     for line in list_releases(site)[0]:
-        if line.state not in ("open", "reserved", "drawn", "blocked"):
+        if line.id is not None and line.state not in ("reserved", "drawn", "blocked"):
             progress(f"{line.release}: served as it is (--fresh starts over)")
             continue
         policy, partition, *_ = line.release.split("/")

@@ -207,12 +207,12 @@ class End:
 
 def look_at(tiny: TinySite) -> End:
     """The end of a release; every database opens for writing at once, so nobody holds a lock, and the chain is whole. The
-    stamp of the source is left out: each copy of a site has other files."""
+    stamp of the source is left out, and the seals that cover it: each copy of a site has other files."""
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
         named = vault.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
         tables = {
             f"{workspace}.{name}": sorted(
-                re.sub(r"(delivered\W+)\w+", r"\1", repr(row)) for row in vault.table(f'"{workspace}"."{name}"').fetchall()
+                re.sub(r"(delivered|seal)\W+\w+", r"\1", repr(row)) for row in vault.table(f'"{workspace}"."{name}"').fetchall()
             )
             for workspace, name in named
         }
