@@ -59,6 +59,7 @@ LABELLED, LABEL = 130, 110  # and of each different value of one that is made co
 # of a record of the pool that rows are made of, wherever arrays lie; and for each column and each pair of them
 POOL, POOL_COLUMN, POOL_PAIR = 280, 35, 1
 IN_PROGRAM = 128 << 20  # and so many of all of these are the program's
+SWAP, SWAP_COLUMN = 130, 120  # bytes of a record, and for each swapped column, while blocks are made, wherever arrays lie
 FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
 # and of a cluster, by the families whose arrays may lie there; of whole tables there are counts, and no clusters
 CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48, "whole-table": 0, "classes": 300}
@@ -162,7 +163,9 @@ def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, b
 
 def _count_anyway(policy: Policy, records: int) -> int:
     """The bytes of what is in memory wherever arrays lie."""
-    return _count_listed(policy, records) + _count_pool(policy, records)
+    swapped = len(policy.swapped_columns)
+    blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
+    return _count_listed(policy, records) + _count_pool(policy, records) + blocks
 
 
 def _count_clustered(policy: Policy, records: int) -> int:
