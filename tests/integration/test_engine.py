@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -97,13 +98,14 @@ def compare(tmp_path: Path, **options: Any) -> dict[str, bytes]:
 
 
 def check_equal(here: tuple[dict[str, bytes], dict[str, Any]], there: tuple[dict[str, bytes], dict[str, Any]]) -> None:
-    """Files and tables, byte by byte."""
+    """Files and tables, byte by byte; but for what notes say of when the file was delivered, which their seals cover."""
     assert here[0].keys() == there[0].keys()
     for name, content in here[0].items():
         assert content == there[0][name], name
     assert here[1].keys() == there[1].keys()
     for name, rows in here[1].items():
-        assert repr(rows) == repr(there[1][name]), name
+        told = [re.sub(r"(delivered|seal)\W+\w+", r"\1", repr(each)) for each in (rows, there[1][name])]
+        assert told[0] == told[1], name
 
 
 @pytest.fixture
