@@ -110,8 +110,12 @@ class SettingView:
     draws: Annotated[int, "how many releases were simulated"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after, and how many of the planned series fit"]
     columns: Annotated[dict[str, ColumnFigures], "every masked column"]
-    proposal: Annotated[str, "how swapping would lower `linkage`; empty where that is low, or the method cannot swap"] = ""
-    linked_at_most: Annotated[float | None, "of swapped values: the share of links that are right at most on average"] = None
+    proposal: Annotated[str, "how swapping would lower `linkage`, where that is high and the method can swap"] = field(
+        default="", metadata=OPTIONAL
+    )
+    linked_at_most: Annotated[float | None, "of swapped values: the share of links that are right at most on average"] = field(
+        default=None, metadata=OPTIONAL
+    )
 
 
 @dataclass(frozen=True, slots=True)

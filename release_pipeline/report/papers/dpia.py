@@ -130,8 +130,7 @@ def state_linkage(fields: Fields) -> Iterator[Statement]:
     found = fields("internal.linkage")
     internal = fields.view.internal
     if internal is not None and internal.swap is not None:
-        k = fields("internal.swap.k")
-        yield state_fact("linkage.swapped", people=k, most=fields("internal.swap.k", format_share(1 / internal.swap.k)))
+        yield state_fact("linkage.swapped", people=fields("internal.swap.k"))
     if found.value is None:
         yield state_fact("linkage.none", found)
     else:

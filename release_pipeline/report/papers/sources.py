@@ -48,6 +48,7 @@ CARD = {  # a field of the public view, and the path in privacy-card.json
     "cap": "series.cap",
     "cap_unit": "series.cap_unit",
     "parts": "parts",
+    "swap": "swap",
     "rows_in": "rows.in",
     "rows_out": "rows.out",
     "cells_blanked": "suppression.cells_blanked",
@@ -73,7 +74,7 @@ ABOUT = {  # a fact about the data as the view has it, and its place under `abou
     "last": "coverage.last",
 }
 WIDER = ("scope", "bound")  # of an entry of `claim.wider`
-OPTIONAL = ("looks", "about", "record_count")  # keys that a card has only where there is something to say
+OPTIONAL = ("looks", "about", "record_count", "swap")  # keys that a card has only where there is something to say
 EVIDENCE = {  # a field of the internal view, and the path in evidence.json
     "attacks": "audit.attacks, audit.inference",
     "classes": "audit.groups",
@@ -117,6 +118,8 @@ def name_place(view: Any, path: str) -> str:
             return f"privacy-card.json: {_name_in_card(view, first, more)}"
         case "internal" if first == "clusters":
             return "policy: protect.k"
+        case "internal" if first == "swap":
+            return "policy: protect.swap.k"
         case "internal":
             return "report.html: decide" if first == "decide" else f"evidence.json: {_name_in_evidence(view, path)}"
         case "assessment":

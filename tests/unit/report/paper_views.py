@@ -16,9 +16,10 @@ from release_pipeline.report.internal_view import (
     SampleView,
     ShareView,
     SubgroupsView,
+    SwapView,
 )
 from release_pipeline.report.papers.view import AssessmentView, CheckedView, DecisionView, PaperView, SignedView
-from release_pipeline.report.view import ColumnView, LevelView, LooksView, PublicView, TableView
+from release_pipeline.report.view import ColumnView, LevelView, LooksView, PublicView, SwappedView, TableView
 from tests.unit.report import internal_views, views
 
 ABOUT = AboutView(
@@ -169,6 +170,14 @@ VIEWS = {
     ),
     "votes are blind": of(DP, state="candidate", published=None, checked=CheckedView(2, voted=1)),
     "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN),
+    "swapped": of(
+        dataclasses.replace(
+            DP,
+            swap=SwappedView(10, 10, ("site",), ("income",), "A row is not one person's."),
+            columns=columns_of("swap", noise=None),
+        ),
+        internal=internal_view(swap=SwapView(10, ("income",), ("site",), 40, 10)),
+    ),
     "superseded": of(DP, state="superseded", withdrawn=dataclasses.replace(WITHDRAWN, why="rand-hie/1/r2: a table was wrong")),
     "public": of(IDP, edition="public", assessment=None, internal=None, checked=None),
 }

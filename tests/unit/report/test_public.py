@@ -157,6 +157,7 @@ LATER = {  # where the policy says something of them
     "lacking",
     "cannot_occur",
     "looks",
+    "swap",
 }
 
 
