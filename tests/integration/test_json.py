@@ -325,13 +325,14 @@ def test_ledger_is_what_the_words_say(candidate: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda path: path.stem)
 def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every kind of method; elsewhere than in a site there is neither ledger nor series."""
+    """Every kind of method; elsewhere than in a site there is neither ledger nor series, and no timetable runs."""
     content = tell(capsys, "check", policy, "--no-source")
     assert (content["valid"], content["ledger"]["spent"], content["errors"], content["problems"]) == (True, "0", [], [])
     assert tell(capsys, "check", policy, "--no-source", "--home", tmp_path) == {
         **content,
         "ledger": None,
         "series": None,
+        "timetable": [],
         "same_people": [],
     }
 
