@@ -10,7 +10,7 @@ from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ByValueOptions, ColumnOptions
 from release_pipeline.policy.sections import Gates
-from release_pipeline.privacy.figures import join_names, percent
+from release_pipeline.privacy.figures import format_percent, join_names, percent
 from release_pipeline.sentences import POLICY
 
 RISKY = Decimal("0.1")  # of rows that are linked: more is "excessively risky" (KEA18)
@@ -35,8 +35,8 @@ def explain_criteria(policy: Policy) -> Iterator[str]:
         return
     if policy.protect.is_synthetic:
         yield POLICY("criteria.synthetic")
-    elif keeps_linkage(policy, limit):
-        yield POLICY("criteria.swapped")
+    elif policy.swap is not None and keeps_linkage(policy, limit):
+        yield POLICY("criteria.swapped", share=format_percent(1 / policy.swap.k))
     elif proposal := propose_swap(policy, limit):
         yield POLICY("criteria.proposed", proposal=proposal.rstrip("."))
 
@@ -53,7 +53,7 @@ def propose_swap(policy: Policy, limit: Decimal | None) -> str:
     if not limit or not isinstance(policy.protect, ColumnOptions | ByValueOptions) or policy.parts > 1:
         return ""
     k = max(math.ceil(1 / limit), 2)
-    return f"swap with k {k} would bring this to at most {percent(limit)}."
+    return POLICY("criteria.propose", k=k, limit=percent(limit))
 
 
 def tell_linkage(policy: Policy) -> Iterator[str]:

@@ -290,6 +290,8 @@ def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
     if not isinstance(protect, dict) or faults & {"method", "k"}:
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
+    if "swap" in faults:
+        rest["swap"] = {"k": 2, "within": "kept"}  # it is meant, so that columns may change places
     if rules := _without_faulty_rules(cast(dict[str, Any], protect).get("never"), problems):
         rest["never"] = rules
     try:

@@ -4,7 +4,7 @@ written here."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -102,6 +102,16 @@ def join_names(names: Iterable[str], how: str = "comma") -> str:
     for name in rest:
         first = FIGURES.read_phrases("list")[how].format(names=first, name=name)
     return first
+
+
+def join_last(names: Sequence[str]) -> str:
+    """The same as one says it.
+
+    >>> join_last(["a", "b", "c"]), join_last(["a"])
+    ('a, b and c', 'a')
+    """
+    *others, last = names
+    return join_names([join_names(others), last], "last") if others else last
 
 
 def is_instant(text: str) -> bool:

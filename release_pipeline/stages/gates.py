@@ -18,7 +18,7 @@ ERROR = "expected error"
 EXPECTED, ALONE = "expected from the data and the noise scales, before any noise", "of the released table alone"
 ATTACKED = "attacks on simulated releases before the charge: the upper end of the 95% interval"
 LINKED = "simulated releases before the charge: the one that links most"
-BLOCKED = "swapping: whatever somebody knows, on average at most one link in k is right"
+BLOCKED = "proved, not measured: in blocks of k people on average at most one link in k is right, whatever somebody knows"
 NOBODYS = "rows are synthetic: no row has an original that it could be linked to"
 
 

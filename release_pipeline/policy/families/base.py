@@ -29,7 +29,7 @@ from release_pipeline.policy.text import Problem
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue.definitions import SAME, SCALES_FIXED
-from release_pipeline.privacy.figures import count_things, format_count, format_percent, join_names, show_figure
+from release_pipeline.privacy.figures import count_things, format_count, format_percent, join_last, join_names, show_figure
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.sentences import POLICY
 
@@ -277,9 +277,9 @@ class Family(ABC, Generic[Options]):
             yield POLICY("uncovered.groups")
             yield SCALES_FIXED
         if not policy.covers_table:
-            yield POLICY("uncovered.table_swapped") if policy.swap is not None else self.describe_open_table(policy)
-        if policy.kept_columns:
-            yield POLICY("uncovered.kept", columns=name_some(policy.kept_columns))
+            yield from _describe_blocks(policy) if policy.swap is not None else [self.describe_open_table(policy)]
+        if kept := [name for name in policy.kept_columns if name not in policy.swapped_columns]:
+            yield POLICY("uncovered.kept", columns=name_some(kept))
         if joined := _join_columns(policy):
             yield POLICY("uncovered.joined", columns=name_some(joined))
         yield from tell_copies(policy)
@@ -300,11 +300,19 @@ class Family(ABC, Generic[Options]):
         if policy.swap is not None:
             yield "swap", POLICY("swap.done", k=policy.block_size, columns=name_some(policy.swapped_columns))
             yield "", POLICY("swap.linked", share=format_percent(1 / policy.swap.k))
-            yield "not covered", POLICY("uncovered.table_swapped")
+            for words in _describe_blocks(policy):
+                yield "not covered", words
 
     def view_options(self, policy: Policy) -> dict[str, str | None]:
         """The options that the plan names for scripts, by their key there."""
         return {}
+
+
+def _describe_blocks(policy: Policy) -> Iterator[str]:
+    """What neither epsilon nor blocks cover where values are swapped."""
+    yield POLICY("uncovered.table_swapped", k=policy.block_size)
+    if entries := [name for name in policy.swapped_columns if name not in policy.noise_columns]:
+        yield POLICY("uncovered.swapped_entries", columns=name_some(entries))
 
 
 def describe_block(policy: Policy) -> str:
@@ -313,9 +321,7 @@ def describe_block(policy: Policy) -> str:
     quasi = policy.released_quasi
     if not quasi:
         return POLICY("swap.people", k=policy.swap.k)
-    *others, last = quasi
-    columns = join_names([join_names(others), last], "last") if others else last
-    return POLICY("swap.people_alike", k=policy.swap.k, columns=columns)
+    return POLICY("swap.people_alike", k=policy.swap.k, columns=join_last(quasi))
 
 
 def tell_copies(policy: Policy) -> Iterator[str]:
