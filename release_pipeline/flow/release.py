@@ -340,7 +340,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 workspace.write(name, table)
             self._expose(workspace)
             if is_tracked:
-                workspace.keep_blocks(policy.policy, self.id.workspace, read_blocks(workspace.read))
+                workspace.keep_blocks(policy.policy, read_blocks(workspace.read))
             evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
             payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}

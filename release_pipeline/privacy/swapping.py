@@ -50,24 +50,21 @@ def make_blocks(
 ) -> IntArray:
     """The block of each record, from 0: k records or more of one cell, by MDAV; `NO_BLOCK` where the cell is below 0.
 
-    `earlier`: the block that a record was in before, of an earlier release about the same people, or below 0. Who was in a block
-    with k others or more that are in this cell again stays with them; everybody else is in new blocks, or where fewer than k are
-    left over in a cell, in the block that is nearest.
+    `earlier`: the block that a record was in before, of an earlier release about the same people, or below 0. Those of an earlier
+    block who are in one cell again stay together: where they are fewer than k now, all of them join others that are near. Who is
+    new is in new blocks, or where fewer than k are new in a cell, with the others that are near.
     """
     block = np.full(len(cell), NO_BLOCK, dtype=np.int64)
     made = 0
     for rows in _rows_of_each(cell):
         if len(rows) < k:
             raise InvalidArgument(f"a cell has fewer records than the {k:,} of a block.", where="swap")
-        own = _keep_blocks(rows, k, earlier)
-        free = np.flatnonzero(own < 0)
-        if len(free) >= k:
-            if len(free) < len(rows):
-                own[free] = own.max() + 1 + _cluster(features[rows[free]], k, progress)
-            else:
-                own = _cluster(features[rows], k, progress)
-        elif len(free):
-            _join_nearest(features[rows], own, free)
+        own = np.full(len(rows), NO_BLOCK, dtype=np.int64) if earlier is None else earlier[rows]
+        own = np.unique(own, return_inverse=True)[1] + (0 if (own < 0).any() else 1)  # 0 of who is new
+        new = np.flatnonzero(own == 0)
+        if len(new) >= k:
+            own[new] = own.max() + 1 + _cluster(features[rows[new]], k, progress)
+        own = _merge_small(features[rows], own, k)
         block[rows] = own + made
         made += int(own.max()) + 1
     return block
@@ -101,23 +98,22 @@ def _rows_of_each(cell: IntArray) -> Iterator[Positions]:
     yield from np.split(order, starts)[1:]
 
 
-def _keep_blocks(rows: Positions, k: int, earlier: IntArray | None) -> IntArray:
-    """The numbers from 0 of the earlier blocks of which k records or more are among these, and -1 of everybody else."""
-    if earlier is None:
-        return np.full(len(rows), NO_BLOCK, dtype=np.int64)
-    _, place, count = np.unique(earlier[rows], return_inverse=True, return_counts=True)
-    stays = (count >= k)[place] & (earlier[rows] >= 0)
-    numbers = np.full(len(rows), NO_BLOCK, dtype=np.int64)
-    numbers[stays] = np.unique(place[stays], return_inverse=True)[1]
-    return numbers
-
-
-def _join_nearest(features: FloatArray, own: IntArray, free: Positions) -> None:
-    """Put each of the few who are in no block into the one whose centre is nearest."""
-    spread = features.std(axis=0)
-    z = features / np.where(spread > 0, spread, 1.0)
-    there = own >= 0
-    count = np.bincount(own[there])
-    centres = np.column_stack([np.bincount(own[there], weights=column[there]) / count for column in z.T])
-    for record in free:
-        own[record] = int(np.square(centres - z[record]).sum(axis=1).argmin())
+def _merge_small(features: FloatArray, own: IntArray, k: int) -> IntArray:
+    """The same parts of a cell from 0, those with fewer than k records put together with others whose centres are near, whole."""
+    while True:
+        own = np.unique(own, return_inverse=True)[1]
+        count = np.bincount(own)
+        small = np.flatnonzero(count < k)
+        if not len(small):
+            return own
+        centres = np.column_stack([np.bincount(own, weights=column) / count for column in features.T])
+        into = np.arange(len(count))
+        if len(small) > 1:
+            label = mdav(centres[small], 2)
+            into[small] = small[np.unique(label, return_index=True)[1]][label]
+        else:
+            spread = centres.std(axis=0)
+            apart = np.square((centres - centres[small]) / np.where(spread > 0, spread, 1.0)).sum(axis=1)
+            apart[small] = np.inf
+            into[small] = apart.argmin()
+        own = into[own]

@@ -54,7 +54,8 @@ class Compared:
     record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
     knows how they were coarsened. `is_nobodys`: released rows are synthetic, or their values swapped, so that errors are of
     ranks; of synthetic ones `own` is any order, of swapped ones it says whose kept entries a row has. `classes`: of each record
-    the class that shares the labels of generalised columns, -1 for none; None without such columns."""
+    the class that shares the labels of generalised columns, -1 for none; None without such columns. `owners`: where values are
+    swapped, by column whose value each row has, -1 of a record that is not among these."""
 
     policy: Policy
     read: Read
@@ -64,6 +65,7 @@ class Compared:
     is_nobodys: bool = False
     arrays: Arrays = IN_MEMORY
     classes: npt.NDArray[np.int64] | None = None
+    owners: Mapping[str, Places] | None = None
 
     @property
     def originals(self) -> int:
@@ -115,4 +117,11 @@ class Compared:
         own = np.arange(len(rows), dtype=np.intp)
         originals = self.own[rows]
         classes = None if self.classes is None else self.classes[originals]
-        return replace(self, read=self.read_few(originals), released=pa.table(few), own=own, arrays=IN_MEMORY, classes=classes)
+        owners = None
+        if self.owners is not None:
+            place = np.full(self.originals, -1, dtype=np.intp)
+            place[originals] = own
+            owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
+        read = self.read_few(originals)
+        few_rows = pa.table(few)
+        return replace(self, read=read, released=few_rows, own=own, arrays=IN_MEMORY, classes=classes, owners=owners)

@@ -87,7 +87,6 @@ def prune_workspaces(
         with open_database(first) as copied:
             for workspace in chosen:
                 copied.execute(statement("schema/drop_release_schema", workspace=workspace))
-                copied.execute(statement("schema/delete_swapped_of"), {"release": workspace})
             left_over = _count_everything(copied)
             _copy_database(copied, second)  # once more: what was dropped is still in the pages of the first
         with open_database(second, read_only=True) as copied:

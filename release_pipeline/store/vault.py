@@ -40,6 +40,7 @@ _PART = "_column_"  # between the name of such a table and the number of a colum
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
 _LEAST_PIECE = 1 << 16
 FREED = 512 << 20  # bytes: what allocators may keep of what was freed, where so much is spare beside as much for columns
+_OF_BLOCKS = (("owners", "owners", "person"), ("blocks", "new_blocks", "block"))  # what a statement reads, table, column
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
@@ -219,18 +220,21 @@ class ReleaseWorkspace(BesideRooms):
         self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
 
     def read_earlier_blocks(self, policy: str) -> IntArray:
-        """The block that each record's person (table `owners`) was in, in the last release of a policy that swapped values; -1 of
+        """The block that each record's person (table `owners`) was in, in earlier releases of a policy that swapped values; -1 of
         who was in none. Of several records of one person each has its own."""
         text = statement("stages/read_earlier_blocks", owners=self._find_places("owners", ["person"])["person"])
-        found = self._connection.sql(text, params={"beginning": f"{policy}/"}).to_arrow_table()
-        return found.column(0).to_numpy()
+        return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
-    def keep_blocks(self, policy: str, release: str, blocks: IntArray) -> None:
-        """Keep beside the rooms in which block each record's person is, in the place of what an earlier release of the policy
-        left there."""
-        self._connection.execute(statement("stages/delete_swapped"), {"beginning": f"{policy}/"})
-        owners = self.read("owners").column("person")
-        told = {"release": pa.repeat(release, len(blocks)), "person": owners, "block": pa.array(blocks)}
+    def keep_blocks(self, policy: str, blocks: IntArray) -> None:
+        """Keep beside the rooms in which block each record's person is, and who of earlier releases of the policy is not here:
+        these stay with the others of their block."""
+        self.write("new_blocks", pa.table({"block": pa.array(blocks)}))
+        places = {each: self._find_places(table, [column])[column] for each, table, column in _OF_BLOCKS}
+        found = self._connection.sql(statement("stages/find_new_blocks", **places), params={"policy": policy}).to_arrow_table()
+        self.drop(["new_blocks"])
+        self._connection.execute(statement("stages/delete_swapped"), {"policy": policy})
+        told = {"policy": pa.repeat(policy, found.num_rows), **{each: found.column(each) for each in found.column_names}}
+        told["nth"] = told["nth"].cast(pa.int32())
         self._connection.from_arrow(pa.table(told)).insert_into("main.swapped")
 
     def read(self, name: str, columns: Sequence[str] | None = None, *, where: tuple[str, str] | None = None) -> pa.Table:

@@ -1,4 +1,5 @@
--- Which block of alike records each record was in, in the last release of each policy that swaps values: by keyed hashes of persons.
+-- In which block of alike records people are, by policy: those of its last release by their keyed hashes, and whoever was in an
+-- earlier one. `nth`: which of the records of one person.
 CREATE TABLE IF NOT EXISTS main.swapped (
-    release VARCHAR NOT NULL, person BLOB USING COMPRESSION uncompressed NOT NULL, block BIGINT NOT NULL
+    policy VARCHAR NOT NULL, person BLOB USING COMPRESSION uncompressed NOT NULL, nth INTEGER NOT NULL, block BIGINT NOT NULL
 );

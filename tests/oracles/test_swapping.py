@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import swapping
 from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.swapping import describe_alike, make_blocks, swap_positions
+from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
 
 SECRET = bytes(range(32))
 BLOCK = np.array([0, 0, 0, 1, 1, 1, -1])  # the last record is not released
@@ -117,25 +117,26 @@ def test_blocks_have_k_records_of_one_cell(cells: list[int], k: int, seed: int, 
 
 
 def test_who_was_in_a_block_stays_with_the_others() -> None:
-    """Also where somebody left or moved to another cell, as long as k are together; new ones are in blocks of their own, or with
-    the nearest where they are too few."""
+    """Whoever leaves or moves to another cell: those who are left of a block are together, and join others as a whole where they
+    are too few. Who is new is with others who are new, if these are enough."""
     random = np.random.default_rng(1)
-    features = describe_alike([random.normal(size=40)])
-    cell, earlier = np.zeros(40, dtype=np.int64), np.repeat(np.arange(8), 5)
+    features = describe_alike([random.normal(size=80)])
+    cell, earlier = np.zeros(80, dtype=np.int64), np.repeat(np.arange(16), 5)
     assert (np.unique(make_blocks(features, cell, 5, earlier=earlier), return_inverse=True)[1] == earlier).all()
-    cell[0] = 1  # moved: with 4 others of a new cell, who were in blocks of 5 that now have 4
-    cell[[5, 10, 15, 20]] = 1
-    earlier[35:] = -1  # new
-    block = make_blocks(features, cell, 4, earlier=earlier)
-    for before in range(7):
-        stayed = block[(earlier == before) & (cell == 0)]
-        assert len(set(stayed.tolist())) == 1
-    assert len(set(block[cell == 1].tolist())) == 1
-    assert not set(block[35:].tolist()) & set(block[:35].tolist())
-    few = make_blocks(features, np.zeros(40, dtype=np.int64), 6, earlier=np.repeat([0, 1, -1], [20, 17, 3]))
-    assert sorted(np.bincount(few).tolist())[0] >= 17
+    cell[random.permutation(60)[:15]] = 1  # moved
+    cell[60:63] = NO_BLOCK  # left
+    earlier[70:] = -1  # new
+    block = make_blocks(features, cell, 5, earlier=earlier)
+    for before in range(14):
+        for now in (0, 1):
+            assert len(set(block[(earlier == before) & (cell == now)].tolist())) <= 1
+    assert np.bincount(block[block >= 0]).min() >= 5
+    assert not set(block[70:].tolist()) & set(block[:70].tolist())
+    earlier[75:] = 20
+    few = make_blocks(features, np.where(cell == 1, 1, cell), 6, earlier=earlier)
+    assert len(set(few[70:75].tolist())) == len(set(few[75:].tolist())) == 1
     with pytest.raises(InvalidArgument):
-        make_blocks(features, np.zeros(40, dtype=np.int64), 41)
+        make_blocks(features, np.zeros(80, dtype=np.int64), 81)
 
 
 def test_alike_is_by_numbers_and_ranks_and_who_has_none() -> None:

@@ -56,6 +56,9 @@ def measure_ladder(compared: Compared, stream: NoiseStream, *, sample: int = LIN
     original, so that only originals with the same entries are compared; a blank cell may have been any entry. Within these the
     masked columns are compared as `record_linkage` does. Where there are many pairs of columns, `list_pairs` says which are
     tried.
+
+    Where values are swapped a row is nobody's. A link is then right as far as it tells something: as often as the values of the
+    columns that are not compared are those of the person who is named. At the top all columns but one are compared.
     """
     ladder = _Ladder.of(compared, stream, sample)
     names = list(ladder.known)
@@ -109,6 +112,7 @@ class _Ladder:
     points: dict[str, Numbers]
     guess: float
     has_kept: bool
+    owners: dict[str, IntArray] | None
 
     @classmethod
     def of(cls, compared: Compared, stream: NoiseStream, sample: int) -> _Ladder:
@@ -134,37 +138,52 @@ class _Ladder:
             of_tried = place[mine]
             kept.append((group, of_tried[of_tried >= 0]))
         own = np.asarray(compared.own[tried], dtype=np.int64)
-        return cls(rows, compared.originals, own, tuple(kept), known, points, guess, bool(len(codes)))
+        owners = None if compared.owners is None else {name: of[tried] for name, of in compared.owners.items()}
+        return cls(rows, compared.originals, own, tuple(kept), known, points, guess, bool(len(codes)), owners)
 
     def climb(self, masked: int, tried: Sequence[tuple[str, ...]], sets: int) -> Rung:
         """The rung of these sets of masked columns, which are so many of each."""
-        if not masked:  # all rows are tried: nothing is compared but entries
-            return Rung(0, (), Share(self.guess, self.guess, self.guess, self.rows, self.rows), self.guess, 1 / self.originals)
+        if not masked:
+            return Rung(0, (), self._guess(), self.guess, 1 / self.originals)
         shares = [self._link(names) for names in tried]
         best = max(range(len(shares)), key=lambda at: shares[at].value)
         median = float(np.median([share.value for share in shares]))
         return Rung(masked, tried[best], shares[best], median, self.guess, len(tried), sets)
 
     def reach(self, names: tuple[str, ...], below: Sequence[Rung]) -> Rung:
-        """The top: the most that is found by all columns, or by those of a rung below."""
-        found = [self._link(names), *(rung.linked for rung in below)]
+        """The top: the most that is found by all columns, or of swapped ones by all but one, or by those of a rung below."""
+        tried = [names]
+        if self.owners is not None:
+            tried = [tuple(other for other in names if other != name) for name in names]
+        found = [*(self._link(some) for some in tried), *(rung.linked for rung in below)]
         if len(names) > 1:
-            found.append(self._link(names, {name: 1 / self._measure_noise(name) for name in names}))
+            weights = {name: 1 / self._measure_noise(name) for name in names}
+            found += [self._link(some, weights) for some in tried]
         linked = max(found, key=lambda share: share.value)
         return Rung(len(names), names, linked, linked.value, self.guess)
 
+    def _guess(self) -> Share:
+        """Of all rows: nothing is compared but entries."""
+        return Share(self.guess, self.guess, self.guess, self.rows, self.rows)
+
     def _measure_noise(self, name: str) -> float:
         """How far released values of a column are from their originals, in deviations; never 0."""
-        off = self.points[name] - self.known[name][self.own]
+        own = self.own if self.owners is None else self.owners[name]
+        off = (self.points[name] - self.known[name][own])[own >= 0]
         return max(math.sqrt(float(np.sum(off * off) / len(off))) if len(off) else 0.0, LEAST_NOISE)
 
     def _link(self, names: tuple[str, ...], weights: Mapping[str, float] | None = None) -> Share:
+        if not names:
+            return self._guess()
         linked = np.zeros(len(self.own))
         weight = np.array([1.0 if weights is None else weights[name] for name in names])
+        whose = [self.own] if self.owners is None else [of for name, of in self.owners.items() if name not in names]
         for group, mine in self.kept:
-            known = np.column_stack([self.known[name] * own for name, own in zip(names, weight, strict=True)])
-            points = np.column_stack([self.points[name][mine] * own for name, own in zip(names, weight, strict=True)])
-            linked[mine] = link_each(known, points, self.own[mine], groups=group)
+            for of in whose:
+                known = np.column_stack([self.known[name] * own for name, own in zip(names, weight, strict=True)])
+                points = np.column_stack([self.points[name][mine] * own for name, own in zip(names, weight, strict=True)])
+                found = link_each(known, points, np.maximum(of[mine], 0), groups=group)
+                linked[mine] += np.where(of[mine] < 0, 0.0, found) / len(whose)
         return measure_share(linked, among=self.rows)
 
 

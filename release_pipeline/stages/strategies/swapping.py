@@ -21,7 +21,7 @@ from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_f
 from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
 from release_pipeline.stages.audit import MODEL_SAMPLE, Streams, audit_table, predict_targets
 from release_pipeline.stages.audit_synthetic import attack_without_control
-from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, load_table, number_cells
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table, number_cells
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
@@ -31,6 +31,7 @@ from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figure
 
 SWAPPED = "swapped"  # in the vault: the block of every record
 BLOCK = f"{OURS}_block"  # never released
+OWNER = f"{OURS}_of_"  # before the name of a swapped column: whose value each row has, never released
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,21 @@ class SwapStrategy:
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """The masked records, each swapped column in an order of its own within the blocks. A row stands where its record's kept
-        entries are, and `RECORD` says whose these are."""
+        entries are, and `RECORD` says whose these are; a column beside each swapped one says whose its values are."""
         masked = self.strategy.mask(read, secret=secret, context=context, progress=progress)
-        swapped = set(self.policy.swapped_columns)
-        block = read_blocks(read, masked.column(RECORD).to_numpy())
+        swapped = self.policy.swapped_columns
+        own = masked.column(RECORD)
+        block = read_blocks(read, own.to_numpy())
 
         def make(name: str) -> Any:
-            column = masked.column(name)
-            if name not in swapped:
+            of = name.removeprefix(OWNER)
+            column = masked.column(name) if of == name else own
+            if of not in swapped:
                 return column
-            source = swap_positions(block, noise_stream(secret, *context, name, "swap"))
+            source = swap_positions(block, noise_stream(secret, *context, of, "swap"))
             return column.take(pa.array(source))
 
-        return ColumnTable(tuple(masked.column_names), masked.num_rows, make)
+        return ColumnTable((*masked.column_names, *(f"{OWNER}{name}" for name in swapped)), masked.num_rows, make)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """As the method does. Refused where a block would be left that is too small, or lies in two groups: then suppression did
@@ -98,7 +101,8 @@ class SwapStrategy:
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A row is next to the record whose kept entries it has; no error is of one record."""
-        return replace(self.strategy.compare(read, released), is_nobodys=True)
+        owners = {name: released.column(f"{OWNER}{name}").to_numpy() for name in self.policy.swapped_columns}
+        return replace(self.strategy.compare(read, released), is_nobodys=True, owners=owners)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
@@ -138,9 +142,10 @@ class SwapStrategy:
         return load_table(made.table)
 
     def _make_blocks(self, read: Read, progress: Progress) -> IntArray:
-        """Within the groups that suppression leaves, by the values that change places."""
+        """Within the groups that suppression leaves, by the masked columns. Blocks by swapped categories would have one of them
+        each, and tell it."""
         cell = self._find_cells(read)
-        features = describe_alike([self._read_numbers(name, read) for name in self.policy.swapped_columns])
+        features = describe_alike([self._read_numbers(name, read) for name in self.policy.noise_columns])
         return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier, progress=progress)
 
     def _find_cells(self, read: Read) -> IntArray:
@@ -157,15 +162,8 @@ class SwapStrategy:
         return cell
 
     def _read_numbers(self, name: str, read: Read) -> FloatArray:
-        """The values of a column as the method sees them, NaN for a reason to have none; of categories the place among those that
-        are declared."""
-        column = read("records", [name]).column(0)
-        if name not in self.policy.noise_columns:
-            entries, codes = number_cells(column)
-            places = {entry: place for place, entry in enumerate(self.policy.kept_columns[name].entries)}
-            found = np.array([places[str(entry)] for entry in entries.to_pylist()], dtype=np.float64)
-            return np.where(codes == MISSING, np.nan, found[codes])
-        spec, numbers = self.policy.noise_columns[name], column.to_numpy()
+        """The values of a masked column as the method sees them, NaN for a reason to have none."""
+        spec, numbers = self.policy.noise_columns[name], read("records", [name]).column(0).to_numpy()
         return np.where(spec.find_reasons(numbers) < 0, spec.coded_grid.snap(numbers), np.nan)
 
 

@@ -199,8 +199,8 @@ def test_who_may_have_several_records_needs_larger_blocks() -> None:
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"suppress": ""}, "a block has 5 records or more, and groups of town may have fewer."),
-        ({"suppress": SUPPRESS.replace("5,", "4,")}, "a block has 5 records or more, and groups of town may have fewer."),
+        ({"suppress": ""}, "a block has 5 records or more, and groups of town and sex may have fewer."),
+        ({"suppress": SUPPRESS.replace("5,", "4,")}, "a block has 5 records or more, and groups of town and sex may have fewer."),
         ({"columns": KEPT + REGION.replace("swap", "keep") + MASKED}, "'region' would keep its place while other columns change"),
         ({"protect": "{method: dp-cdf, epsilon: 4}"}, "nothing says in which blocks the entries of 'region' change places."),
         ({"columns": KEPT.replace("do: keep", "do: swap") + MASKED}, "a column of role quasi keeps its place"),

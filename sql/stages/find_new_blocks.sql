@@ -1,0 +1,30 @@
+-- In which block everybody is now whom the vault knows of a policy. Who is not in this release stays with those of their earlier
+-- block: most of them decide.
+WITH
+owner AS (
+    SELECT
+        person,
+        row_number() OVER (ORDER BY rowid) AS place,  -- rows of this transaction have numbers of another kind
+        row_number() OVER (PARTITION BY person ORDER BY rowid) AS nth
+    FROM {{owners}}
+),
+now AS (
+    SELECT owner.person, owner.nth, blocks.block
+    FROM owner
+    JOIN (SELECT block, row_number() OVER (ORDER BY rowid) AS place FROM {{blocks}}) AS blocks ON owner.place = blocks.place
+    WHERE blocks.block >= 0
+),
+earlier AS (SELECT person, nth, block FROM main.swapped WHERE policy = $policy),
+met AS (
+    SELECT earlier.block AS was, now.block AS is_now, count(*) AS often
+    FROM now
+    JOIN earlier ON now.person = earlier.person AND now.nth = earlier.nth
+    GROUP BY ALL
+),
+moved AS (SELECT was, arg_max(is_now, (often, -is_now)) AS is_now FROM met GROUP BY was)
+SELECT person, nth, block FROM now
+UNION ALL
+SELECT earlier.person, earlier.nth, coalesce(moved.is_now, (SELECT coalesce(max(block), -1) + 1 FROM now) + earlier.block)
+FROM earlier
+LEFT JOIN moved ON earlier.block = moved.was
+ANTI JOIN now ON earlier.person = now.person AND earlier.nth = now.nth;
