@@ -216,6 +216,13 @@ class ReleaseCheckpoints(ReleaseRecord):
             spare=find_spare(site, self.policy),
         )
 
+    def find_earlier_blocks(self, workspace: ReleaseWorkspace) -> IntArray | None:
+        """The block that each record's person was in, in earlier releases; None where nothing is swapped, or nobody knows who is
+        in several of them."""
+        if self.policy.swap is None or not isinstance(self.policy.person, Person):
+            return None
+        return workspace.read_earlier_blocks(self.policy.policy)
+
     def strategy_in(
         self, workspace: ReleaseWorkspace, *, series: Series | None = None, earlier: IntArray | None = None
     ) -> Strategy:

@@ -123,7 +123,7 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     epsilon by a billionth would draw again, until a limit is met by luck."""
     policy = flow.policy
     secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
-    strategy = flow.strategy_in(workspace)
+    strategy = flow.strategy_in(workspace, earlier=flow.find_earlier_blocks(workspace))
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
     attacks: list[Entry] = []

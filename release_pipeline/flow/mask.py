@@ -76,11 +76,13 @@ class MaskedTable:
     policy_hash: str
     release: str | None
     definition: str = field(default="")
+    is_swapped: bool = False
 
     @property
     def not_applied(self) -> tuple[str, ...]:
         """The parts of the policy that had no effect."""
-        return tuple(GROUPS if part == "suppress" and self.definition == K_EPSILON.key else part for part in NOT_APPLIED)
+        left = [part for part in NOT_APPLIED if part != "suppress" or not self.is_swapped]
+        return tuple(GROUPS if part == "suppress" and self.definition == K_EPSILON.key else part for part in left)
 
     def evidence(self) -> dict[str, Any]:
         """What was done, in figures for the confidential side only."""
@@ -184,6 +186,8 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
     made |= grouped.tables
     made |= strategy.measure(read, secret=secret, context=context, progress=progress)
     masked = load_table(strategy.mask(read, secret=secret, context=context, progress=progress))
+    if policy.swap is not None:  # who is in no block keeps their own values
+        masked = load_table(strategy.suppress(read, masked).table)
     own = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
     taken: dict[str, Clamping] = {}
@@ -204,6 +208,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
         policy_hash=policy.canonical_hash(),
         release=release,
         definition=policy.definition,
+        is_swapped=policy.swap is not None,
     )
 
 

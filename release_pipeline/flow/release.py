@@ -318,8 +318,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored, checkpoint.records)
-            is_tracked = policy.swap is not None and isinstance(policy.person, Person)
-            earlier = workspace.read_earlier_blocks(policy.policy) if is_tracked else None
+            earlier = self.find_earlier_blocks(workspace)
             strategy = self.strategy_in(workspace, series=series, earlier=earlier)
             kept: dict[str, None] = {}
 
@@ -339,7 +338,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
-            if is_tracked:
+            if earlier is not None:
                 workspace.keep_blocks(policy.policy, read_blocks(workspace.read))
             evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}

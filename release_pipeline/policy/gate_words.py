@@ -42,8 +42,8 @@ def explain_criteria(policy: Policy) -> Iterator[str]:
 
 
 def keeps_linkage(policy: Policy, limit: Decimal) -> bool:
-    """Whether a limit on linkage holds for whatever records: no row of a synthetic table has an original, and of swapped values
-    at most one link in k is right (methods.md section 10)."""
+    """Whether a limit on linkage holds for whatever records: no row of a synthetic table has an original, and a value of
+    a row is that of the person whom somebody names by the rest of it in at most one in k (docs/guarantees.md)."""
     return policy.protect.is_synthetic or (policy.swap is not None and limit * policy.swap.k >= 1)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import FloatArray, IntArray
-from release_pipeline.privacy.mdav import Progress, mdav
+from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
 NO_BLOCK = -1  # of a record that is not released
@@ -46,7 +46,6 @@ def make_blocks(
     k: int,
     *,
     earlier: IntArray | None = None,
-    progress: Progress = lambda _: None,
 ) -> IntArray:
     """The block of each record, from 0: k records or more of one cell, by MDAV; `NO_BLOCK` where the cell is below 0.
 
@@ -63,7 +62,7 @@ def make_blocks(
         own = np.unique(own, return_inverse=True)[1] + (0 if (own < 0).any() else 1)  # 0 of who is new
         new = np.flatnonzero(own == 0)
         if len(new) >= k:
-            own[new] = own.max() + 1 + _cluster(features[rows[new]], k, progress)
+            own[new] = own.max() + 1 + _cluster(features[rows[new]], k)
         own = _merge_small(features[rows], own, k)
         block[rows] = own + made
         made += int(own.max()) + 1
@@ -81,8 +80,8 @@ def swap_positions(block: IntArray, stream: NoiseStream) -> Positions:
     return source
 
 
-def _cluster(features: FloatArray, k: int, progress: Progress) -> IntArray:
-    return mdav(features, k, blocks="kd" if len(features) > LARGE else None, progress=progress)
+def _cluster(features: FloatArray, k: int) -> IntArray:
+    return mdav(features, k, blocks="kd" if len(features) > LARGE else None)
 
 
 def _rank_middle(numbers: FloatArray) -> FloatArray:

@@ -92,7 +92,7 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
         return ""
     words: list[str] = []
     for rung in ladder[:-1]:
-        links = "more than that" if rung.linked.value > float(policy.gates.linkage) else "less than that"
+        links = "more than that" if rung.linked.value > float(policy.gates.linkage) else "no more than that"
         known = (
             f"{' and '.join(rung.columns)}{' too' if ladder[0].masked == 0 else ''}" if rung.masked else "only the kept columns"
         )

@@ -18,7 +18,8 @@ ERROR = "expected error"
 EXPECTED, ALONE = "expected from the data and the noise scales, before any noise", "of the released table alone"
 ATTACKED = "attacks on simulated releases before the charge: the upper end of the 95% interval"
 LINKED = "simulated releases before the charge: the one that links most"
-BLOCKED = "proved, not measured: in blocks of k people on average at most one link in k is right, whatever somebody knows"
+BLOCKED = "proved, not measured: how often a value is right, on average, of whom somebody names by the rest of the row"
+OF_BLOCKS = "of the blocks in which values are swapped, before any noise"
 NOBODYS = "rows are synthetic: no row has an original that it could be linked to"
 
 

@@ -51,9 +51,10 @@ def test_the_policies_of_the_demo_are_refused_at_ten_percent(tmp_path: Path) -> 
         assert "all released columns together link more than 10% of the rows (the figure is in the vault)." in refused.what
         assert refused.remedy is not None
         one, two = (" and ".join(rung["columns"]) for rung in figures["foreseen_ladder"][1:3])
-        more = "no more" if name == "rand-hie" else "more"
+        more = "no more than that" if name == "rand-hie" else "more than that"
         assert refused.remedy.startswith(
-            f"Knowing only the kept columns links no more. Knowing {one} too links {more}. Knowing {two} too links more. "
+            f"Knowing only the kept columns links no more than that. Knowing {one} too links {more}. "
+            f"Knowing {two} too links more than that. "
         )
         assert "Release fewer columns, coarser groups, or synthetic rows (dp-table). No noise was drawn" in refused.remedy
         ladder = figures["foreseen_ladder"]

@@ -55,7 +55,7 @@ def test_the_card_says_whose_values_a_row_has(published: tuple[TinySite, Path]) 
     tiny, package = published
     files = read_folder(package)
     card = json.loads(files["privacy-card.json"])
-    told = "No row belongs to one person: each value of a row comes from one of at least 10 people with the same town and sex"
+    told = "No row belongs to one person: each value of a row comes from one of at least 10 people with the same released town"
     assert told in card["claim"]["words"]
     assert "epsilon 4 in all" in card["claim"]["words"]
     assert "whole table: not bounded" in card["claim"]["words"]
@@ -126,7 +126,7 @@ def test_the_page_speaks_of_no_row_as_a_record(published: tuple[TinySite, Path])
         "Correlations of ranks, released minus original",
         "every block has at least",
         "on records that the mechanism did not see",
-        "on average at most 10% of the links from a row to a record are right",
+        "is right in at most 10% of the rows on average",
         "people that rows were made of and for",
         "knows the values of all 9 or more other members of a block",
     ):

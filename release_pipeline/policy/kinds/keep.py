@@ -22,7 +22,7 @@ TELLS = "whoever knows how the sample was drawn knows the stratum by it, so that
 
 
 class KeepColumn(ListedColumn):
-    """Released as it is; with `swap` each entry in a row of somebody else's, one of a block of alike people."""
+    """Released as it is; with `swap` each entry in a row of the same block of alike people, drawn at random."""
 
     do: Literal["keep", "swap"]
     why: Why

@@ -18,12 +18,13 @@ from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_first, take_secret
+from release_pipeline.privacy.risk import closeness, distinct_diversity
 from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
 from release_pipeline.stages.audit import MODEL_SAMPLE, Streams, audit_table, predict_targets
 from release_pipeline.stages.audit_synthetic import attack_without_control
 from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table, number_cells
 from release_pipeline.stages.compared import Compared, read_with
-from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.gates import OF_BLOCKS, Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.measures.prediction import TRAINED_SHARE
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
@@ -48,18 +49,42 @@ class SwapStrategy:
     makes: ClassVar[tuple[str, ...]] = (*CentroidStrategy.makes, SWAPPED)  # of some methods not all of them
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """As the method does: what is expected of each column's list does not change."""
-        return self.strategy.expect(read, secret=secret, progress=progress)
+        """As the method does: what is expected of each column's list does not change. And what blocks give away of swapped
+        categories, which depends on no noise."""
+        expected = self.strategy.expect(read, secret=secret, progress=progress)
+        block = self._make_blocks(read)
+        told: dict[str, float] = {}
+        for name in self._limited:
+            cells = number_cells(read("records", [name]).column(0))[1][block >= 0]
+            if len(cells):
+                of_blocks = block[block >= 0]
+                told[f"l_diversity {name}"] = distinct_diversity(of_blocks, cells)
+                told[f"t_closeness {name}"] = closeness(of_blocks, cells, ordered=False)
+        return expected | ({BLOCK: told} if told else {})
 
     def judge(self, expected: Figures) -> list[Gate]:
-        """As the method does."""
-        return self.strategy.judge(expected)
+        """As the method does, and the limits on what blocks give away of swapped categories."""
+        gates, told = self.policy.gates, expected.get(BLOCK, {})
+        found = self.strategy.judge({name: figures for name, figures in expected.items() if name != BLOCK})
+        for name in self._limited:
+            for kind, limits in (("l_diversity", gates.l_diversity), ("t_closeness", gates.t_closeness)):
+                if name in limits and f"{kind} {name}" in told:
+                    what, is_least = f"{kind.replace('_', '-')} of {name} in the blocks of swap", kind == "l_diversity"
+                    found.append(Gate(what, told[f"{kind} {name}"], float(limits[name]), is_least, OF_BLOCKS, name))
+        return found
+
+    @property
+    def _limited(self) -> list[str]:
+        """The swapped categories on which the policy has a limit."""
+        gates = self.policy.gates
+        swapped = (name for name in self.policy.swapped_columns if name not in self.policy.noise_columns)
+        return [name for name in swapped if name in gates.l_diversity or name in gates.t_closeness]
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """The tables of the method, and `swapped`: the block of each record, -1 of those that suppression drops."""
         made = self.strategy.group(read, secret=secret, context=context, progress=progress, keep=keep)
-        progress("finding blocks of alike records")
-        blocks = pa.table({BLOCK: pa.array(self._make_blocks(read, progress))})
+        progress("finding blocks of alike people")
+        blocks = pa.table({BLOCK: pa.array(self._make_blocks(read))})
         return replace(made, tables={**made.tables, SWAPPED: blocks}).hand_over(SWAPPED, keep)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
@@ -141,12 +166,12 @@ class SwapStrategy:
             raise InvalidArgument("so few records leave no group that is large enough.", where="suppress")
         return load_table(made.table)
 
-    def _make_blocks(self, read: Read, progress: Progress) -> IntArray:
+    def _make_blocks(self, read: Read) -> IntArray:
         """Within the groups that suppression leaves, by the masked columns. Blocks by swapped categories would have one of them
         each, and tell it."""
         cell = self._find_cells(read)
         features = describe_alike([self._read_numbers(name, read) for name in self.policy.noise_columns])
-        return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier, progress=progress)
+        return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier)
 
     def _find_cells(self, read: Read) -> IntArray:
         """The group of kept quasi-identifiers that each record will be released in; below 0 where it will not."""

@@ -185,5 +185,5 @@ def test_swapping_is_told_with_the_claim() -> None:
     new = changed(("consistency: isotonic}", "consistency: isotonic, swap: {k: 10, within: kept}}"), ("below: 5", "below: 10"))
     lines = list(describe_diff(OLD, new))
     assert "No row belongs to one person" in lines[1]
-    assert "one of at least 10 people with the same site and female" in lines[1]
+    assert "one of at least 10 people with the same released site and female" in lines[1]
     assert any(line.startswith("protect.swap: ") for line in lines)

@@ -15,7 +15,7 @@ from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.compared import Read, read_tables, read_with
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.measures.linkage import measure_ladder
-from release_pipeline.stages.strategies import SWAPPED, find_strategy
+from release_pipeline.stages.strategies import SWAPPED, find_strategy, swapping
 from release_pipeline.stages.strategies.strategy import RECORD
 from release_pipeline.stages.strategies.swapping import BLOCK, SwapStrategy, read_blocks
 
@@ -151,6 +151,38 @@ def test_the_ladder_of_swapped_values_stays_below_one_in_k() -> None:
     plain = made.strategy.strategy
     released = plain.suppress(made.read, plain.mask(made.read, **HOW)).table
     assert measure_ladder(plain.compare(made.read, released), noise_stream(SECRET, "linked"))[-1].linked.value > 0.5
+
+
+def test_one_permutation_for_all_columns_is_seen_by_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: rows stay whole, so that whoever knows some columns of a person reads the others in their row."""
+    monkeypatch.setattr(swapping, "noise_stream", lambda secret, *_: noise_stream(secret, "one for all"))
+    made = make_release(policy_of(), make_records(1_003))
+    ladder = measure_ladder(made.strategy.compare(made.read, made.released), noise_stream(SECRET, "linked"))
+    assert ladder[-1].linked.value > 0.4
+
+
+def test_limits_on_what_blocks_tell_of_a_category_are_judged_before_noise() -> None:
+    """By the blocks alone, with no secret of a release; codes with one reason are entries of their own."""
+    columns = KEPT + REGION.replace("values: [a, b, c]", "values: [a, b, c], codes: {x: refused, y: refused}") + MASKED
+    policy = parse_policy(
+        text_of(columns=columns).replace("{min_rows: 10}", "{min_rows: 10, l_diversity: {region: 3}}"), name="p"
+    )
+    records = make_records(400)
+    entries = records.column("region").to_pylist()
+    records = records.set_column(
+        2, "region", pa.array(["x" if i % 7 == 0 else "y" if i % 7 == 1 else e for i, e in enumerate(entries)])
+    )
+    strategy = find_strategy(policy)
+    expected = strategy.expect(read_tables({"records": records}), secret=SECRET, progress=lambda _: None)
+    [gate] = [gate for gate in strategy.judge(expected) if "l-diversity" in gate.name]
+    assert not gate.passed
+    made = make_release(policy, records)
+    block = made.read(SWAPPED, [BLOCK]).column(0).to_numpy()
+    told = [
+        len({e for e, of in zip(records.column("region").to_pylist(), block, strict=True) if of == number})
+        for number in set(block[block >= 0])
+    ]
+    assert gate.value == min(told)
 
 
 def test_what_groups_give_away_is_measured_of_blocks() -> None:

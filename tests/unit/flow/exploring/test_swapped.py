@@ -109,7 +109,10 @@ def test_a_ladder_above_ten_percent_has_swapping_proposed(bench: Bench) -> None:
     plain = view_setting(bench, try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)})), 1)
     assert plain.linkage is not None
     assert plain.linkage > 0.1
-    assert plain.proposal == "swap with k 10 would bring this to at most 10%."
+    assert (
+        plain.proposal
+        == "swap with k 10 would bring this to at most 10% on average (explore --swap 10 --write changes the policy)."
+    )
     assert plain.attacks
     swapped = view_setting(bench, try_setting(bench, SWAP), 2)
     assert swapped.linkage is not None
@@ -144,7 +147,7 @@ def test_check_proposes_swapping_beside_a_limit_on_linkage() -> None:
     def plan(text: str) -> str:
         return " ".join(" ".join(describe_plan(make_plan(parse_policy(text, name="p"), rows=400))).split())
 
-    assert "swap with k 20 would bring this to at most 5%, whatever the records" in plan(limited)
+    assert "swap with k 20 would bring this to at most 5% on average" in plan(limited)
     assert "swap with k" not in plan(TEXT)
     changed = apply(
         limited,
