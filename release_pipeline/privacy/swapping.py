@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import FloatArray, IntArray
-from release_pipeline.privacy.mdav import Progress, mdav
+from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
 NO_BLOCK = -1  # of a record that is not released
@@ -46,7 +46,6 @@ def make_blocks(
     k: int,
     *,
     earlier: IntArray | None = None,
-    progress: Progress = lambda _: None,
 ) -> IntArray:
     """The block of each record, from 0: k records or more of one cell, by MDAV; `NO_BLOCK` where the cell is below 0.
 
@@ -63,9 +62,9 @@ def make_blocks(
         free = np.flatnonzero(own < 0)
         if len(free) >= k:
             if len(free) < len(rows):
-                own[free] = own.max() + 1 + _cluster(features[rows[free]], k, progress)
+                own[free] = own.max() + 1 + _cluster(features[rows[free]], k)
             else:
-                own = _cluster(features[rows], k, progress)
+                own = _cluster(features[rows], k)
         elif len(free):
             _join_nearest(features[rows], own, free)
         block[rows] = own + made
@@ -84,8 +83,8 @@ def swap_positions(block: IntArray, stream: NoiseStream) -> Positions:
     return source
 
 
-def _cluster(features: FloatArray, k: int, progress: Progress) -> IntArray:
-    return mdav(features, k, blocks="kd" if len(features) > LARGE else None, progress=progress)
+def _cluster(features: FloatArray, k: int) -> IntArray:
+    return mdav(features, k, blocks="kd" if len(features) > LARGE else None)
 
 
 def _rank_middle(numbers: FloatArray) -> FloatArray:

@@ -53,6 +53,10 @@ class FamilyTexts(ABC):
     def describe_k(self) -> str:
         """What k is, and what it is not."""
 
+    def describe_block(self) -> str:
+        """What the size of blocks promises, where values changed places."""
+        return "" if self.view.swap is None else PUBLIC("swap.of_block", k=format_count(self.view.swap.k))
+
     def describe_anonymity(self) -> str:
         """What the size of the smallest group is of."""
         return PUBLIC("anonymity.no_kept") if self.view.anonymity_k is None else PUBLIC("anonymity.kept")

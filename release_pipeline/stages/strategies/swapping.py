@@ -58,7 +58,7 @@ class SwapStrategy:
         """The tables of the method, and `swapped`: the block of each record, -1 of those that suppression drops."""
         made = self.strategy.group(read, secret=secret, context=context, progress=progress, keep=keep)
         progress("finding blocks of alike records")
-        blocks = pa.table({BLOCK: pa.array(self._make_blocks(read, progress))})
+        blocks = pa.table({BLOCK: pa.array(self._make_blocks(read))})
         return replace(made, tables={**made.tables, SWAPPED: blocks}).hand_over(SWAPPED, keep)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
@@ -137,11 +137,11 @@ class SwapStrategy:
             raise InvalidArgument("so few records leave no group that is large enough.", where="suppress")
         return load_table(made.table)
 
-    def _make_blocks(self, read: Read, progress: Progress) -> IntArray:
+    def _make_blocks(self, read: Read) -> IntArray:
         """Within the groups that suppression leaves, by the values that change places."""
         cell = self._find_cells(read)
         features = describe_alike([self._read_numbers(name, read) for name in self.policy.swapped_columns])
-        return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier, progress=progress)
+        return make_blocks(features, cell, self.policy.block_size, earlier=self.earlier)
 
     def _find_cells(self, read: Read) -> IntArray:
         """The group of kept quasi-identifiers that each record will be released in; below 0 where it will not."""

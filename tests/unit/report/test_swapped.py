@@ -8,6 +8,9 @@ import re
 from release_pipeline.flow.reviewing.questions import list_questions
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import ClaimView, InternalView, NearView, SwapView
+from release_pipeline.report.public import render_card_html, render_card_json, render_note
+from release_pipeline.report.view import PublicView, SwappedView
+from tests.unit.report import views
 from tests.unit.report.internal_views import sample_view, share
 
 ODD = "<b>town & more"
@@ -76,3 +79,23 @@ def test_reviewers_are_asked_who_knows_the_rest_of_a_block() -> None:
     assert any("A row is not one person's. The worst column is" in question.words for question in asked)
     assert all(question.yardstick for question in asked)
     assert not any("whose own row is not there" in question.words for question in asked)
+
+
+def make_public(**changes: object) -> PublicView:
+    """The demo's release with swapped values."""
+    swap = SwappedView(10, 20, ("site",), ("income",), "A row is not one person's.")
+    return dataclasses.replace(views.sample_view(swap=swap), **changes)  # pyright: ignore[reportArgumentType]
+
+
+def plain(page: str) -> str:
+    return " ".join(re.sub("<[^>]*>", "", page).replace("&#39;", "'").split())
+
+
+def test_the_card_names_the_size_of_blocks_beside_k() -> None:
+    """In people, not records; and what it says of k does not deny what blocks promise."""
+    text = plain(render_card_html(make_public()))
+    assert "block size: 10 people Each swapped value of a row comes from one of at least so many people" in text
+    assert "at most one link in 10 from a row to a record is right" in text
+    for page in (text, render_card_json(make_public()), render_note(make_public())):
+        assert "nothing follows for combinations of columns" not in page
+    assert "block size" not in plain(render_card_html(views.sample_view()))
