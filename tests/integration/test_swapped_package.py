@@ -119,6 +119,7 @@ def test_the_page_speaks_of_no_row_as_a_record(published: tuple[TinySite, Path])
     assert found.nearest is not None
     assert found.suppressed["smallest_block"] >= 10
     assert not any(attack.name == "linking" for attack in found.attacks)
+    assert {attack.attack.among for attack in found.inference.values()} == {240}, "strangers count once"
     page = read((tiny.folder() / "report.html").read_text())
     for words in (
         "values of equal ranks are compared",

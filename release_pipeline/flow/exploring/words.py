@@ -124,7 +124,8 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         yield f"Linked: rows found by someone who knows {' / '.join([*known, 'all released columns'])}."
     if over := [view for view in shown if view.linkage_limit is not None]:
         numbers, limit = ", ".join(str(view.number) for view in over), over[0].linkage_limit
-        yield f"{count_of(len(over), 'setting')} ({numbers}): refused by the policy's gate linkage, which allows at most {limit:.3g}."
+        refused = f"refused by the policy's gate linkage, which allows at most {limit:.3g}."
+        yield f"{count_of(len(over), 'setting')} ({numbers}): {refused}"
     for proposal in dict.fromkeys(view.proposal for view in shown if view.proposal):
         numbers = [str(view.number) for view in shown if view.proposal == proposal]
         k = proposal.split("k ")[1].split()[0]

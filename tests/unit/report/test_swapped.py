@@ -7,7 +7,7 @@ import re
 
 from release_pipeline.flow.reviewing.questions import list_questions
 from release_pipeline.report.internal import list_sections, render_internal
-from release_pipeline.report.internal_view import ClaimView, InternalView, NearView, SwapView
+from release_pipeline.report.internal_view import AttackView, ClaimView, GateView, InternalView, LookView, NearView, SwapView
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
 from release_pipeline.report.view import PublicView, SwappedView
 from tests.unit.report import views
@@ -66,7 +66,7 @@ def test_l_and_t_are_of_blocks() -> None:
     classes = dataclasses.replace(view.classes, diversity=(("ill", 1), ("job", 3)), closeness=(("ill", 0.4),))
     view = dataclasses.replace(view, classes=classes)
     text = read(view)
-    assert "every block has at least 1 different value of ill. Who knows that a person is in that block" in text
+    assert "there are blocks with 1 value only of ill. Who knows that a person is in such a block" in text
     assert "every block has at least 3 different values of job." in text
     assert "the values of ill in a block are at most 0.4" in text
     asked = [question.words for question in list_questions(view, is_dp=True)]
@@ -99,3 +99,43 @@ def test_the_card_names_the_size_of_blocks_beside_k() -> None:
     for page in (text, render_card_json(make_public()), render_note(make_public())):
         assert "nothing follows for combinations of columns" not in page
     assert "block size" not in plain(render_card_html(views.sample_view()))
+
+
+def test_risks_by_groups_are_of_who_knows_kept_columns_only() -> None:
+    """Beside links by all columns, which are more; and columns that link may be swapped ones."""
+    text = read(make_view())
+    assert "they are in the table, and the kept quasi-identifiers only, points at the right record" in text
+    assert "who tries everybody by the kept quasi-identifiers only" in text
+    assert "who knows that a person is in the table points at" not in text
+    for words in ("one masked or swapped column", "two masked or swapped columns", "Masked or swapped columns"):
+        assert words in text, words
+    plain_text = read(sample_view())
+    assert "one masked column" in plain_text
+    assert "masked or swapped" not in plain_text
+
+
+def test_an_attack_that_a_guess_equals_is_no_finding() -> None:
+    """The question names the guess; where it does as well there is none."""
+    clear = AttackView("inferring ill", "", share(0.84, 0.01), share(0.5, 0.01), 0.6, share(0.3, 0.05), "ill")
+    lucky = dataclasses.replace(clear, guess=0.837)
+
+    def ask(attack: AttackView) -> list[str]:
+        view = dataclasses.replace(make_view(), attacks=(attack,))
+        return [question.words for question in list_questions(view, is_dp=True) if "inferring ill" in question.words]
+
+    assert ask(clear) == [
+        "Is it acceptable that inferring ill succeeds for 84.0% of the people tried that rows were made of, for 50.0% of "
+        "strangers, and by guessing for 60.0%?"
+    ]
+    assert ask(lucky) == []
+
+
+def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
+    """A limit that swapping keeps has no measured value."""
+    gate = GateView("share of rows that someone links", 0.1, 0.15, False, True, "swapping", is_proved=True)
+    looked = LookView("2026-11-01", "ana", "source", "2 settings")
+    view = dataclasses.replace(make_view(), gates=(gate, dataclasses.replace(gate, is_proved=False)), looks=(looked,))
+    text = read(view)
+    assert text.count("at most 0.1: proved, not measured") == 1
+    [asked] = [question.words for question in list_questions(view, is_dp=True) if "chosen without the data" in question.words]
+    assert "Of the time before the charge the registry has 1 look at confidential records" in asked
