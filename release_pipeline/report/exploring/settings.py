@@ -226,9 +226,11 @@ def _tell_rung(rung: Plain, *, is_top: bool, is_swapped: bool) -> str:
         return EXPLORE("left.linkage", share=share, control=control)
     if not rung["masked"]:
         return EXPLORE("left.linkage_kept", share=share)
+    masked = EXPLORE("left.linkage_masked_swapped") if is_swapped else EXPLORE("left.linkage_masked")
+    names, median = format_name(columns), format_share(rung["median"])
     if rung["masked"] == 1:
-        return EXPLORE("left.linkage_one", share=share, columns=format_name(columns), median=format_share(rung["median"]))
-    return EXPLORE("left.linkage_two", share=share, columns=format_name(columns), median=format_share(rung["median"]))
+        return EXPLORE("left.linkage_one", share=share, columns=names, median=median, masked=masked)
+    return EXPLORE("left.linkage_two", share=share, columns=names, median=median, masked=masked)
 
 
 def tell_solved(one: Plain) -> tuple[str, ...]:

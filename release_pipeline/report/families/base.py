@@ -170,6 +170,9 @@ class FamilyTexts(ABC):
     def describe_blanks(self) -> Ready:
         """What blank cells and missing records are."""
         suppression = end_sentence(self.view.suppression)
+        if not self.view.cells_blanked and self.view.suppression != PUBLIC("suppression.none"):
+            dropped = format_count(self.view.rows_in - self.view.rows_out)
+            return markdown("note.blanks.not_blanked", suppression=suppression, dropped=dropped)
         return markdown("note.blanks.blanked", suppression=suppression, cells=format_count(self.view.cells_blanked))
 
     @abstractmethod
@@ -204,14 +207,17 @@ class FamilyTexts(ABC):
                 else markdown("note.noise.mean_clusters", k=self.k, rows=rows)
             )
         yield join_sentences(self.name_mean(), of_mean, markdown("note.noise.mean_total"))
+        is_swapped = self.view.swap is not None
+        clustered = markdown("note.noise.regression_clusters") if shared else ""
         yield join_sentences(
             markdown("note.noise.regression"),
-            markdown("note.noise.regression_clusters") if shared else "",
+            markdown("note.noise.regression_swapped") if is_swapped else clustered,
             markdown("note.noise.regression_errors"),
         )
         yield join_sentences(
             markdown("note.noise.subgroup"),
             markdown("note.noise.subgroup_clusters", k=self.k) if shared else markdown("note.noise.subgroup_rows"),
+            markdown("note.noise.subgroup_swapped") if is_swapped else "",
             markdown("note.noise.subgroup_suppressed") if self.view.suppression != PUBLIC("suppression.none") else "",
         )
         yield join_sentences(

@@ -139,3 +139,19 @@ def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
     assert text.count("at most 0.1: proved, not measured") == 1
     [asked] = [question.words for question in list_questions(view, is_dp=True) if "chosen without the data" in question.words]
     assert "Of the time before the charge the registry has 1 look at confidential records" in asked
+
+
+def test_the_note_says_of_regressions_what_the_kit_says() -> None:
+    """No standard error accounts for swapping, groups by swapped columns mix people; without blank cells nothing is said of
+    them."""
+    note = plain(render_note(make_public()))
+    assert "use standard errors clustered by the released value" not in note
+    assert "no standard error that is computed from the rows accounts for it: the analyst's kit gives none" in note
+    assert "Groups by a swapped column mix people of a block" in note
+    usual = plain(render_note(views.sample_view()))
+    assert "use standard errors clustered by the released value" in usual
+    assert "mix people of a block" not in usual
+    assert "Blank cells are not missing at random" in plain(render_note(make_public(cells_blanked=3)))
+    whole = plain(render_note(make_public(cells_blanked=0)))
+    assert "Blank cells" not in whole.split("Missing and blank cells")[1].split("## ")[0]
+    assert "No cell was blanked. Records dropped:" in whole
