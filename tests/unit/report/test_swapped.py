@@ -155,3 +155,12 @@ def test_the_note_says_of_regressions_what_the_kit_says() -> None:
     whole = plain(render_note(make_public(cells_blanked=0)))
     assert "Blank cells" not in whole.split("Missing and blank cells")[1].split("## ")[0]
     assert "No cell was blanked. Records dropped:" in whole
+
+
+def test_what_swapping_costs_groups_is_asked_for() -> None:
+    """A swapped category whose groups were not measured is named, with what to do."""
+    odd = make_view(dataclasses.replace(SWAP, columns=("income", "mhi", ODD)))
+    asked = "moved the means by &lt;b&gt;town & more was not measured: name such columns under audit, groups."
+    assert asked in read(odd)
+    assert asked in read(dataclasses.replace(odd, subgroups=()))
+    assert "under audit, groups" not in read(make_view())
