@@ -12,7 +12,7 @@ from release_pipeline.privacy.figures import count_of, show_figure
 
 SHOWN = 12  # settings, where not all are asked for
 LISTED = 4  # settings that would be refused for the same; of more their number is told
-_KNOWN = ("the kept columns only", "one masked column too", "two masked columns too")
+_KNOWN = ("the kept columns only", "one {} column too", "two {} columns too")
 MOST_COLUMNS = 6  # whose errors have a column of their own
 
 
@@ -120,7 +120,8 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         yield "Correlations: how far those of two columns are off, on average."
     ladder = max((view.linkage_ladder for view in shown), key=len, default=())
     if ladder:
-        known = [_KNOWN[rung.masked] for rung in ladder[:-1]]
+        masked = "masked" if all(view.linked_at_most is None for view in shown) else "masked or swapped"
+        known = [_KNOWN[rung.masked].format(masked) for rung in ladder[:-1]]
         yield f"Linked: rows found by someone who knows {' / '.join([*known, 'all released columns'])}."
     if over := [view for view in shown if view.linkage_limit is not None]:
         numbers, limit = ", ".join(str(view.number) for view in over), over[0].linkage_limit
