@@ -124,8 +124,9 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         known = [_KNOWN[rung.masked].format(masked) for rung in ladder[:-1]]
         yield f"Linked: rows found by someone who knows {' / '.join([*known, 'all released columns'])}."
     if over := [view for view in shown if view.linkage_limit is not None]:
-        numbers, limit = ", ".join(str(view.number) for view in over), over[0].linkage_limit
-        refused = f"refused by the policy's gate linkage, which allows at most {limit:.3g}."
+        numbers, limit = ", ".join(str(view.number) for view in over), over[0].linkage_limit or 0
+        refused = f"refused by the policy's gate linkage, which allows at most {100 * limit:.3g}%. It takes the worst of several "
+        refused += "simulated releases, so that what is close to it may be refused too."
         yield f"{count_of(len(over), 'setting')} ({numbers}): {refused}"
     for proposal in dict.fromkeys(view.proposal for view in shown if view.proposal):
         numbers = [str(view.number) for view in shown if view.proposal == proposal]
