@@ -171,6 +171,8 @@ class FamilyTexts(ABC):
         """What blank cells and missing records are."""
         suppression = end_sentence(self.view.suppression)
         if not self.view.cells_blanked and self.view.suppression != PUBLIC("suppression.none"):
+            if self.view.rows_in == self.view.rows_out:
+                return markdown("note.blanks.nothing_lost", suppression=suppression)
             dropped = format_count(self.view.rows_in - self.view.rows_out)
             return markdown("note.blanks.not_blanked", suppression=suppression, dropped=dropped)
         return markdown("note.blanks.blanked", suppression=suppression, cells=format_count(self.view.cells_blanked))
@@ -218,12 +220,17 @@ class FamilyTexts(ABC):
             markdown("note.noise.subgroup"),
             markdown("note.noise.subgroup_clusters", k=self.k) if shared else markdown("note.noise.subgroup_rows"),
             markdown("note.noise.subgroup_swapped") if is_swapped else "",
-            markdown("note.noise.subgroup_suppressed") if self.view.suppression != PUBLIC("suppression.none") else "",
+            markdown("note.noise.subgroup_suppressed") if self.loses_some else "",
         )
         yield join_sentences(
             markdown("note.noise.simulate_clusters") if shared else markdown("note.noise.simulate_rows"),
             markdown("note.noise.moves_bound") if self.is_bound else markdown("note.noise.moves"),
         )
+
+    @property
+    def loses_some(self) -> bool:
+        """Whether cells were blanked or records dropped."""
+        return self.view.cells_blanked > 0 or self.view.rows_out < self.view.rows_in
 
     def name_mean(self) -> Ready:
         """How the point about a mean begins."""

@@ -152,9 +152,14 @@ def test_the_note_says_of_regressions_what_the_kit_says() -> None:
     assert "use standard errors clustered by the released value" in usual
     assert "mix people of a block" not in usual
     assert "Blank cells are not missing at random" in plain(render_note(make_public(cells_blanked=3)))
-    whole = plain(render_note(make_public(cells_blanked=0)))
+    rows = views.sample_view().rows_in
+    whole = plain(render_note(make_public(cells_blanked=0, rows_out=rows)))
+    assert "No cell was blanked, and no record was dropped." in whole
+    assert "hit small groups most" not in whole
+    whole = plain(render_note(make_public(cells_blanked=0, rows_out=rows - 2)))
     assert "Blank cells" not in whole.split("Missing and blank cells")[1].split("## ")[0]
-    assert "No cell was blanked. Records dropped:" in whole
+    assert "No cell was blanked. Records dropped: 2." in whole
+    assert "hit small groups most" in whole
 
 
 def test_what_swapping_costs_groups_is_asked_for() -> None:
