@@ -29,7 +29,7 @@ from release_pipeline.report.sections.parts import Figure, Section, Table, descr
 from release_pipeline.report.sections.predictions import describe_predictions
 from release_pipeline.report.sections.sample import describe_sample
 from release_pipeline.report.sections.structure import describe_structure
-from release_pipeline.report.sections.subgroups import describe_subgroups
+from release_pipeline.report.sections.subgroups import describe_subgroups, list_unasked
 from release_pipeline.report.sections.suppression import describe_suppression
 from release_pipeline.report.sections.ties import describe_ties
 from release_pipeline.report.status import draw_burndown, format_amount, list_sums
@@ -119,7 +119,7 @@ def list_sections(view: InternalView) -> list[Section]:
     """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
     have none where the policy has none, nor have looks where nobody looked, nor criteria where an earlier version measured: the
     page of a candidate that an earlier version made stays what it was, byte by byte."""
-    unasked = [] if view.subgroups else [describe_subgroups]
+    unasked = [] if view.subgroups or list_unasked(view) else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [describe_map] if view.swap is not None else []  # whose errors are of records
     unasked += [] if view.has_weights else [describe_sample]

@@ -46,7 +46,8 @@ class RungView:
 class GateView:
     """A limit of the policy. `basis`: what the figure is of, in words: the scales, or the released table alone. `at_least`: the
     limit is a smallest value. `value` None: there is no figure, and the gate does not pass. `error_of`: the column whose
-    error the gate limits, so that the limit can be drawn beside that error; empty where it limits something else."""
+    error the gate limits, so that the limit can be drawn beside that error; empty where it limits something else. `is_proved`:
+    the value is a bound that holds for whatever records, and nothing was measured."""
 
     name: str
     value: float | None
@@ -55,6 +56,7 @@ class GateView:
     passed: bool
     basis: str
     error_of: str = ""
+    is_proved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def attack_without_control(compared: Compared, remake: Remake, streams: Streams)
     attacks: list[Attack] = list(single_out_beside(table, drawn, stream=streams("single out")))
     by_column: dict[str, Any] = {}
     if len(columns) > 1:
-        inference = infer(table, stream=streams("infer"), people=drawn)
+        inference = infer(table, stream=streams("infer"), people=drawn, among=len(places))  # `table` has people, too
         attacks.append(inference.overall)
         by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
     closest = asdict(find_closest(table, drawn))

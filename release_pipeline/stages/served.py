@@ -45,10 +45,13 @@ def are_grouped(policy: Policy) -> bool:
 
 
 def read_served(policy: Policy, read: Read) -> Served:
-    """The groups that the policy names, of at least ten records each, and the weight."""
+    """The groups that the policy names, of at least ten records each, and the weight. Of a swapped column there are none: what is
+    expected is of each record's own group, and its entries change places."""
     groups: list[IntArray] = []
     names: list[tuple[str, tuple[str, ...]]] = []
     for name in policy.audit.groups if policy.gates.group_mean or are_grouped(policy) else ():
+        if name in policy.swapped_columns:
+            continue
         place, labels = place_groups(read("records", [name]).column(0))
         groups.append(place)
         names.append((name, labels))

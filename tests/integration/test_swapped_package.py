@@ -42,7 +42,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> tuple[Tin
         drop="",
         gates="{min_rows: 20, linkage: 10%, t_closeness: {name: 0.99}}",
         suppress="{quasi_groups_below: 10, at_most: 50%}",
-        audit="{predict: {income: {above: 300}}, groups: [town]}",
+        audit="{predict: {income: {above: 300}}, groups: [town, name]}",
     )
     return tiny, publish_release(tiny, keys)
 
@@ -119,12 +119,15 @@ def test_the_page_speaks_of_no_row_as_a_record(published: tuple[TinySite, Path])
     assert found.nearest is not None
     assert found.suppressed["smallest_block"] >= 10
     assert not any(attack.name == "linking" for attack in found.attacks)
+    assert {attack.attack.among for attack in found.inference.values()} == {240}, "strangers count once"
     page = read((tiny.folder() / "report.html").read_text())
     for words in (
         "values of equal ranks are compared",
         "Groups: what became of their means",
         "Correlations of ranks, released minus original",
         "every block has at least",
+        "Means of income by name",
+        "means by these are drawn towards each other",
         "on records that the mechanism did not see",
         "is right in at most 10% of the rows on average",
         "people that rows were made of and for",

@@ -31,6 +31,7 @@ from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import format_apart, format_count, format_number
 from release_pipeline.report.internal import describe_verdict
 from release_pipeline.report.internal_view import InternalView
+from release_pipeline.sentences import REVIEWERS
 
 RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9._-]{1,64}(?:/r[1-9][0-9]{0,5})?")
 READERS = allow(Role.REVIEWER, Role.OFFICER, Role.STEWARD, Role.AUDITOR)  # of candidates' pages, which are confidential
@@ -161,6 +162,7 @@ def _describe_remark(remark: Remark, status: ReleaseStatus) -> Document:
 
 def _describe_gate(gate: Any) -> Document:
     value, limit = format_apart(gate.value, gate.limit)
+    value = REVIEWERS("gates.proved", value=value) if gate.is_proved else value
     return {"name": gate.name, "value": value, "limit": limit, "at_least": gate.at_least, "passed": gate.passed}
 
 

@@ -113,6 +113,9 @@ class SettingView:
     proposal: Annotated[str, "how swapping would lower `linkage`, where that is high and the method can swap"] = field(
         default="", metadata=OPTIONAL
     )
+    linkage_limit: Annotated[float | None, "the policy's own limit on `linkage`, where the setting is above it"] = field(
+        default=None, metadata=OPTIONAL
+    )
     linked_at_most: Annotated[float | None, "of swapped values: the share of links that are right at most on average"] = field(
         default=None, metadata=OPTIONAL
     )

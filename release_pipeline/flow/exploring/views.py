@@ -32,7 +32,7 @@ from release_pipeline.flow.exploring.ranges import (
 from release_pipeline.flow.exploring.trials import Bench, Tested
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
-from release_pipeline.policy.gate_words import RISKY, keeps_linkage, propose_swap
+from release_pipeline.policy.gate_words import RISKY, keeps_linkage, propose_swap, tell_linkage
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.stages.audit import without_reasons
@@ -75,6 +75,8 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         )
         for rung in found.once.get("linkage", ())
     )
+    limit = _find_limit(policy, ladder)
+    met = [] if limit is None else [*tell_linkage(policy)]  # what passing the gate tells, which this one does not
     return SettingView(
         number=number,
         words=setting.words,
@@ -88,7 +90,7 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         scope=policy.protect.scope,  # pyright: ignore[reportArgumentType]  likewise
         claim=describe_claim(policy),
         covers_table=policy.covers_table,
-        not_covered=tuple(not_covered_words(policy)),
+        not_covered=tuple(words for words in not_covered_words(policy) if words not in met),
         error=predict(
             errors.max(axis=1),
             positive=True,
@@ -113,8 +115,17 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         ledger=None,
         columns=columns,
         proposal=_propose(policy, ladder),
+        linkage_limit=limit,
         linked_at_most=None if policy.swap is None else round_figure(1 / policy.swap.k),
     )
+
+
+def _find_limit(policy: Policy, ladder: Sequence[RungView]) -> float | None:
+    """The policy's limit on linkage, where it would refuse the setting."""
+    limit = policy.gates.linkage
+    if limit is None or not ladder or keeps_linkage(policy, limit) or ladder[-1].linked <= limit:
+        return None
+    return float(limit)
 
 
 def _propose(policy: Policy, ladder: Sequence[RungView]) -> str:

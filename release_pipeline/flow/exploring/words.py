@@ -12,7 +12,7 @@ from release_pipeline.privacy.figures import count_of, show_figure
 
 SHOWN = 12  # settings, where not all are asked for
 LISTED = 4  # settings that would be refused for the same; of more their number is told
-_KNOWN = ("the kept columns only", "one masked column too", "two masked columns too")
+_KNOWN = ("the kept columns only", "one {} column too", "two {} columns too")
 MOST_COLUMNS = 6  # whose errors have a column of their own
 
 
@@ -86,11 +86,13 @@ def _choose(document: ExploreDocument) -> list[SettingView]:
 def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[str]:
     names = [column.name for column in document.columns]
     told = names if len(names) <= MOST_COLUMNS else []
+    is_linked = any(view.correlation.middle is not None for view in shown)
     head = [
         "",
         "setting",
         "claims",
         *([f"error of {name}" for name in told] or ["largest error", "mean error"]),
+        *(["correlations"] if is_linked else []),
         "linked",
         "spent after",
     ]
@@ -99,9 +101,11 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         errors = (
             [_say_range(view.columns[name].error) for name in told] if told else [_say_range(view.error), _say(view.mean_error)]
         )
+        errors += [_say(view.correlation.middle)] if is_linked else []
         ledger = view.ledger.next if view.ledger is not None else None
         after = "" if ledger is None else f"{ledger.after} of {_cap_of(view)}" if ledger.fits else "refused"
         linked = "nobody's" if view.linkage is None else " / ".join(f"{rung.linked:.1%}" for rung in view.linkage_ladder)
+        linked += "" if view.linkage_limit is None else ": refused"
         claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
         rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
     widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
@@ -112,10 +116,18 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets: where 99 "
         "of 100 releases should be."
     )
+    if is_linked:
+        yield "Correlations: how far those of two columns are off, on average."
     ladder = max((view.linkage_ladder for view in shown), key=len, default=())
     if ladder:
-        known = [_KNOWN[rung.masked] for rung in ladder[:-1]]
+        masked = "masked" if all(view.linked_at_most is None for view in shown) else "masked or swapped"
+        known = [_KNOWN[rung.masked].format(masked) for rung in ladder[:-1]]
         yield f"Linked: rows found by someone who knows {' / '.join([*known, 'all released columns'])}."
+    if over := [view for view in shown if view.linkage_limit is not None]:
+        numbers, limit = ", ".join(str(view.number) for view in over), over[0].linkage_limit or 0
+        refused = f"refused by the policy's gate linkage, which allows at most {100 * limit:.3g}%. It takes the worst of several "
+        refused += "simulated releases, so that what is close to it may be refused too."
+        yield f"{count_of(len(over), 'setting')} ({numbers}): {refused}"
     for proposal in dict.fromkeys(view.proposal for view in shown if view.proposal):
         numbers = [str(view.number) for view in shown if view.proposal == proposal]
         k = proposal.split("k ")[1].split()[0]

@@ -150,6 +150,8 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
             found.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
         elif isinstance(column, NoiseColumn):
             found.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
+        elif name in policy.swapped_columns:
+            found.append(PUBLIC("missing.swapped_reasons", reasons=reasons, column=beside))
         else:
             found.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
     if isinstance(column, NoiseColumn) and isinstance(column.missing, Fill):

@@ -48,7 +48,7 @@ from release_pipeline.report.internal_view import (
 )
 from release_pipeline.report.status import PopulationView, StepView
 from release_pipeline.sentences import REVIEWERS
-from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.gates import BLOCKED, NOBODYS, Gate
 
 REPORT = "report.html"
 NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curves={}, spread={})
@@ -182,6 +182,7 @@ def _view_gate(gate: Gate) -> GateView:
         passed=gate.passed,
         basis=gate.basis,
         error_of=gate.column if gate.is_of_error else "",
+        is_proved=gate.basis in (BLOCKED, NOBODYS),
     )
 
 

@@ -169,33 +169,37 @@ def _ask_about_distributions(view: InternalView) -> Iterator[Question]:
 
 
 def _ask_about_strangers(near: NearView) -> Iterator[Question]:
-    """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers."""
+    """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers, and more than
+    the best constant."""
     overall = near.overall
-    if overall is not None and overall.beyond[1] > 0:
+    if overall is not None and overall.beyond[1] > 0 and overall.people.low > overall.guess:
         people, strangers = format_percent(overall.people.value), format_percent(overall.strangers.value)
+        guess = format_percent(overall.guess)
         if near.is_each_by_others:
-            yield ask(REVIEWERS("question.nearest_each", people=people, strangers=strangers), "nearest")
+            yield ask(REVIEWERS("question.nearest_each", people=people, strangers=strangers, guess=guess), "nearest")
         else:
-            yield ask(REVIEWERS("question.nearest", people=people, strangers=strangers), "nearest")
+            yield ask(REVIEWERS("question.nearest", people=people, strangers=strangers, guess=guess), "nearest")
 
 
 def _ask_about_attacks(tried: Sequence[AttackView], view: InternalView) -> Iterator[Question]:
-    """What is clearly beyond the control, the worst of each kind; or how far an attack could be beyond it that is not."""
+    """What is clearly beyond the control, and beyond a guess, the worst of each kind; or how far an attack could be
+    beyond its control that is not."""
     if not tried:
         yield ask(REVIEWERS("question.no_attack"), "no_attack")
         return
     for kind in name_attacks(is_synthetic=view.is_synthetic, is_swapped=view.swap is not None):
-        beyond = [attack for attack in tried if attack.name.startswith(kind) and attack.risk.low > 0]
+        beyond = [attack for attack in tried if attack.name.startswith(kind) and _is_finding(attack)]
         if not beyond:
             continue
         worst = max(beyond, key=lambda attack: attack.risk.low)
-        share, control = format_percent(worst.attack.value), format_percent(worst.control.value)
+        shares = (worst.attack.value, worst.control.value, worst.guess)
+        share, control, guess = map(format_percent, shares)
         if view.is_nobodys:
-            question = REVIEWERS("question.attack_synthetic", attack=worst.name, share=share, control=control)
+            question = REVIEWERS("question.attack_synthetic", attack=worst.name, share=share, control=control, guess=guess)
         elif kind == SINGLING:
-            question = REVIEWERS("question.singling", attack=worst.name, share=share, control=control)
+            question = REVIEWERS("question.singling", attack=worst.name, share=share, control=control, guess=guess)
         else:
-            question = REVIEWERS("question.attack", attack=worst.name, share=share, control=control)
+            question = REVIEWERS("question.attack", attack=worst.name, share=share, control=control, guess=guess)
         more = len(beyond) - 1
         question = REVIEWERS("question.more_attacks", question=question, more=more) if more else question
         yield ask(question, "attack")
@@ -210,6 +214,11 @@ def _ask_about_attacks(tried: Sequence[AttackView], view: InternalView) -> Itera
             ),
             "none_beyond",
         )
+
+
+def _is_finding(attack: AttackView) -> bool:
+    """Whether it clearly does better than on the control group, and than somebody who guesses without any near row."""
+    return attack.risk.low > 0 and attack.attack.low > attack.guess
 
 
 def _begin(words: str) -> str:

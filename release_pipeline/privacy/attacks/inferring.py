@@ -27,7 +27,7 @@ class Inference:
     columns: tuple[Attack, ...]
 
 
-def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None) -> Inference:
+def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, among: int | None = None) -> Inference:
     """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
@@ -35,8 +35,10 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None)
     take 5% of the guess itself: nearly nothing near 0, and another risk if a year is counted from another one. A tolerance from
     the released column would grow with the noise, so that more of it would look like more risk. A deviation is 0 for a constant
     alone, while quartiles of a column of many zeros often coincide.) `guess` is the share of all originals that the best
-    constant gets right, best for the released column. `people`: who is attacked, where no released row is anybody's.
+    constant gets right, best for the released column. `people`: who is attacked, where no released row is
+    anybody's; `among`: of how many records they and the control group were drawn, if not of the rows of the table.
     """
+    among = len(table) if among is None else among
     people = people or draw_people(len(table), stream, most=INFERRED)
     results: list[Attack] = []
     sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
@@ -45,11 +47,11 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None)
         for total, successes in zip(sums, tried, strict=True):
             total += successes
         name = f"inferring {secret.name}"
-        results.append(judge(name, tried[0], tried[1], guess=guess, among=len(table), worst=secret.name))
+        results.append(judge(name, tried[0], tried[1], guess=guess, among=among, worst=secret.name))
     means = [total / len(table.columns) for total in sums]
     guess = float(np.mean([result.guess for result in results]))
     worst = max(results, key=lambda result: result.risk.value).worst
-    return Inference(judge("inferring", means[0], means[1], guess=guess, among=len(table), worst=worst), tuple(results))
+    return Inference(judge("inferring", means[0], means[1], guess=guess, among=among, worst=worst), tuple(results))
 
 
 def infer_column(

@@ -48,7 +48,8 @@ class ColumnTold:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A setting in words. `sorting`: what its row is sorted by, empty where there is nothing."""
+    """A setting in words. `sorting`: what its row is sorted by, empty where there is nothing. `is_refused`: by the ledger;
+    `is_over_gate`: by the gate on linkage."""
 
     number: int
     words: str
@@ -69,6 +70,7 @@ class Told:
     is_best: bool
     is_chosen: bool
     is_refused: bool
+    is_over_gate: bool
 
 
 def tell_setting(setting: Plain, point: Point, document: Plain, drawn: Sequence[Drawn | None] | None, *, is_best: bool) -> Told:
@@ -115,6 +117,7 @@ def tell_setting(setting: Plain, point: Point, document: Plain, drawn: Sequence[
         is_best=is_best,
         is_chosen=setting["number"] == document.get("chosen"),
         is_refused=is_refused(setting["ledger"]),
+        is_over_gate=setting.get("linkage_limit") is not None,
     )
 
 
@@ -188,8 +191,12 @@ def _tell_left(setting: Plain) -> list[str]:
     if is_number(setting["suppressed"]) and setting["suppressed"] > 0:
         told.append(EXPLORE("left.suppressed", share=format_share(setting["suppressed"])))
     if is_number(setting["linkage"]):
-        told += [_tell_rung(rung, is_top=rung is setting["linkage_ladder"][-1]) for rung in setting["linkage_ladder"]]
-        if (most := setting.get("linked_at_most")) is not None:
+        most, limit = setting.get("linked_at_most"), setting.get("linkage_limit")
+        ladder, is_swapped = setting["linkage_ladder"], most is not None
+        told += [_tell_rung(rung, is_top=rung is ladder[-1], is_swapped=is_swapped) for rung in ladder]
+        if limit is not None:
+            told.append(EXPLORE("left.linkage_refused", limit=format_share(limit)))
+        if is_swapped:
             told.append(EXPLORE("left.linkage_swapped", most=format_share(most)))
         if proposal := setting.get("proposal"):
             told.append(EXPLORE("left.linkage_proposed", proposal=proposal))
@@ -210,16 +217,20 @@ def _tell_left(setting: Plain) -> list[str]:
     return told
 
 
-def _tell_rung(rung: Plain, *, is_top: bool) -> str:
+def _tell_rung(rung: Plain, *, is_top: bool, is_swapped: bool) -> str:
     """What somebody finds who knows so much of everybody."""
     share, control, columns = format_share(rung["linked"]), format_share(rung["control"]), ", ".join(rung["columns"])
+    if is_top and is_swapped:
+        return EXPLORE("left.linkage_of_swapped", share=share, control=control)
     if is_top:
         return EXPLORE("left.linkage", share=share, control=control)
     if not rung["masked"]:
         return EXPLORE("left.linkage_kept", share=share)
+    masked = EXPLORE("left.linkage_masked_swapped") if is_swapped else EXPLORE("left.linkage_masked")
+    names, median = format_name(columns), format_share(rung["median"])
     if rung["masked"] == 1:
-        return EXPLORE("left.linkage_one", share=share, columns=format_name(columns), median=format_share(rung["median"]))
-    return EXPLORE("left.linkage_two", share=share, columns=format_name(columns), median=format_share(rung["median"]))
+        return EXPLORE("left.linkage_one", share=share, columns=names, median=median, masked=masked)
+    return EXPLORE("left.linkage_two", share=share, columns=names, median=median, masked=masked)
 
 
 def tell_solved(one: Plain) -> tuple[str, ...]:

@@ -53,6 +53,10 @@ class FamilyTexts(ABC):
     def describe_k(self) -> str:
         """What k is, and what it is not."""
 
+    def describe_block(self) -> str:
+        """What the size of blocks promises, where values changed places."""
+        return "" if self.view.swap is None else PUBLIC("swap.of_block", k=format_count(self.view.swap.k))
+
     def describe_anonymity(self) -> str:
         """What the size of the smallest group is of."""
         return PUBLIC("anonymity.no_kept") if self.view.anonymity_k is None else PUBLIC("anonymity.kept")
@@ -166,6 +170,11 @@ class FamilyTexts(ABC):
     def describe_blanks(self) -> Ready:
         """What blank cells and missing records are."""
         suppression = end_sentence(self.view.suppression)
+        if not self.view.cells_blanked and self.view.suppression != PUBLIC("suppression.none"):
+            if self.view.rows_in == self.view.rows_out:
+                return markdown("note.blanks.nothing_lost", suppression=suppression)
+            dropped = format_count(self.view.rows_in - self.view.rows_out)
+            return markdown("note.blanks.not_blanked", suppression=suppression, dropped=dropped)
         return markdown("note.blanks.blanked", suppression=suppression, cells=format_count(self.view.cells_blanked))
 
     @abstractmethod
@@ -200,20 +209,28 @@ class FamilyTexts(ABC):
                 else markdown("note.noise.mean_clusters", k=self.k, rows=rows)
             )
         yield join_sentences(self.name_mean(), of_mean, markdown("note.noise.mean_total"))
+        is_swapped = self.view.swap is not None
+        clustered = markdown("note.noise.regression_clusters") if shared else ""
         yield join_sentences(
             markdown("note.noise.regression"),
-            markdown("note.noise.regression_clusters") if shared else "",
+            markdown("note.noise.regression_swapped") if is_swapped else clustered,
             markdown("note.noise.regression_errors"),
         )
         yield join_sentences(
             markdown("note.noise.subgroup"),
             markdown("note.noise.subgroup_clusters", k=self.k) if shared else markdown("note.noise.subgroup_rows"),
-            markdown("note.noise.subgroup_suppressed") if self.view.suppression != PUBLIC("suppression.none") else "",
+            markdown("note.noise.subgroup_swapped") if is_swapped else "",
+            markdown("note.noise.subgroup_suppressed") if self.loses_some else "",
         )
         yield join_sentences(
             markdown("note.noise.simulate_clusters") if shared else markdown("note.noise.simulate_rows"),
             markdown("note.noise.moves_bound") if self.is_bound else markdown("note.noise.moves"),
         )
+
+    @property
+    def loses_some(self) -> bool:
+        """Whether cells were blanked or records dropped."""
+        return self.view.cells_blanked > 0 or self.view.rows_out < self.view.rows_in
 
     def name_mean(self) -> Ready:
         """How the point about a mean begins."""

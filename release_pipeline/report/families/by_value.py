@@ -18,7 +18,7 @@ class ByValueTexts(FamilyTexts):
 
     def describe_k(self) -> str:
         """Ranks of one column."""
-        return PUBLIC("k.by_value")
+        return PUBLIC("k.by_value") if self.view.swap is None else PUBLIC("k.by_value_swapped")
 
     def describe_noise_inside(self) -> str:
         """That of counts."""

@@ -63,7 +63,7 @@ class ClusterTexts(_ColumnTexts):
 
     def describe_k(self) -> str:
         """That of one column."""
-        return PUBLIC("k.of_column")
+        return PUBLIC("k.of_column") if self.view.swap is None else PUBLIC("k.of_column_swapped")
 
     def describe_making(self) -> Ready:
         """Neighbours share a value."""

@@ -276,18 +276,25 @@ def _judge_rung(rung: RungView, view: InternalView) -> Sentence:
         return REVIEWERS("linkage.all_masked", share=share, tried=tried, control=control)
     if not rung.masked:
         return REVIEWERS("linkage.kept", share=share, control=control)
-    columns, median = list_names(rung.columns), format_share(rung.median)
+    columns, median, masked = list_names(rung.columns), format_share(rung.median), _say_masked(view)
     if rung.masked == 1:
-        return review("linkage.one", share=share, columns=columns, median=median)
-    sets = format_count(rung.sets)
-    return review("linkage.two", share=share, columns=columns, median=median, tried=format_count(rung.tried), sets=sets)
+        return review("linkage.one", share=share, columns=columns, median=median, masked=masked)
+    drawn, sets = format_count(rung.tried), format_count(rung.sets)
+    return review("linkage.two", share=share, columns=columns, median=median, masked=masked, tried=drawn, sets=sets)
+
+
+def _say_masked(view: InternalView) -> str:
+    """What became of the columns that a ladder adds: categories that are swapped are among them, too."""
+    return REVIEWERS("linkage.masked") if view.swap is None else REVIEWERS("linkage.masked_swapped")
 
 
 def _name_rung(rung: RungView, view: InternalView) -> str:
     """What somebody knows, short."""
     if rung is view.linkage_ladder[-1]:
         return REVIEWERS("linkage.name_all")
-    return (REVIEWERS("linkage.name_kept"), REVIEWERS("linkage.name_one"), REVIEWERS("linkage.name_two"))[rung.masked]
+    masked = _say_masked(view)
+    one, two = REVIEWERS("linkage.name_one", masked=masked), REVIEWERS("linkage.name_two", masked=masked)
+    return (REVIEWERS("linkage.name_kept"), one, two)[rung.masked]
 
 
 def _draw_ladder(view: InternalView) -> Figure:
@@ -314,8 +321,9 @@ def _draw_ladder(view: InternalView) -> Figure:
         for rung in view.linkage_ladder
     )
     picture = draw_bars(REVIEWERS("linkage.picture"), REVIEWERS("linkage.picture_words"), groups)
-    table = Table(REVIEWERS("linkage.table"), list_heads("linkage.head"), rows)
-    return Figure(picture, REVIEWERS("linkage.caption"), table)
+    heads = list_heads("linkage.head") if view.swap is None else list_heads("linkage.head_swapped")
+    table = Table(REVIEWERS("linkage.table"), heads, rows)
+    return Figure(picture, REVIEWERS("linkage.caption", masked=_say_masked(view)), table)
 
 
 def _make_bar(label: str, share: ShareView, kind: str) -> Bar:

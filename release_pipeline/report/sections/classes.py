@@ -74,11 +74,11 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
     for name, fewest in classes.diversity:
         values, column = count_things(fewest, "different_value"), Name(name)
         if swap is None and fewest <= 1:
-            said.append(review("classes.l_of_one", values=values, column=column))
+            said.append(review("classes.l_of_one", column=column))
         elif swap is None:
             said.append(review("classes.l", values=values, column=column))
         elif fewest <= 1:
-            said.append(review("classes.l_of_one_swapped", values=values, column=column))
+            said.append(review("classes.l_of_one_swapped", column=column))
         else:
             said.append(review("classes.l_swapped", values=values, column=column))
     for name, far in classes.closeness:
@@ -87,6 +87,13 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
             said.append(review("classes.t_swapped", column=column, distance=distance))
         else:
             said.append(review("classes.t", column=column, distance=distance))
+    if swap is not None:
+        return [
+            *said,
+            REVIEWERS("classes.prosecutor_swapped", risk=format_share(classes.prosecutor)),
+            REVIEWERS("classes.marketer_swapped", risk=format_share(classes.marketer)),
+            REVIEWERS("classes.journalist_swapped", risk=format_share(classes.journalist)),
+        ]
     return [
         *said,
         REVIEWERS("classes.prosecutor", risk=format_share(classes.prosecutor)),

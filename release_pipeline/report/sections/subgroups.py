@@ -9,7 +9,7 @@ from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import count_things, format_count, format_number, say_missing
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import InternalView, SubgroupsView, SubgroupView
-from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, review
+from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table
 from release_pipeline.report.values import format_difference, format_value
 from release_pipeline.sentences import REVIEWERS
@@ -44,6 +44,12 @@ def describe_subgroups(view: InternalView) -> Section:
 
 def _describe_means(view: InternalView, anchor: str) -> Section:
     """The means of each group before and after, of rows that are not one record's: these have no errors."""
+    unasked = list_unasked(view)
+    title, told = REVIEWERS("subgroups.title_means"), []
+    if unasked:
+        told = [review("subgroups.not_asked_swapped", columns=list_names(unasked))]
+    if not view.subgroups:
+        return Section(anchor, title, absent=told[0] if told else REVIEWERS("section.not_measured"))
     spreads = {column.name: column.original.deviation for column in view.columns}
     said = [sentence for found in view.subgroups for sentence in (*_judge_means(found, spreads), *_tell_small(found))]
     heads, shows, read = (
@@ -65,14 +71,22 @@ def _describe_means(view: InternalView, anchor: str) -> Section:
     ]
     return Section(
         anchor,
-        REVIEWERS("subgroups.title_means"),
+        title,
         shows=shows,
         read=read,
         sign=REVIEWERS("subgroups.sign_means"),
-        says=tuple(said),
+        says=(*said, *told),
         figures=tuple(figures),
         many=len(figures) > _MANY,
     )
+
+
+def list_unasked(view: InternalView) -> list[str]:
+    """The swapped categories by whose entries no means were measured, of a release that was audited."""
+    if view.swap is None or not view.columns:
+        return []
+    measured = {column.name for column in view.columns} | {found.by for found in view.subgroups}
+    return [name for name in view.swap.columns if name not in measured]
 
 
 def _judge_means(found: SubgroupsView, spreads: Mapping[str, float]) -> list[Sentence]:

@@ -448,3 +448,20 @@ def test_dates_are_shown_as_dates() -> None:
     column = dataclasses.replace(document.columns[0], domain=ends, first=ends[0], unit="day")
     shown = render_exploration(to_json(dataclasses.replace(document, columns=(column,))))
     assert re.search(r"201[0-4]-\d\d-\d\d", re.sub(r"2010-01-01|2014-01-01", "", shown))
+
+
+def test_a_setting_over_the_gate_is_marked_and_swapping_has_its_bound() -> None:
+    """As the ledger's refusals are marked; under swapping nothing says that only a claim for the table bounds linkage."""
+    columns = [("income", "", "0", "100")]
+    plain = dataclasses.replace(make_setting(1, "dp-cdf", "2", None, columns), linkage_limit=0.1)
+    swapped = dataclasses.replace(make_setting(2, "dp-cdf", "2", None, columns), linked_at_most=0.1)
+    document = dataclasses.replace(make_document(), settings=(plain, swapped))
+    page = render_exploration(json.loads(json.dumps(to_json(document))))
+    first, second = page[page.index("<h3>1. ") :].split("<h3>2. ")
+    assert "refused by the gate linkage" in first
+    assert "The gate linkage of the policy allows at most 10%: it would refuse this." in first
+    assert "refused by the gate linkage" not in second
+    assert "Only a claim for the whole table bounds that" in first
+    assert "Only a claim for the whole table bounds that" not in second
+    assert "on average at most 10% of the links" in second
+    assert page.count("the gate linkage would refuse it") >= 1

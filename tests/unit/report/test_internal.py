@@ -396,7 +396,7 @@ def test_words_follow_the_figures() -> None:
     assert classes is not None
     small = dataclasses.replace(classes, smallest=3, diversity=(("mdvis", 1),))
     assert "the limit is 5, so it is too small" in read(sample_view(classes=small))
-    assert "at least 1 different value of mdvis. Who knows that a person is in that group knows the value." in read(
+    assert "there are groups with 1 value only of mdvis. Who knows that a person is in such a group knows the value." in read(
         sample_view(classes=small)
     )
     assert "The limit is 5%: kept." in read(sample_view())

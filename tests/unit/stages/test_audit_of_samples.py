@@ -67,6 +67,8 @@ def test_a_table_that_copies_people_is_found_out_in_a_sample(most: int, monkeypa
     assert made == [most - tried]
     assert (found["closest"]["equal"]["value"], found["closest"]["equal"]["tried"]) == (1, tried)
     assert found["closest"]["control_equal"]["value"] == 0
+    among = {attack["attack"]["among"] for attack in found["inference"].values()}
+    assert among == {most}, "of the records, among whom strangers count once"
     assert found.get("attacked_sample") == (None if most == RECORDS else {"tried": most, "among": RECORDS})
 
 

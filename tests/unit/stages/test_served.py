@@ -42,6 +42,23 @@ def test_figures_are_means_over_releases_of_the_worst() -> None:
     assert expect_served("income", make(), simulated, numbers, cluster, weighted)["group_mean"] == pytest.approx(1.5)
 
 
+def test_groups_of_a_swapped_column_are_not_expected() -> None:
+    """Its entries change places, and what is expected is of each record's own group."""
+    columns = """
+  town: {role: quasi, do: keep, values: [a, b, c], why: needed}
+  ill: {role: confidential, do: swap, values: [x, y], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"""
+    policy = make(
+        columns=columns,
+        protect="{method: dp-cdf, epsilon: 2, swap: {k: 10, within: kept}}",
+        suppress="{quasi_groups_below: 10, at_most: 5%}",
+        audit="{groups: [ill, town]}",
+    )
+    table = pa.table({"town": ["a"] * 20, "ill": ["x", "y"] * 10, "income": [1.0] * 20})
+    served = read_served(policy, lambda _, names: table if names is None else table.select(list(names)))
+    assert served.names == (("town", ("a",)),)
+
+
 def test_small_groups_and_blanks_are_left_out() -> None:
     """Groups of fewer than ten records, as on the page."""
     table = pa.table({"town": ["a"] * 12 + ["b"] * 3 + [None] * 2, "w": [1] * 17, "income": [1.0] * 17})

@@ -113,6 +113,14 @@ def _kept(table: Any) -> list[tuple[Any, Any]]:
     return list(zip(table.column("town").to_pylist(), table.column("sex").to_pylist(), strict=True))
 
 
+def test_a_search_for_blocks_is_one_line_of_the_log() -> None:
+    """However many groups there are."""
+    said = list[str]()
+    make_release(policy_of(), make_records(), progress=said.append)
+    assert said.count("finding blocks of alike records") == 1
+    assert not any("are in clusters" in line for line in said)
+
+
 def test_columns_change_places_by_themselves() -> None:
     """Of a release whose values say whose they are: two columns of a row are of one record once in a block, a retry gives the
     same rows, and another secret others."""

@@ -13,12 +13,14 @@ import pytest
 from release_pipeline.flow.exploring.trials import Bench, Written
 from release_pipeline.flow.exploring.trials import Tested as Trial
 from release_pipeline.flow.exploring.views import view_setting
+from release_pipeline.flow.exploring.words import describe_exploration
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.load import refuse_files
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.settings import Axes, Setting, apply, list_settings, write_setting
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.stages.simulation import Records, simulate
+from tests.unit.report.explorations import make_document
 
 TEXT = """\
 policy: people
@@ -122,6 +124,34 @@ def test_a_ladder_above_ten_percent_has_swapping_proposed(bench: Bench) -> None:
     assert not swapped.attacks, "their control group would have its values in the rows of others"
     [model] = swapped.models
     assert 0.5 < model.released <= 1
+
+
+def with_limit(tested: Trial, limit: str) -> Trial:
+    """The same trial under a policy that limits linkage."""
+    gates = tested.policy.gates.model_copy(update={"linkage": Decimal(limit)})
+    changed = dataclasses.replace(tested.changed, policy=tested.policy.model_copy(update={"gates": gates}))
+    return dataclasses.replace(tested, changed=changed)
+
+
+def test_a_setting_that_the_gate_would_refuse_is_marked(bench: Bench) -> None:
+    """In the view and in the terminal; nothing says that it met the limit. One that keeps it is not marked."""
+    tested = try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)}))
+    over = view_setting(bench, with_limit(tested, "0.1"), 1)
+    assert over.linkage_limit == 0.1
+    assert not any("met its limit on linkage" in words for words in over.not_covered)
+    kept = view_setting(bench, with_limit(tested, "1"), 2)
+    assert kept.linkage_limit is None
+    assert any("met its limit on linkage" in words for words in kept.not_covered)
+    document = dataclasses.replace(make_document(), columns=(), settings=(over, kept))
+    lines = list(describe_exploration(document, every=True))
+    [head] = [line for line in lines if " setting " in line and " claims " in line]
+    [first, second] = [line for line in lines if "dp-cdf, epsilon 8" in line]
+    assert "  correlations  " in head
+    assert "%: refused" in first
+    assert "refused" not in second
+    assert any(
+        line.startswith("1 setting (1): refused by the policy's gate linkage, which allows at most 10%.") for line in lines
+    )
 
 
 def test_models_are_tested_on_records_that_swapping_did_not_see(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
