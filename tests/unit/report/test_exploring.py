@@ -463,5 +463,5 @@ def test_a_setting_over_the_gate_is_marked_and_swapping_has_its_bound() -> None:
     assert "refused by the gate linkage" not in second
     assert "Only a claim for the whole table bounds that" in first
     assert "Only a claim for the whole table bounds that" not in second
-    assert "on average at most 10% of the links" in second
+    assert "is right in at most 10% of the rows on average" in second
     assert page.count("the gate linkage would refuse it") >= 1

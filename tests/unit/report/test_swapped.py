@@ -31,13 +31,13 @@ def read(view: InternalView) -> str:
 def test_the_lemma_is_said_before_the_ladder() -> None:
     """With what the people of a block have in common, where they have; names stay names."""
     text = read(make_view())
-    assert "one of at least 8 people with the same &lt;b&gt;town & more and sex." in text
-    assert "on average at most 12.5% of the links from a row to a record are right" in text
-    assert text.index("12.5% of the links") < text.index("Someone who knows all released columns of a person")
+    assert "one of at least 8 people with the same released &lt;b&gt;town & more and sex." in text
+    assert "is right in at most 12.5% of the rows on average" in text
+    assert text.index("12.5% of the rows") < text.index("Someone who knows all released columns of a person")
     alone = read(make_view(dataclasses.replace(SWAP, alike=())))
-    assert "comes from one of at least 8 people. So on average" in alone
+    assert "comes from one of at least 8 people. Whoever names a person" in alone
     assert ODD not in render_internal(make_view())
-    assert "on average at most 12.5%" not in read(sample_view())
+    assert "at most 12.5%" not in read(sample_view())
 
 
 def test_no_row_is_spoken_of_as_a_record() -> None:
