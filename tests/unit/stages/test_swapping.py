@@ -117,7 +117,7 @@ def test_a_search_for_blocks_is_one_line_of_the_log() -> None:
     """However many groups there are."""
     said = list[str]()
     make_release(policy_of(), make_records(), progress=said.append)
-    assert said.count("finding blocks of alike records") == 1
+    assert said.count("finding blocks of alike people") == 1
     assert not any("are in clusters" in line for line in said)
 
 
