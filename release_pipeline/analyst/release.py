@@ -399,10 +399,9 @@ def _swap(swap: SwapFacts, columns: Arrays, masked: Arrays, secret: bytes) -> Ar
     if absent:
         what = "values change places, and the table lacks columns that say between which records."
         raise InvalidArgument(what, where=", ".join(absent))
-    codes = {name: np.unique(columns[name], return_inverse=True)[1].reshape(-1) for name in (*swap.within, *swap.columns)}
-    numbers = [as_numbers(columns[name], name=name) if name in masked else codes[name] for name in swap.columns]
-    rows = len(numbers[0])
-    cell = group_by([np.zeros(rows, dtype=np.int64), *(codes[name] for name in swap.within)])
+    numbers = [as_numbers(columns[name], name=name) for name in swap.columns if name in masked]  # categories make no blocks
+    kept = [np.unique(columns[name], return_inverse=True)[1].reshape(-1) for name in swap.within]
+    cell = group_by([np.zeros(len(numbers[0]), dtype=np.int64), *kept])
     features = describe_alike([column.astype(np.float64) for column in numbers])
     block = make_blocks(features, cell, swap.records)
     found: dict[str, npt.NDArray[Any]] = {}

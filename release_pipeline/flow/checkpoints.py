@@ -226,8 +226,8 @@ class ReleaseCheckpoints(ReleaseRecord):
     def strategy_in(
         self, workspace: ReleaseWorkspace, *, series: Series | None = None, earlier: IntArray | None = None
     ) -> Strategy:
-        """The policy's strategy, with arrays where those of the workspace's records lie. `earlier`: the blocks of the last
-        release, where values are swapped."""
+        """The policy's strategy, with arrays where those of the workspace's records lie. `earlier`: the blocks of earlier
+        releases, where values are swapped."""
         records = self._previous(workspace, Validated).records
         return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), series=series, earlier=earlier)
 

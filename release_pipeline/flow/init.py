@@ -120,7 +120,7 @@ releases: once          # or a list of names
 protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, idp-cbls; dp-mdav with order: corner or hilbert;
 #   mdav without epsilon; k-epsilon with grouping: ola or mondrian; dp-table without k: one claim for everything, and
 #   do: synthesise for every released column, with what keep or noise would have; swap: {{k: 10, within: kept}} with methods of
-#   single columns: values change places, and at most one link in ten is right
+#   single columns: values change places among ten or more alike people (docs/policy.md)
 # role: identifier, quasi, confidential or weight. do: drop, keep, swap, noise or (k-epsilon) generalise. Move what is never
 #   released to `drop`.
 #   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: , label: , unit: }}

@@ -95,7 +95,7 @@ from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts, spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
-from release_pipeline.stages.strategies.swapping import read_blocks
+from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations, withhold
 from release_pipeline.store import formats
@@ -339,7 +339,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 workspace.write(name, table)
             self._expose(workspace)
             if earlier is not None:
-                workspace.keep_blocks(policy.policy, read_blocks(workspace.read))
+                workspace.keep_blocks(policy.policy, SWAPPED, BLOCK)
             evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
             payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}

@@ -81,18 +81,26 @@ def link_each(known: FloatArray, points: FloatArray, own: IntArray, *, groups: I
     `groups` has a number from 0 for each row of `known`: only rows of the group of the own one are compared. `known` may be
     overwritten.
     """
+    return link_owners(known, points, own, [own], groups=groups)[0]
+
+
+def link_owners(
+    known: FloatArray, points: FloatArray, own: IntArray, owners: Sequence[IntArray], *, groups: IntArray | None = None
+) -> list[FloatArray]:
+    """The same for each of several rows of `known` that a point may be linked to, by one search: `own` says in which group."""
     if groups is not None and len(groups) and int(groups.max()) > 0:
         size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
         apart = groups * np.ceil(4 * size * np.sqrt(known.shape[1]) + 1)  # so far apart that no other group is ever nearer
         known, points = np.column_stack([known, apart]), np.column_stack([points, apart[own]])
     neighbours = Neighbours(known, power=2, consume=True)
-    linked = np.zeros(len(points))
+    linked = [np.zeros(len(points)) for _ in owners]
     for near in neighbours.search(points):
         block = slice(near.first, near.first + len(near.distance))
         number = near.total(neighbours.weight[near.member])
         who = np.repeat(np.arange(len(near.distance)), np.diff(near.start))
-        found = near.member == neighbours.place[own[block]][who]
-        linked[block] = near.total(found.astype(np.int64)) / number
+        for owner, share in zip(owners, linked, strict=True):
+            found = near.member == neighbours.place[owner[block]][who]
+            share[block] = near.total(found.astype(np.int64)) / number
     return linked
 
 

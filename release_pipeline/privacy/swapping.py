@@ -1,8 +1,9 @@
 """Swapping: within blocks of alike records each column's values are handed to the block's rows at random (methods.md section 10).
 
-For whoever names one original record for each released row, the expected share of right answers is at most 1/k where every block
-has k records or more, all with the same kept entries: whatever they know, and however the blocks depend on the data. For that the
-permutations of the columns must be uniform, and independent of each other and of everything else.
+Whoever names a record for each row by anything but its value of one column, and takes this value for the record's, is right in at
+most 1/k of the rows on average where every block has k records or more, all with the same kept entries: whatever they know, and
+however the blocks depend on the data. For that the permutations of the columns must be uniform, and independent of each other and
+of everything else.
 """
 
 from __future__ import annotations
@@ -40,13 +41,7 @@ def describe_alike(columns: Sequence[FloatArray]) -> FloatArray:
     return np.column_stack(features)
 
 
-def make_blocks(
-    features: FloatArray,
-    cell: IntArray,
-    k: int,
-    *,
-    earlier: IntArray | None = None,
-) -> IntArray:
+def make_blocks(features: FloatArray, cell: IntArray, k: int, *, earlier: IntArray | None = None) -> IntArray:
     """The block of each record, from 0: k records or more of one cell, by MDAV; `NO_BLOCK` where the cell is below 0.
 
     `earlier`: the block that a record was in before, of an earlier release about the same people, or below 0. Those of an earlier

@@ -40,7 +40,6 @@ _PART = "_column_"  # between the name of such a table and the number of a colum
 _PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
 _LEAST_PIECE = 1 << 16
 FREED = 512 << 20  # bytes: what allocators may keep of what was freed, where so much is spare beside as much for columns
-_OF_BLOCKS = (("owners", "owners", "person"), ("blocks", "new_blocks", "block"))  # what a statement reads, table, column
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
@@ -225,17 +224,18 @@ class ReleaseWorkspace(BesideRooms):
         text = statement("stages/read_earlier_blocks", owners=self._find_places("owners", ["person"])["person"])
         return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
-    def keep_blocks(self, policy: str, blocks: IntArray) -> None:
-        """Keep beside the rooms in which block each record's person is, and who of earlier releases of the policy is not here:
-        these stay with the others of their block."""
-        self.write("new_blocks", pa.table({"block": pa.array(blocks)}))
-        places = {each: self._find_places(table, [column])[column] for each, table, column in _OF_BLOCKS}
-        found = self._connection.sql(statement("stages/find_new_blocks", **places), params={"policy": policy}).to_arrow_table()
-        self.drop(["new_blocks"])
+    def keep_blocks(self, policy: str, table: str, column: str) -> None:
+        """Keep beside the rooms in which block each record's person is, by a column of a table of this room, and who of earlier
+        releases of the policy is not here: these stay with the others of their block."""
+        text = statement(
+            "stages/find_new_blocks",
+            owners=self._find_places("owners", ["person"])["person"],
+            blocks=self._find_places(table, [column])[column],
+            block=column,
+        )
+        found = self._connection.sql(text, params={"policy": policy}).to_arrow_table()
         self._connection.execute(statement("stages/delete_swapped"), {"policy": policy})
-        told = {"policy": pa.repeat(policy, found.num_rows), **{each: found.column(each) for each in found.column_names}}
-        told["nth"] = told["nth"].cast(pa.int32())
-        self._connection.from_arrow(pa.table(told)).insert_into("main.swapped")
+        self._connection.from_arrow(found).insert_into("main.swapped")
 
     def read(self, name: str, columns: Sequence[str] | None = None, *, where: tuple[str, str] | None = None) -> pa.Table:
         """The table `name`, or some of its columns, in the order in which it was written. `where`: of the rows only those that

@@ -11,7 +11,7 @@ owner AS (
 now AS (
     SELECT owner.person, owner.nth, blocks.block
     FROM owner
-    JOIN (SELECT block, row_number() OVER (ORDER BY rowid) AS place FROM {{blocks}}) AS blocks ON owner.place = blocks.place
+    JOIN (SELECT {{block}} AS block, row_number() OVER (ORDER BY rowid) AS place FROM {{blocks}}) AS blocks ON owner.place = blocks.place
     WHERE blocks.block >= 0
 ),
 earlier AS (SELECT person, nth, block FROM main.swapped WHERE policy = $policy),
@@ -22,9 +22,13 @@ met AS (
     GROUP BY ALL
 ),
 moved AS (SELECT was, arg_max(is_now, (often, -is_now)) AS is_now FROM met GROUP BY was)
-SELECT person, nth, block FROM now
+SELECT $policy AS policy, person, nth::INTEGER AS nth, block FROM now
 UNION ALL
-SELECT earlier.person, earlier.nth, coalesce(moved.is_now, (SELECT coalesce(max(block), -1) + 1 FROM now) + earlier.block)
+SELECT
+    $policy,
+    earlier.person,
+    earlier.nth,
+    coalesce(moved.is_now, (SELECT coalesce(max(block), -1) + 1 FROM now) + earlier.block)
 FROM earlier
 LEFT JOIN moved ON earlier.block = moved.was
 ANTI JOIN now ON earlier.person = now.person AND earlier.nth = now.nth;

@@ -16,7 +16,7 @@ import pyarrow.compute
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import NoiseStream, shuffled_first
-from release_pipeline.privacy.risk import link_each
+from release_pipeline.privacy.risk import link_owners
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.column_table import number_cells
@@ -179,11 +179,11 @@ class _Ladder:
         weight = np.array([1.0 if weights is None else weights[name] for name in names])
         whose = [self.own] if self.owners is None else [of for name, of in self.owners.items() if name not in names]
         for group, mine in self.kept:
-            for of in whose:
-                known = np.column_stack([self.known[name] * own for name, own in zip(names, weight, strict=True)])
-                points = np.column_stack([self.points[name][mine] * own for name, own in zip(names, weight, strict=True)])
-                found = link_each(known, points, np.maximum(of[mine], 0), groups=group)
-                linked[mine] += np.where(of[mine] < 0, 0.0, found) / len(whose)
+            known = np.column_stack([self.known[name] * own for name, own in zip(names, weight, strict=True)])
+            points = np.column_stack([self.points[name][mine] * own for name, own in zip(names, weight, strict=True)])
+            owners = [of[mine] for of in whose]
+            found = link_owners(known, points, self.own[mine], owners, groups=group)
+            linked[mine] = np.mean([np.where(of < 0, 0.0, share) for of, share in zip(owners, found, strict=True)], axis=0)
         return measure_share(linked, among=self.rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,28 +49,28 @@ class SwapStrategy:
     makes: ClassVar[tuple[str, ...]] = (*CentroidStrategy.makes, SWAPPED)  # of some methods not all of them
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """As the method does: what is expected of each column's list does not change. And what blocks give away of swapped
-        categories, which depends on no noise."""
+        """As the method does, for each column's list does not change; and what blocks give away of swapped categories, which
+        depends on no noise. Blocks are made in any case: what keeps them from being made is found before the charge."""
         expected = self.strategy.expect(read, secret=secret, progress=progress)
         block = self._make_blocks(read)
-        told: dict[str, float] = {}
-        for name in self._limited:
-            cells = number_cells(read("records", [name]).column(0))[1][block >= 0]
-            if len(cells):
-                of_blocks = block[block >= 0]
-                told[f"l_diversity {name}"] = distinct_diversity(of_blocks, cells)
-                told[f"t_closeness {name}"] = closeness(of_blocks, cells, ordered=False)
-        return expected | ({BLOCK: told} if told else {})
+        is_left = block >= 0
+        for name in self._limited if is_left.any() else ():
+            cells, of_blocks = number_cells(read("records", [name]).column(0))[1][is_left], block[is_left]
+            told = {
+                "l-diversity": distinct_diversity(of_blocks, cells),
+                "t-closeness": closeness(of_blocks, cells, ordered=False),
+            }
+            expected[f"{BLOCK} {name}"] = told
+        return expected
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does, and the limits on what blocks give away of swapped categories."""
-        gates, told = self.policy.gates, expected.get(BLOCK, {})
-        found = self.strategy.judge({name: figures for name, figures in expected.items() if name != BLOCK})
+        found, gates = self.strategy.judge(expected), self.policy.gates
         for name in self._limited:
-            for kind, limits in (("l_diversity", gates.l_diversity), ("t_closeness", gates.t_closeness)):
-                if name in limits and f"{kind} {name}" in told:
-                    what, is_least = f"{kind.replace('_', '-')} of {name} in the blocks of swap", kind == "l_diversity"
-                    found.append(Gate(what, told[f"{kind} {name}"], float(limits[name]), is_least, OF_BLOCKS, name))
+            for what, limits, at_least in (("l-diversity", gates.l_diversity, True), ("t-closeness", gates.t_closeness, False)):
+                value = expected.get(f"{BLOCK} {name}", {}).get(what)
+                if name in limits and value is not None:
+                    found.append(Gate(f"{what} of {name} in blocks", value, float(limits[name]), at_least, OF_BLOCKS, name))
         return found
 
     @property
@@ -99,15 +99,18 @@ class SwapStrategy:
         own = masked.column(RECORD)
         block = read_blocks(read, own.to_numpy())
 
-        def make(name: str) -> Any:
-            of = name.removeprefix(OWNER)
-            column = masked.column(name) if of == name else own
-            if of not in swapped:
-                return column
-            source = swap_positions(block, noise_stream(secret, *context, of, "swap"))
-            return column.take(pa.array(source))
+        @lru_cache(maxsize=1)  # a column is asked for, and then whose its values are
+        def find_source(name: str) -> pa.Array:
+            return pa.array(swap_positions(block, noise_stream(secret, *context, name, "swap")))
 
-        return ColumnTable((*masked.column_names, *(f"{OWNER}{name}" for name in swapped)), masked.num_rows, make)
+        def make(name: str) -> Any:
+            if (of := name.removeprefix(OWNER)) != name:
+                return own.take(find_source(of))
+            column = masked.column(name)
+            return column.take(find_source(name)) if name in swapped else column
+
+        names = [each for name in masked.column_names for each in ([name, f"{OWNER}{name}"] if name in swapped else [name])]
+        return ColumnTable(tuple(names), masked.num_rows, make)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """As the method does. Refused where a block would be left that is too small, or lies in two groups: then suppression did
