@@ -77,6 +77,26 @@ def test_no_rule_links_more_than_one_in_k(values: list[tuple[int, ...]]) -> None
         assert best_share(values, block, list(product(pairs, repeat=2))) == Fraction(1, 2)
 
 
+def best_share_of_values(block: np.ndarray, outcomes: list[tuple[tuple[int, ...], ...]]) -> Fraction:
+    """The expected share of rows whose value of the last column is that of the person whom the best rule names, which knows
+    everything else: also how all other columns were swapped."""
+    seen = defaultdict(list)
+    for *others, last in outcomes:
+        seen[tuple(others)].append(last)
+    right = sum(max(Counter(last[at] for last in cases).values()) for cases in seen.values() for at in range(len(block)))
+    return Fraction(right, len(outcomes) * len(block))
+
+
+def test_no_rule_names_the_owner_of_more_than_one_value_in_k() -> None:
+    """By all that is not the column. Of places nothing like it follows: one permutation for both columns is no better than one in
+    k there, and tells every owner."""
+    block = np.array([0, 0, 0, 1, 1, 1])
+    each = [one + tuple(3 + np.array(other)) for one, other in product(permutations(range(3)), repeat=2)]
+    assert best_share_of_values(block, list(product(each, repeat=2))) == Fraction(1, 3)
+    assert best_share([(1, 2, 3, 4, 5, 6)] * 2, block, [(one, one) for one in each]) == Fraction(1, 3)
+    assert best_share_of_values(block, [(one, one) for one in each]) == 1
+
+
 def test_a_column_that_keeps_its_place_links_everybody() -> None:
     """What the rules refuse: a column outside of the blocks' entries that is not swapped, here the first."""
     block, still = np.array([0, 0, 0, 1, 1, 1]), tuple(range(6))

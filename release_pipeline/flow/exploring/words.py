@@ -130,8 +130,7 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         yield f"{count_of(len(over), 'setting')} ({numbers}): {refused}"
     for proposal in dict.fromkeys(view.proposal for view in shown if view.proposal):
         numbers = [str(view.number) for view in shown if view.proposal == proposal]
-        k = proposal.split("k ")[1].split()[0]
-        yield f"{count_of(len(numbers), 'setting')} ({', '.join(numbers)}): {proposal.rstrip('.')} (--swap {k} tries it)."
+        yield f"{count_of(len(numbers), 'setting')} ({', '.join(numbers)}): {proposal}"
 
 
 def _cap_of(view: SettingView) -> str:

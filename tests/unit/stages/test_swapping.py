@@ -145,6 +145,8 @@ def test_columns_change_places_by_themselves() -> None:
         share = float((one == other)[released].mean())
         assert abs(share - expected) < 4 * np.sqrt(expected / released.sum())
     assert (rows.column("town").to_numpy() == own.to_numpy()).all()
+    for name in ("income", "rent"):
+        assert (rows.column(f"{swapping.OWNER}{name}").to_numpy() == rows.column(name).to_numpy()).all(), "whose they are"
     assert (strategy.mask(made.read, **HOW).column("income").to_numpy() == income).all()
     assert (strategy.mask(made.read, **{**HOW, "secret": bytes(32)}).column("income").to_numpy() != income).any()
 
