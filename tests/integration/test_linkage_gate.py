@@ -99,6 +99,7 @@ def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:
 def test_what_is_judged_is_not_the_noise_that_is_released(tmp_path: Path) -> None:
     """The figure of the release is another one, and is on the page without a limit."""
     tiny = make_site(tmp_path / "site", rows=make_rows(200), protect=IDP, gates="{min_rows: 20, linkage: 100%}")
+    tiny.fix_key(bytes(32))
     tiny.flow().run()
     evidence = load_evidence(tiny.folder())
     found = evidence.figures_of(AuditFigures)

@@ -95,7 +95,7 @@ def test_the_card_names_the_size_of_blocks_beside_k() -> None:
     """In people, not records; and what it says of k does not deny what blocks promise."""
     text = plain(render_card_html(make_public()))
     assert "block size: 10 people Each swapped value of a row comes from one of at least so many people" in text
-    assert "at most one link in 10 from a row to a record is right" in text
+    assert "is right in at most one in 10 rows on average" in text
     for page in (text, render_card_json(make_public()), render_note(make_public())):
         assert "nothing follows for combinations of columns" not in page
     assert "block size" not in plain(render_card_html(views.sample_view()))
