@@ -42,12 +42,15 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         if name in parts.noise and not (parts.noise[name].atoms or parts.noise[name].reasons):
             what = f"'{name}' declares no atoms."
             yield ("gates", "atom_share", name), what, "Declare them with the column, like atoms: [0], or remove the limit."
-    if parts.gates.group_mean and not (parts.audit and parts.audit.groups):
-        what = "no groups are declared whose means could be limited."
-        yield ("gates", "group_mean"), what, "Name kept columns, like audit: {groups: [region, sex]}."
-    if parts.gates.group_error and not (parts.audit and parts.audit.groups):
-        what = "no groups are declared whose errors could be limited."
-        yield ("gates", "group_error"), what, "Name kept columns, like audit: {groups: [region, sex]}."
+    groups = parts.audit.groups if parts.audit is not None else ()
+    swapped = [name for name in groups if name in parts.kept and parts.kept[name].is_swapped]
+    for gate, limits in (("group_mean", parts.gates.group_mean), ("group_error", parts.gates.group_error)):
+        if limits and not groups:
+            what = f"no groups are declared whose {'means' if gate == 'group_mean' else 'errors'} could be limited."
+            yield ("gates", gate), what, "Name kept columns, like audit: {groups: [region, sex]}."
+        elif limits and len(swapped) == len(groups):
+            what = "every column of audit.groups is swapped, and entries that change places make no groups to limit."
+            yield ("gates", gate), what, f"Add a kept column to audit.groups, or remove {gate}."
     of_all = [("quantile", parts.gates.quantile), ("group_mean", parts.gates.group_mean)]
     if not isinstance(parts.protect, KEpsilonOptions):  # whose errors follow from classes of all parts
         of_all.append(("group_error", parts.gates.group_error))

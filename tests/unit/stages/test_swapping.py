@@ -33,11 +33,16 @@ HOW: dict[str, Any] = {"secret": SECRET, "context": ("test",), "progress": lambd
 
 
 def text_of(
-    protect: str = SWAP, *, suppress: str = SUPPRESS, columns: str = KEPT + REGION + MASKED, person: str = "each-row"
+    protect: str = SWAP,
+    *,
+    suppress: str = SUPPRESS,
+    columns: str = KEPT + REGION + MASKED,
+    person: str = "each-row",
+    gates: str = "{min_rows: 10}",
 ) -> str:
     return (
         f"policy: people\nsteward: ana\npopulation: folk\nsource: {{path: people.csv}}\nperson: {person}\nreleases: once\n"
-        f"protect: {protect}\ncolumns:\n{columns}{suppress}gates: {{min_rows: 10}}\n"
+        f"protect: {protect}\ncolumns:\n{columns}{suppress}gates: {gates}\n"
     )
 
 
@@ -248,6 +253,10 @@ def test_who_may_have_several_records_needs_larger_blocks() -> None:
         ({"columns": KEPT.replace("do: keep", "do: swap") + MASKED}, "a column of role quasi keeps its place"),
         ({"protect": SWAP.replace("swap:", "partitions: 2, swap:")}, "blocks are made of all records together"),
         ({"protect": SWAP.replace("k: 5", "k: 1")}, "2"),
+        (
+            {"suppress": SUPPRESS + "audit: {groups: [region]}\n", "gates": "{min_rows: 10, group_mean: {income: 5}}"},
+            "every column of audit.groups is swapped",
+        ),
         ({"protect": "{method: mdav, k: 5, swap: {k: 5, within: kept}}"}, "it is for methods of single columns"),
         ({"protect": "{method: dp-table, epsilon: 1, swap: {k: 5, within: kept}}"}, "there is nothing to swap"),
     ],
