@@ -1,5 +1,4 @@
-"""`python -m tests.faults [--only N..M] [--jobs 2]`: plants one fault at a time in a copy of the program, and tells which the tests
-catch."""
+"""`python -m tests.faults [--only N..M] [--jobs 2]`: plants one fault at a time in a copy, and says which the tests catch."""
 
 from __future__ import annotations
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import tests.golden.still as still
-
-still.hold()
-
 import argparse
 import json
 import sys
@@ -13,9 +9,12 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from tests.golden.still import hold
+
 
 def main() -> int:
     """Compare; with --renew store the digests; with --into write every file. 1 where something differs."""
+    hold()  # before the program is loaded
     from tests.golden.making import DIGESTS, MUTATIONS, NAMES, QUICK, compare, digest_of, make
 
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)

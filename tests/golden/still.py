@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import gc
 import importlib.metadata
 import os
@@ -16,9 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import release_pipeline
 
-MOMENT = datetime.datetime(2026, 3, 2, 9, 30, tzinfo=datetime.UTC)
+MOMENT = dt.datetime(2026, 3, 2, 9, 30, tzinfo=dt.UTC)
 VERSION = "0"
-_REAL = datetime.datetime
+_REAL = dt.datetime
 _token_bytes, _token_hex = secrets.token_bytes, secrets.token_hex
 SECRET, SITE = 32, 16  # bytes of every secret (a vault's key, the noise), and of the name that a site begins with
 
@@ -37,7 +37,7 @@ class Stopped(_REAL, metaclass=_AnyDatetime):
     """A clock that always shows `MOMENT`."""
 
     @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:  # type: ignore[override]
+    def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:  # type: ignore[override]
         """The same moment whenever it is asked."""
         return MOMENT.astimezone(tz)
 
