@@ -29,8 +29,11 @@ class Tree:
     passes: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def copy(self) -> None:
-        """Make it."""
+        """Make it, as a checkout with a commit: tests ask for that."""
         shutil.copytree(ROOT, self.folder, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+        who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+        for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "a copy"]):
+            subprocess.run(["git", "-C", str(self.folder), *words], check=True)
 
     def try_fault(self, fault: Fault) -> str:
         """What the tests say when it is planted."""
