@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.plain_clustering import plain_mdav
+from tests.oracles.compiled_mdav import plain_mdav
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import mdav
 from release_pipeline.privacy import mdav_kernel as kernel
