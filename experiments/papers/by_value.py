@@ -33,7 +33,7 @@ STATED = {  # by a prototype: how many times less error, by alpha and epsilon
     ("1.5", "0.1"): {"census": 2.5, "wine": 2.5},
     ("10", "1"): {"census": 10.0, "wine": 10.0},
 }
-RUNS = 10
+RUNS, QUICK_RUNS = 30, 10
 
 
 def list_settings(*, quick: bool) -> list[Setting]:
@@ -46,7 +46,16 @@ def list_settings(*, quick: bool) -> list[Setting]:
                     counts = COUNTS_KS if alpha == "1.5" and not quick else PLAIN_KS
                     cases = [("dp-um", k) for k in (ks[::3] if quick else ks)] + [("dp-cdf", k) for k in counts]
                     found += [
-                        Setting.of(KIND, RUNS, table=table, column=column, alpha=alpha, method=method, k=k, epsilon=epsilon)
+                        Setting.of(
+                            KIND,
+                            QUICK_RUNS if quick else RUNS,
+                            table=table,
+                            column=column,
+                            alpha=alpha,
+                            method=method,
+                            k=k,
+                            epsilon=epsilon,
+                        )
                         for method, k in cases
                     ]
     return found

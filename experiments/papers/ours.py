@@ -54,7 +54,7 @@ MADE_UP = "made up"
 KS = {
     "census": (5, 10, 20, 50, 100, 200, 540, 1080),  # two clusters, and one
     "wine": (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 4898),
-    MADE_UP: (20, 100, 500, 2000),
+    MADE_UP: (20, 50, 100, 200, 500, 1000, 2000, 5000),
 }
 TOGETHER_KS = {"census": (20, 50, 100, 200, 400), "wine": (50, 100, 200, 400, 1000), MADE_UP: (200, 500, 1000, 2000, 5000)}
 ALIKE_KS = {"census": (20, 50, 100, 200, 400), "wine": (50, 100, 200, 400, 1000)}  # MDAV of 100,000 records takes minutes
@@ -77,13 +77,13 @@ STATED = {  # docs/methods.md: mean over columns at epsilon 1, medians over secr
     ("idp-cbls, advertised", "none"): {"census": (0.12, 0.17), "wine": (0.125, 0.075)},
 }
 STATED_RATIOS = {"census": (1.1, 1.6), "wine": (7, 11)}
-RUNS = 10
+RUNS, TOGETHER_RUNS, QUICK_RUNS = 40, 10, 10
 QUICK_KS, QUICK_EPSILONS = (20, 100), ("1",)
 
 
 def list_settings(*, quick: bool) -> list[Setting]:
     """Every method at every k and epsilon, with and without consistency; on fewer tables in a quick run."""
-    runs, epsilons = RUNS, QUICK_EPSILONS if quick else EPSILONS
+    runs, epsilons = (QUICK_RUNS, QUICK_EPSILONS) if quick else (RUNS, EPSILONS)
     found: list[Setting] = []
     for table, ks in KS.items():
         chosen = [k for k in ks if not quick or k in QUICK_KS]
@@ -99,6 +99,7 @@ def list_settings(*, quick: bool) -> list[Setting]:
             ]
         if not (quick and table == MADE_UP):
             found += [_column_setting(runs, table, "idp-cbls", "advertised", k, "1", "none") for k in STATED_KS]
+    runs = QUICK_RUNS if quick else TOGETHER_RUNS
     for table, ks in TOGETHER_KS.items():
         if quick and table == MADE_UP:
             continue

@@ -127,7 +127,7 @@ def list_settings(*, quick: bool) -> list[Setting]:
         for parts in (QUICK_PARTS if quick else PARTS)
     ]
     clusters = [
-        Setting.of("clusters", QUICK_RUNS, clusters=name, parts=parts)
+        Setting.of("clusters", runs, clusters=name, parts=parts)
         for name in CLUSTERS
         for parts in ((100,) if quick and name.startswith("mdav") else QUICK_PARTS if quick else PARTS)  # compiles where large
     ]

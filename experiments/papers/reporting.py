@@ -203,7 +203,7 @@ BOTTOM = """\
 
 ```sh
 make reproduce             # everything, some ten minutes on two cores; figures of this page, but for the last digits of some scales
-make reproduce QUICK=1     # fewer settings and runs, about a minute
+make reproduce SHORT=1     # fewer settings and runs, about a minute
 ```
 
 A quick run has other noise than this page. It compares what it measures with these figures, and fails if they differ by more than

@@ -23,7 +23,7 @@ def copy_tree(folder: Path, *, umask: int, touched: int) -> Path:
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     before = os.umask(umask)
     try:
-        for name in (name for name in names if name and not name.startswith(("tests/", "docs/", "benchmarks/"))):
+        for name in (name for name in names if name and not name.startswith(("tests/", "docs/", "experiments/"))):
             source, target = ROOT / name, folder / name
             if not source.exists():
                 continue  # deleted, and not yet from the index
