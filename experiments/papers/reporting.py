@@ -201,7 +201,7 @@ for a reader who knew domain and grid. Papers are quoted as this project knows t
 BOTTOM = """\
 ## Run it yourself
 
-```sh
+```sh example
 make reproduce             # everything, some ten minutes on two cores; figures of this page, but for the last digits of some scales
 make reproduce SHORT=1     # fewer settings and runs, about a minute
 ```
