@@ -5,9 +5,7 @@ Each column is masked by every rank method with its declared atoms left where th
 Kolmogorov-Smirnov distance, both in points of 100, and the error (mean square over variance), against the values on their
 declared grid; means over secrets.
 
-    python -m experiments.atoms FOLDER
-
-prints the table of docs/policy.md, in less than a minute; FOLDER has the reference data. Secrets and made-up columns are fixed.
+`python -m experiments.atoms FOLDER` prints the table of docs/policy.md; FOLDER has the reference data.
 """
 
 from __future__ import annotations

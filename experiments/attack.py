@@ -21,9 +21,7 @@ values of several columns occur together. Was it made from D or from D'? What is
 What is said of probabilities is by Clopper and Pearson, with a confidence of 99.9% for both together. Where the event has to be
 chosen, half of the secrets choose it, and the other half count it.
 
-    python -m experiments.attack
-
-prints the figures of docs/guarantees.md, in a few minutes. Secrets and tables are fixed: the figures are the same in every run.
+`python -m experiments.attack` prints the figures of docs/guarantees.md, in a few minutes, the same in every run.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 from math import inf, log
 from typing import Literal, TypeAlias, get_args
 
@@ -314,24 +312,17 @@ def _secret(number: int) -> bytes:
 
 def run(secrets: int = SECRETS) -> list[Attack]:
     """Every attack of the table in docs/guarantees.md."""
-    orders: tuple[Order, ...] = ("corner", "hilbert")
-    statistics: tuple[Statistic, ...] = ("plain", "trimmed")
-    scopes: tuple[VectorScope, ...] = ("table", "centroid")
-    done = [
-        attack_vectors(order, statistic, noise=noise, secrets=secrets)
-        for noise in scopes
-        for order in orders
-        for statistic in statistics
-    ]
-    done += [
-        attack_patterns(method, consistency=kind, secrets=secrets)
-        for method in ("dp-um", "idp-cbls")
-        for kind in ("isotonic", "none")
-    ]
-    individual: tuple[Individual, ...] = get_args(Individual)
-    done.append(attack_patterns("dp-mdav", secrets=secrets))
-    return done + [
-        attack_scales(method, anew=anew, secrets=min(secrets, FEW_SECRETS)) for anew in (False, True) for method in individual
+    orders, statistics, scopes = get_args(Order), get_args(Statistic), get_args(VectorScope)[::-1]
+    ways = product(scopes, orders, statistics)
+    patterns = [*product(("dp-um", "idp-cbls"), ("isotonic", "none")), ("dp-mdav", None)]
+    return [
+        *(attack_vectors(order, statistic, noise=noise, secrets=secrets) for noise, order, statistic in ways),
+        *(attack_patterns(method, consistency=kind, secrets=secrets) for method, kind in patterns),
+        *(
+            attack_scales(method, anew=anew, secrets=min(secrets, FEW_SECRETS))
+            for anew in (False, True)
+            for method in get_args(Individual)
+        ),
     ]
 
 

@@ -2,9 +2,8 @@
 
     python -m experiments.frontier CSV --mask income:0:50000:1 hours:0:99:1 --keep sex region --predict hours:0 --secrets 3
 
-Each method makes releases of the table by the strategies that the product itself uses, with secrets that are none: nothing of
-it may be released. The columns of `--mask` (domain and grid behind their names) are masked, those of `--keep` stay as they are,
-and all others go. Means over secrets:
+Releases are made by the strategies of the product, with secrets that are none: nothing of it may be released. Columns of `--mask`
+(domain and grid behind their names) are masked, those of `--keep` stay, and all others go. Means over secrets:
 
 - `linked by 0, 1, 2, all`: percent of released records that link to their own original by the kept columns alone, with one or two
   masked columns beside them, and with all of them. dp-table has no rows of people to be linked;
@@ -155,20 +154,16 @@ def compare(question: Question, released: pa.Table) -> list[float]:
     spearman = float(np.mean(np.abs(np.subtract(*ranks)))) if pairs else np.nan
     if not question.kept:
         return [ks, spearman, np.nan]
-    keys = [
-        pd.DataFrame({name: pd.Series(table[name].to_pylist()).fillna("") for name in question.kept}).agg("|".join, axis=1)
-        for table in (question.records, released)
-    ]
-    numbers = [pd.DataFrame(np.column_stack(columns)) for columns in both]
-    before, after = (numbers[side].groupby(keys[side].to_numpy()).mean() for side in (0, 1))
-    large = [key for key, count in keys[0].value_counts().items() if count >= LEAST_GROUP]
-    off = (after.reindex(large) - before.loc[large]).abs() / [column.std() for column in both[0]]
+    names, kept = list(question.masked), list(question.kept)
+    before, after = (table.select([*kept, *names]).to_pandas().groupby(kept) for table in (question.records, released))
+    large = before.mean()[before.size() >= LEAST_GROUP]
+    off = (after.mean().reindex(large.index) - large).abs() / [column.std() for column in both[0]]
     return [ks, spearman, float(off.fillna(1.0).to_numpy().mean())]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row for each method."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.frontier", description="Exactness and linkage, by method.")
+    parser = argparse.ArgumentParser(prog="python -m experiments.frontier", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", type=Path, metavar="CSV")
     parser.add_argument("--mask", nargs="+", required=True, metavar="NAME:LOW:HIGH:GRID", help="columns of numbers")
     parser.add_argument("--keep", nargs="*", default=[], metavar="NAME", help="columns of categories")
@@ -176,19 +171,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME", help=", ".join(METHODS))
     parser.add_argument("--secrets", type=int, default=3, metavar="N", help="releases of each method (3)")
     options = parser.parse_args(arguments)
-    masked = {name: (low, high, grid) for name, low, high, grid in (given.split(":") for given in options.mask)}
-    target, above = options.predict.split(":")
-    if target not in masked or not (options.keep or len(masked) > 1):
-        parser.error("--predict names a masked column, and another column must be there to predict it by.")
     try:
+        masked = {name: (low, high, grid) for name, low, high, grid in (given.split(":") for given in options.mask)}
+        target, above = options.predict.split(":")
         question = read_question(options.file, masked, options.keep, target, float(above))
+    except (OSError, KeyError, ValueError):
+        parser.error("the file has not these columns, or what is behind their names is no number.")
+    if target not in masked or not (options.keep or len(masked) > 1):
+        parser.error("--predict names a masked column, and there must be another column to predict it by.")
+    try:
         order = np.random.default_rng(7).permutation(question.records.num_rows)
         seen, unseen = np.sort(order[: 2 * len(order) // 3]), np.sort(order[2 * len(order) // 3 :])
         known, answers = question.list_features(question.records)
         auc = measure_ranking(known[seen], answers[seen], known[unseen], answers[unseen], seed=1)
-        print(
-            f"{len(order):,} records, AUC of the records themselves {auc:.3f}\n\n| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}"
-        )
+        print(f"{len(order):,} records, AUC of the records {auc:.3f}\n\n| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
         for name in options.methods:
             rows = [measure(question, METHODS[name], number, seen, unseen) for number in range(options.secrets)]
             cells = ("" if np.isnan(mean) else f"{mean:.3g}" for mean in pd.DataFrame(rows).mean())

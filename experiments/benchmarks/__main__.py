@@ -1,4 +1,4 @@
-"""What methods cost, beside a named baseline in the same run: `python -m experiments.benchmarks [NAME ...] [--quick]`.
+"""What methods cost, beside a named baseline in the same run: `python -m experiments.benchmarks [NAME ...]`.
 
 A case is a task on so many records, and a baseline on the same records, most often a stable argsort of one column: times of a
 machine say nothing about another machine, their ratio does. A target is a bound of the ratio; one that is missed is printed, and
@@ -171,7 +171,7 @@ CASES = RANKS | {
         largest=10**6,
     ),
 }
-SIZES, QUICK_SIZES = (10**5, 10**6), (4_000,)
+SIZES = (10**5, 10**6)
 WARM = 30_000  # records, of which all loops are compiled
 JUDGED = 10**5  # records from which on targets are meant: of fewer fixed costs decide
 HEADS = ("case", "records", "CPU s", "ratio", "of what", "target", "peak MiB", "copies of the data", "target")
@@ -217,7 +217,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for each case and number of records."""
     parser = argparse.ArgumentParser(prog="python -m experiments.benchmarks", description="What methods cost.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"cases that begin so (all): {', '.join(CASES)}")
-    parser.add_argument("--quick", action="store_true", help="few records: shows that it runs, not how fast")
     parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of records (1e5 1e6)")
     parser.add_argument("--peak", type=int, metavar="N", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -230,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measuring.print_machine()
     measuring.print_head(HEADS)
     for name in chosen:
-        for n in [int(rows) for rows in options.rows or ()] or (QUICK_SIZES if options.quick else SIZES):
+        for n in [int(rows) for rows in options.rows or ()] or SIZES:
             if n <= CASES[name].largest:
                 measuring.print_row(measure(name, n))
 

@@ -40,7 +40,6 @@ from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Design, Measured, TableBudget, make_design, measure_table, synthesise
 
-LEVEL = 0.95
 RECORDS, EPSILON, DELTA = 2_000, "3", "0.000001"
 DEFINITIONS = ("dp", "zcdp")
 
@@ -441,16 +440,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--times", type=int, default=12, help="how many times it is run again on each (12)")
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
     parser.add_argument("--table", choices=list(TABLES), action="append", help="of these tables alone")
-    parser.add_argument("--quick", action="store_true", help="4 releases of each, 1 of them again: shows that it runs")
     options = parser.parse_args(arguments)
-    releases, reruns = (4, 1) if options.quick else (options.releases, options.reruns)
     print("| table | claim | asked | releases | figures | held | least often |\n|---|---|---|---|---|---|---|", flush=True)
     for name in options.table or TABLES:
         for definition in DEFINITIONS:
-            for times, count in ((0, releases), (options.times, reruns if name != "households" else min(reruns, 1))):
-                if count:
-                    for row in measure_coverage(name, definition, times, count, options.workers):
-                        print(f"| {name} | {definition} | {' | '.join(row)} |", flush=True)
+            for times, count in (
+                (0, options.releases),
+                (options.times, options.reruns if name != "households" else min(options.reruns, 1)),
+            ):
+                for row in measure_coverage(name, definition, times, count, options.workers):
+                    print(f"| {name} | {definition} | {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

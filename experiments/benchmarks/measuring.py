@@ -1,7 +1,6 @@
 """Time, memory and the machine, and one table for the figures.
 
-Time is CPU time of all threads of a process, which a busy machine disturbs less than the clock does. Peak memory is what the
-kernel keeps of a process; it is set back before a task and read after it, and only Linux tells it.
+Time is CPU time of all threads of a process. Peak memory is what the kernel keeps of it; only Linux tells it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import Any
 
 import numpy as np
 
@@ -21,26 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]  # where `python -m experiments` is c
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def describe_machine() -> dict[str, Any]:
-    """Kind and number of processors, load, Python, NumPy and its vector instructions: not whose machine it is."""
-    config: Any = np.show_config(mode="dicts")
-    simd: dict[str, list[str]] = config["SIMD Extensions"]
-    return {
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cpus": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "simd": " ".join([*simd.get("baseline", []), *simd.get("found", [])]),
-    }
-
-
 def print_machine() -> None:
-    """The machine in lines."""
-    for name, value in describe_machine().items():
-        print(f"{name:<10} {value}")
-    print(flush=True)
+    """Kind and number of processors, load, Python and NumPy: not whose machine it is."""
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+    print(f"{machine}, Python {platform.python_version()}, NumPy {np.__version__}\n", flush=True)
 
 
 def print_row(cells: Sequence[object]) -> None:

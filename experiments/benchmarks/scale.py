@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,9 +30,8 @@ from experiments.benchmarks.journey import ALL, PEOPLE, Cost, Journey, appoint, 
 
 ENGINES = ("auto", "memory", "duckdb", "spark")
 SLICE = 1 << 20
-SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
+SIZES = (10**5, 10**6, 10**7)
 MOST_SORTED = 10**7
-LONG = 10**7  # rows from which each stage is told on standard error when it is done: the table comes at the end
 REGIONS = 20
 PROTECT = "{method: idp-cbls, epsilon: 2, k: 25, scope: column, consistency: isotonic}"
 _KINDS = ("income", "age", "hours", "wealth")
@@ -174,14 +171,6 @@ def measure(rows: int, columns: int, folder: Path, protect: str, engine: Engine)
             done = run_stages(home, (stage,))
             there[stage] = engine.count_seconds() - before
             parts = {"imports": done.parts["imports"], **parts, stage: done.parts[stage]}
-            if rows >= LONG:
-                cost = done.parts[stage]
-                print(
-                    f"{stage}: {cost.wall:.0f} s, {cost.cpu:.0f} + {there[stage]:.0f} CPU s, {cost.peak / 2**20:.0f} MiB "
-                    f"({cost.own / 2**20:.0f})",
-                    file=sys.stderr,
-                    flush=True,
-                )
         peak, own = max(cost.peak for cost in parts.values()), max(cost.own for cost in parts.values())
         whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak, own)
         return Journey(whole, parts), {**there, "whole": sum(there.values())}
@@ -195,22 +184,11 @@ def sort_columns(rows: int, columns: int) -> float:
     return seconds * rows / few
 
 
-@contextmanager
-def _folder(kept: Path | None) -> Iterator[Path]:
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-        return
-    with TemporaryDirectory(prefix="release-pipeline-scale-") as made:
-        yield Path(made)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print one line for each stage and number of rows."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.benchmarks.scale", description="A release of a large table, stage by stage."
     )
-    parser.add_argument("--quick", action="store_true", help="one small table: shows that it runs, not how it grows")
     parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of rows (1e5 1e6 1e7)")
     parser.add_argument("--columns", type=int, default=4, metavar="C", help="noise columns (4)")
     parser.add_argument("--memory", default="", metavar="SIZE", help="the site's memory, as in 8 GiB")
@@ -221,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--protect", default=PROTECT, metavar="YAML", help=f"the policy's protect ({PROTECT})")
     parser.add_argument("--folder", type=Path, help="keep the sources here")
     options = parser.parse_args(arguments)
-    sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
+    sizes = [int(rows) for rows in options.rows] if options.rows else SIZES
     measuring.print_machine()
     engine = Engine(options.engine, options.memory, options.spark, options.storage, options.server)
     site = ", ".join(engine.said[: 2 if options.memory else 1])
@@ -229,7 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     heads = ["rows", "stage", "wall s", "CPU s", "of the whole", "sorts of its columns", "peak MiB", "of no file"]
     heads += ["copies of a column", *(["CPU s of the cluster"] if engine.server is not None else [])]
     measuring.print_head(heads)
-    with _folder(options.folder) as folder:
+    with TemporaryDirectory(prefix="release-pipeline-scale-") as made:
+        folder: Path = options.folder or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
         for rows in sizes:
             floor = sort_columns(rows, options.columns)
             journey, there = measure(rows, options.columns, folder, options.protect, engine)

@@ -173,8 +173,8 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
             *(Claim(f"From n eps = {ENOUGH} on dp-cdf has less error than {rival}, {words}.", OURS,
                     divide(enough, "method", rival, "dp-cdf"), note=f"The error of {rival} over that of dp-cdf, means over runs")
               for rival, words in (("dp-um", "under the same definition"), ("idp-cbls", "under the weaker one"))),
-            *(Claim(f"{count} columns that share epsilon 1 have five times less error by rho, at delta 0.000001, with dp-cdf than with "
-                    "pure dp-um at its best k.", OURS, pick(pure / by_rho, together=count), 5,
+            *(Claim(f"{count} columns that share epsilon 1 have five times less error by rho, at delta 0.000001, with dp-cdf "
+                    "than with pure dp-um at its best k.", OURS, pick(pure / by_rho, together=count), 5,
                     note="The error of dp-um over that of dp-cdf by rho, geometric mean over columns")
               for count in COLUMNS_TOGETHER[2:]),
         ],

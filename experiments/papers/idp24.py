@@ -189,8 +189,8 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
     wide = clustered.unstack("method")
     rivals = pd.concat([wide[["dp-um", "idp-ls"]], spread_out(alone, wide)], axis=1).min(axis=1)
     improving = [
-        Claim(f"{method} improves with k.", FIGURES, divide_ends(pick(sse, method=method), "k"), note="SSE, least k over greatest",
-              why="At small epsilon values lie anywhere in the domain whatever k is.")
+        Claim(f"{method} improves with k.", FIGURES, divide_ends(pick(sse, method=method), "k"),
+              note="SSE at the least k over that at the greatest", why="At small epsilon values lie anywhere in the domain.")
         for method in ("dp-um", "idp-ls")
     ]  # fmt: skip
     small = pick(mean_runs(sse), method="idp-cbls")

@@ -129,8 +129,8 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
     paper = pick(noisy[noisy.index.get_level_values("order") == "corner"], order="corner", scope="centroid")
     split, alone = pick(paper, share="split"), clusters["sse"]
     falls = [
-        Claim(f"At epsilon {epsilon} the SSE falls with k{words}.", PAPER, divide_ends(pick(split[measure], epsilon=epsilon), "k"),
-              note=f"SSE at k {KS[0]} over SSE at k {KS[-1]}")
+        Claim(f"At epsilon {epsilon} the SSE falls with k{words}.", PAPER, divide_ends(pick(split[measure],
+              epsilon=epsilon), "k"), note=f"SSE at k {KS[0]} over SSE at k {KS[-1]}")
         for epsilon in ("0.01", "0.1")
         for measure, words in (("sse", ""), ("sse_free", ", if values stay where the noise puts them"))
     ]  # fmt: skip
@@ -166,8 +166,8 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
                   (mdav / 5).where(small, 5 / mdav), note=f"5% over the linkage from k {LEAST_K} on, the linkage over 5% below"),
             Claim("MDAV without noise has less SSE than insensitive MDAV.", PAPER, divide(alone, "order", "corner", "mdav"),
                   note="SSE of corner over that of MDAV, neither with noise"),
-            Claim("Along a Hilbert curve clusters are more alike than by the corner (what the paper leaves to future work).", OURS,
-                  divide(alone, "order", "corner", "hilbert"), note="SSE of corner over that along the curve, no noise"),
+            Claim("Along a Hilbert curve clusters are more alike than by the corner (what the paper leaves to future work).",
+                  OURS, divide(alone, "order", "corner", "hilbert"), note="SSE of corner over that along the curve, no noise"),
             Claim("Microaggregation before noise has less SSE than noise alone (laplace).", PAPER,
                   spread_out(laplace, split) / split["sse"], note="SSE of laplace over that of corner; the claims are not equal",
                   why="Where noise fills the domain both are alike, and luck decides single runs."),

@@ -6,8 +6,8 @@ differ in one part, and all parts cost as much as the dearest one, under replace
 costs less than epsilon (amplification), and this holds for **eps-DP only**. *Errors*: parts have fewer records, so that their
 clusters are less alike.
 
-- `one part`: formulas. `bbg18` is what a part alone is charged for eps-DP methods, ln(1 + beta (e^eps - 1)), `prs20`
-  the same by PRS20's Theorem 2; `together` what r parts are charged together, `one_by_one` the charges of each added up.
+- `one part`: formulas. `bbg18` is what a part alone is charged for eps-DP methods, ln(1 + beta (e^eps - 1)), `prs20` the same by
+  PRS20's Theorem 2.
 - `neighbours`: small tables of 8 or 14 records in two parts, values 0 to 6, every record replaced by every value, epsilon 1:
   `worst` is the worst loss, `greatest` the greatest exact loss of a part, `sum` those of both added up. With the split `slots`
   parts stay as they are; with `identity` a replaced person may change part, as where a hash of the identity makes parts.
@@ -348,8 +348,8 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
                   1 + EXACT, note="The worst loss over all neighbours, dp-um with epsilon 1"),
             Claim("Such parts cost 2 eps at the most.", OURS, example, -inf, 2 + EXACT,
                   "The loss of the counterexamples, dp-um with epsilon 1",
-                  "It holds where each part has one cluster. In a longer list one that leaves or joins shifts every cluster after "
-                  "it, by up to twice the width of the domain in all: 2 eps in each of two parts."),
+                  "It holds where each part has one cluster. In a longer list one that leaves or joins shifts every cluster "
+                  "after it, by up to twice the width of the domain in all: 2 eps in each of two parts."),
             Claim("By formula, for eps-DP methods: PRS20's Theorem 2 charges a part alone more than ln(1 + beta (e^eps - 1)) "
                   "(BBG18), everywhere.", "PRS20 Theorem 2; BBG18", (one["prs20"] / one["bbg18"]).dropna(),
                   note="Theorem 2 over BBG18"),

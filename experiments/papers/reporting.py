@@ -202,7 +202,7 @@ BOTTOM = """\
 ## Run it yourself
 
 ```sh example
-make reproduce             # everything, some ten minutes on two cores; figures of this page, but for the last digits of some scales
+make reproduce             # everything, in some ten minutes on two cores: this page, but for the last digits of some scales
 make reproduce SHORT=1     # fewer settings and runs, about a minute
 ```
 

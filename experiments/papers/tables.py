@@ -41,9 +41,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file that others publish: its names of columns, how many rows it has, the hash of what is in them, and where to get it.
-
-    `ordered`: whether the order of the rows belongs to it."""
+    """A file that others publish: columns, number of rows, the hash of them (in order if `ordered`), and where to get it."""
 
     file: str
     names: tuple[str, ...]

@@ -273,8 +273,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_machine()
     if options.interpreter is None:
         print(f"No peer is measured: name a Python with mbi by --interpreter or {INTERPRETER}, or make one by --make FOLDER.\n")
-    if options.pure:
-        print("MST at pure epsilon is not measured: neither mbi nor dpmm draws Laplace noise for it.\n")
     found: dict[Case, dict[str, Any]] = {}
     for case, own in run(options):
         figures = " ".join(f"{measure} {own[measure]:.4g}" for measure in MEASURES)

@@ -303,11 +303,7 @@ def main(given: Any) -> dict[str, Any]:
     notes = {"aim": aim, "mst": mst}[str(given["method"])](fit, given, random)
     codes = fit.rows()
     cpu, peak = process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    notes |= {
-        "package": f"mbi {version('mbi')}, jax {version('jax')}",
-        "megabytes": round(fit.megabytes(list(fit.counts)), 3),
-        "loss": round(fit.loss, 2),
-    }
+    notes |= {"package": f"mbi {version('mbi')}, jax {version('jax')}", "loss": round(fit.loss, 2)}
     return {"codes": codes, "cpu": cpu, "peak": peak, "notes": json.dumps(notes)}
 
 

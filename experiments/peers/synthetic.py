@@ -5,14 +5,12 @@ the statsmodels wheel; census and wine are as everywhere here. Domains are what 
 
 What is measured, of any table of the same entries:
 
-- `pairs`, `triples`: total variation distance of the tables of two and of three columns, in at most 12 groups a column, and
-  `columns` of one (`stages.measures.structure`);
+- `pairs`, `triples`: total variation distance of the tables of two and of three columns, in at most 12 groups a
+  column (`stages.measures.structure`);
 - `spearman`: of the columns that have an order, how far rank correlations are off, mean over pairs;
 - `group_means`: the median of how far means are off, relative to the true ones, of every number by every category that a
   twentieth of the records have;
-- `error`: mean over the columns of numbers of what `privacy.utility.column_error` says of ascending values;
-- `auc`: of a random forest that learned from the synthetic rows, on a third of the original records; `auc_real`: of one that
-  learned from the other two thirds.
+- `auc`: of a random forest that learned from the synthetic rows, on a third of the original records.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from release_pipeline.flow.demo import find_demo_data
 from release_pipeline.privacy import Grid, noise_stream
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import shuffled_positions
-from release_pipeline.privacy.utility import column_error, rank_correlation_matrix
+from release_pipeline.privacy.utility import rank_correlation_matrix
 from release_pipeline.privacy.whole_table import Column
 from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.structure import measure_structure
@@ -171,28 +169,23 @@ def compare(whole: Whole, rows: Sequence[IntArray]) -> dict[str, float]:
     nominal = [name for name in whole.names if name not in whole.grids]
     structure = measure_structure(whole.names, both.__getitem__, nominal, noise_stream(KEY, "whole", whole.name))
     numbers = {name: [whole.grids[name].restore(own.astype(np.float64)) for own in both[name]] for name in whole.ordered}
-    errors = [column_error(np.sort(before), np.sort(after)) for before, after in numbers.values()]
     return {
-        "columns": float(np.mean(list(structure["columns"].values()))),
         "pairs": structure["pairs"],
         "triples": structure["triples"],
         "spearman": _compare_ranks([numbers[name] for name in whole.ordered]),
         "group_means": _compare_means([both[name] for name in nominal], list(numbers.values())),
-        "error": float(np.mean(errors)),
         "auc": learn(whole, rows),
     }
 
 
-def learn(whole: Whole, rows: Sequence[IntArray] | None) -> float:
-    """How well a model that learned from rows, or from two thirds of the original records, ranks the other third."""
-    order = shuffled_positions(whole.records, noise_stream(KEY, "tested", whole.name))
-    tested, others = order[: whole.records // 3], order[whole.records // 3 :]
-    learned = [own[others] for own in whole.entries] if rows is None else rows
+def learn(whole: Whole, rows: Sequence[IntArray]) -> float:
+    """How well a model that learned from rows ranks a third of the original records."""
+    tested = shuffled_positions(whole.records, noise_stream(KEY, "tested", whole.name))[: whole.records // 3]
     place = whole.names.index(whole.target)
     kept = [other for other in range(len(whole.names)) if other != place]
-    known = np.stack([learned[other] for other in kept], axis=1).astype(np.float64)
+    known = np.stack([rows[other] for other in kept], axis=1).astype(np.float64)
     asked = np.stack([whole.entries[other][tested] for other in kept], axis=1).astype(np.float64)
-    return measure_ranking(known, learned[place] >= whole.least, asked, whole.entries[place][tested] >= whole.least, seed=1)
+    return measure_ranking(known, rows[place] >= whole.least, asked, whole.entries[place][tested] >= whole.least, seed=1)
 
 
 def _compare_ranks(numbers: Sequence[Sequence[npt.NDArray[np.float64]]]) -> float:

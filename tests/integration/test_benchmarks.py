@@ -53,7 +53,7 @@ def test_the_frontier_has_a_row_for_each_method(tmp_path: Path, capsys: pytest.C
     asked = ["--mask", "income:0:50000:1", "mdvis:0:40:1", "--keep", "female", "--predict", "mdvis:0", "--secrets", "1"]
     assert frontier.main([str(table), *asked, "--methods", "dp-cdf", "mdav"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("600 records, AUC of the records themselves 0.")
+    assert lines[0].startswith("600 records, AUC of the records 0.")
     rows = [dict(zip(frontier.HEADS, line.strip("| ").split(" | "), strict=True)) for line in lines[4:]]
     assert [row["method"] for row in rows] == ["dp-cdf", "mdav"]
     assert all(0 <= float(row["linked by 0"]) < float(row["all"]) <= 100 for row in rows)
