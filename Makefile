@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test test-share test-all quick desk ui lint docs bench lock dist dagster-versions clean
+.PHONY: help demo demo-table test test-share test-all quick desk ui lint docs bench reproduce lock dist dagster-versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -24,7 +24,7 @@ $(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	  --editable . --editable packages/analyst --editable packages/experiments
+	  --editable . --editable packages/analyst
 	@touch $(READY)
 
 # What a bare `dagster dev` or `dg dev` in the checkout shows after it: the demo, with its own records. Dagster reads the file itself.
@@ -56,7 +56,7 @@ quick: $(READY)  ## about a minute on two cores: style, types, unit tests, one r
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
 	{ $(BIN)/pyright; types=$$?; \
-	  $(QUICK) --ignore release_pipeline/experiments tests/architecture release_pipeline tests/integration/test_end_to_end.py && \
+	  $(QUICK) tests/architecture release_pipeline tests/integration/test_end_to_end.py && \
 	  exit $$types; } >"$$said" 2>&1 & second=$$!; \
 	$(QUICK) --ignore tests/unit/experiments tests/unit; first=$$?; \
 	wait $$second; second=$$?; cat "$$said"; exit $$((first || second))
@@ -83,7 +83,10 @@ docs: $(READY)  ## the site of docs/, in site/: open site/index.html, no network
 	@echo "site/index.html"
 
 bench: $(READY)  ## measure speed and memory as ratios against named baselines
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m experiments.benchmarks
+
+reproduce: $(READY)  ## the papers' experiments measured again, into the folder reproduction (SHORT=1: a part of them, in a minute)
+	$(BIN)/python -m experiments.papers $(if $(SHORT),--quick)
 
 dist: $(READY)  ## build wheels and source archives of what is committed into dist/, the same bytes each time, and look at them
 	@$(BIN)/python deploy/make_dist.py
@@ -100,7 +103,7 @@ dagster-versions: $(READY)  ## Dagster's side under both ends of the range of ve
 	  $$other/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock && \
 	  $$other/bin/pip install --quiet --disable-pip-version-check dagster==$$version dagster-webserver==$$version && \
 	  $$other/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	    --editable . --editable packages/analyst --editable packages/experiments && \
+	    --editable . --editable packages/analyst && \
 	  $$other/bin/pytest -q tests/unit/dagster_app tests/integration/test_dagster*.py || exit 1; rm -rf $$other; \
 	done
 
@@ -108,4 +111,4 @@ clean:  ## remove what make made
 	@$(NO_OTHER_SITE)
 	rm -rf $(VENV) demo demo-table site build dist .pytest_cache .ruff_cache .hypothesis
 	! grep -qsx '$(DEMO_ENV)' .env || rm .env
-	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +
+	find docs experiments release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

@@ -20,7 +20,6 @@ LOCK = ROOT / "requirements.lock"
 PROJECTS = {
     "release-pipeline-analyst": ROOT / "packages" / "analyst",
     "release-pipeline": ROOT,
-    "release-pipeline-experiments": ROOT / "packages" / "experiments",
 }
 IMAGE_EXTRAS = ("objects", "postgres", "surveys")  # sources, and Dagster's records in Postgres: what the image has
 _PIN = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[^\s;]+)(?: ; (?P<marker>[^\\]+?))? \\")

@@ -1,4 +1,4 @@
-"""Build the wheels and source archives of the three distributions, the same bytes from the same commit, and look at them.
+"""Build the wheels and source archives of the two distributions, the same bytes from the same commit, and look at them.
 
     python deploy/make_dist.py [-o FOLDER] [--list]
 
@@ -24,13 +24,13 @@ from typing import Any
 from packaging.metadata import Metadata
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = ("packages/analyst", ".", "packages/experiments")
+PLACES = ("packages/analyst", ".")
 BUILD = "import sys, hatchling.build as backend; print(getattr(backend, 'build_' + sys.argv[1])(sys.argv[2]))"
 DATE, SUMS = "SOURCE_DATE_EPOCH", "SHA256SUMS"
 
 
 def build_all(output: Path) -> list[Path]:
-    """Six archives in the folder, and the list of their hashes. What is wrong with one is said, and ends it."""
+    """Four archives in the folder, and the list of their hashes. What is wrong with one is said, and ends it."""
     output.mkdir(parents=True, exist_ok=True)
     with _source() as (tree, date):
         made = [_build(tree / place, kind, output, date) for place in PLACES for kind in ("wheel", "sdist")]

@@ -28,7 +28,6 @@ PARTS = (  # who needs a package: the first that does
     ("`surveys`", "release-pipeline", ("surveys",)),
     ("`objects`", "release-pipeline", ("objects",)),
     ("`demo`", "release-pipeline", ("demo",)),
-    ("`reproduce`", "release-pipeline-experiments", ()),
 )
 DEVELOPERS = "developers"
 NEVER_SHIPPED = "It is in no distribution and no image."

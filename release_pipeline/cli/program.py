@@ -18,7 +18,6 @@ from release_pipeline.cli import (
     delivering,
     demo,
     desk,
-    experiments,
     exploring,
     keeping,
     people,
@@ -94,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     signing = (people, delivering, reviewing, agent, root, auditor)
-    for part in (demo, policies, exploring, releases, series, *signing, desk, keeping, telling, experiments):
+    for part in (demo, policies, exploring, releases, series, *signing, desk, keeping, telling):
         part.add_commands(commands)
     return parser
 

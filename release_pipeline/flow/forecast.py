@@ -1,6 +1,6 @@
 """How much memory a release will need: known before anything is charged, so that no release dies of it afterwards.
 
-The figures are measured (`python -m benchmarks scale`) and rounded up: the largest stage counts. A method that
+The figures are measured (`python -m experiments.benchmarks.scale`) and rounded up: the largest stage counts. A method that
 masks column by column holds arrays of one column at a time, whatever number of columns there are; others hold them all.
 """
 

@@ -1,6 +1,6 @@
 """What columns were left with when each method was tried on public tables: for a word in `check`, from public facts alone.
 
-The figures are those of `reproduce choosing` (docs/choosing.md): median errors over 26 columns of three tables, by the number of
+The figures are those of `make reproduce` (docs/choosing.md): median errors over 26 columns of three tables, by the number of
 records times the epsilon of the column.
 """
 

@@ -23,7 +23,7 @@ TEXTS = sorted(
     [
         *(file for kind in ("py", "html", "md", "json") for file in (ROOT / "release_pipeline").rglob(f"*.{kind}")),
         *(ROOT / "tests").rglob("*.py"),
-        *(ROOT / "benchmarks").rglob("*.py"),
+        *(ROOT / "experiments").rglob("*.py"),
         *DOCS.glob("*.md"),
         *ROOT.glob("*.md"),
     ]

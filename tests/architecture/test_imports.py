@@ -1,4 +1,4 @@
-"""The one way through: privacy <- policy <- {stages <- claims, store, report} <- flow <- {dagster_app, desk, experiments} ..."""
+"""The one way through: privacy <- policy <- {stages <- claims, store, report} <- flow <- {dagster_app, desk} ..."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ INSIDE = {  # what of the package each folder may import; errors, sentences and 
     "door": {"door", "policy"},
     "dagster_app": {"dagster_app", "door", "flow", "policy", "privacy"},
     "desk": {"desk", "door", "flow", "report", "policy", "privacy", "fingerprint"},
-    "experiments": {"experiments", "flow", "stages", "policy", "privacy"},
-    "cli": {"cli", "flow", "policy", "experiments", "dagster_app", "desk", "agent", "sign", "verify"},
+    "cli": {"cli", "flow", "policy", "dagster_app", "desk", "agent", "sign", "verify"},
     "verify.py": set[str](),  # it runs alone, in a dossier
     "sign.py": {"verify"},  # the two run alone as one file, on a reviewer's machine
     "agent": {"agent", "sign", "verify", "fingerprint"},  # on a person's own machine: no site, no store, no library of others
@@ -41,7 +40,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
     "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
     "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager", "pyreadstat", "fsspec", "pandas"},
-    "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
+    "report": {"numpy", "pyarrow", "jinja2"},
     "claims": {"numpy", "pyarrow"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
     "dagster_app": {
@@ -50,7 +49,6 @@ OUTSIDE = {  # third-party modules each folder may import
     },
     "door": {"uvicorn"},
     "desk": {"jinja2", "starlette", "uvicorn"},
-    "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},
     "cli": set[str](),
     "verify.py": set[str](),
     "sign.py": set[str](),

@@ -16,7 +16,6 @@ HEAVY = {
     "dagster",
     "great_expectations",
     "jinja2",
-    "matplotlib",
     "numba",
     "pandas",
     "pyarrow",

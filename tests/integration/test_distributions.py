@@ -1,4 +1,4 @@
-"""What each distribution holds: every file in one, the analyst's usable alone, the product whole without experiments."""
+"""What each distribution holds: every file in one, the analyst's usable alone, the product whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import release_pipeline
 from tests.integration.sites import ROOT
 
-PLACES = {"product": ROOT, "analyst": ROOT / "packages" / "analyst", "experiments": ROOT / "packages" / "experiments"}
+PLACES = {"product": ROOT, "analyst": ROOT / "packages" / "analyst"}
 MADE = {  # what the product's wheel has from elsewhere in the checkout: where it is there
     "sql": "sql",
     "policies": "policies",
@@ -134,8 +134,7 @@ def test_every_file_is_in_one_distribution(wheels: dict[str, Path]) -> None:
     everything = [name for files in held.values() for name in files]
     assert sorted(everything) == sorted(tracked)
     assert {name: body for files in held.values() for name, body in files.items()} == tracked
-    assert all("/experiments/" not in name for name in held["product"])
-    assert all("/experiments/" in name for name in held["experiments"])
+    assert not any("experiments" in name for files in held.values() for name in files)
 
 
 def test_sdists_make_the_same_wheels(tmp_path: Path, wheels: dict[str, Path]) -> None:
@@ -154,7 +153,7 @@ def test_licences_are_one() -> None:
 
 def test_versions_are_one(wheels: dict[str, Path]) -> None:
     """Files of one package come from several distributions: only those of the same version may meet."""
-    pinned = {metadata("product")["version"], metadata("experiments")["version"]}
+    pinned = {metadata("product")["version"]}
     for name in PLACES:
         texts = [
             *metadata(name)["dependencies"],
@@ -205,26 +204,8 @@ def test_analyst_needs_nothing_of_the_product(tmp_path: Path, wheels: dict[str, 
         assert low < 497.5 < high
 
 
-def test_product_without_experiments_says_what_to_install(tmp_path: Path, wheels: dict[str, Path]) -> None:
-    """In words, with any name; the other commands work."""
-    folder = unpack(wheels, tmp_path / "installed", "product", "analyst")
-    refused = run_installed(folder, "reproduce", "kdp13", "--quick")
-    assert refused.returncode == 2
-    assert refused.stderr == (
-        "release-pipeline: kdp13: the experiments are not a part of this installation. "
-        "pip install 'release-pipeline[reproduce]'\n"
-    )
-    assert "not a part of this installation" in " ".join(run_installed(folder, "reproduce", "--help").stdout.split())
+def test_the_product_works_from_both_distributions(tmp_path: Path, wheels: dict[str, Path]) -> None:
+    folder = unpack(wheels, tmp_path / "installed", *PLACES)
     checked = run_installed(folder, "check", str(folder / "release_pipeline" / "policies" / "rand-hie.yaml"), "--no-source")
     assert checked.returncode == 0, checked.stderr
     assert "epsilon 2 in all" in checked.stdout
-
-
-def test_with_the_extra_reproduce_is_there(tmp_path: Path, wheels: dict[str, Path]) -> None:
-    """Named, and its figures found; unknown names are refused again."""
-    folder = unpack(wheels, tmp_path / "installed", *PLACES)
-    assert "kdp13: insensitive" in " ".join(run_installed(folder, "reproduce", "--help").stdout.split())
-    assert "invalid choice" in run_installed(folder, "reproduce", "unknown").stderr
-    missing = run_installed(folder, "reproduce", "kdp13", "--data", str(tmp_path), "-o", str(tmp_path / "out"))
-    assert missing.returncode == 2
-    assert "census.csv" in missing.stderr

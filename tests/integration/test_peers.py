@@ -1,17 +1,16 @@
-"""`python -m benchmarks peers`, without any peer: a script of a few lines takes the place of one."""
+"""`python -m experiments.peers`, without any peer: a script of a few lines takes the place of one."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import peers
-from release_pipeline.experiments.synthetic import read_whole
+from experiments.peers import __main__ as peers
+from experiments.peers.synthetic import read_whole
 
 RECORDS = 1_500
 FAKE = """
@@ -66,30 +65,12 @@ def test_a_peer_pays_for_the_cuts_and_in_groups_for_the_margins(small: peers.Who
     assert groups.margins[0].sum() == pytest.approx(sum(margin.sum() for margin in measured.margins))
 
 
-def test_what_a_peer_made_is_kept_and_taken_again(
-    small: peers.Whole, fake: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(peers.INTERPRETER, raising=False)
-    asked = ["--tables", "rand-hie", "--epsilons", "3", "--seeds", "1", "--methods", "mst", "--keep", str(tmp_path / "kept")]
-    peers.main([*asked, *fake, "--seen", "groups"])
-    first = capsys.readouterr().out
-    assert "'margins': True" in first
-    assert "| mst on groups |" in first
-    assert "holds   ahead of MST on pairs" in first
-    assert "| 1.5 | 1 |" in first
-    peers.main([*asked, "--seen", "groups", "--json", str(tmp_path / "figures.json")])
-    second = capsys.readouterr().out
-    assert "No peer is measured" in second
-    assert second.partition("| method")[2] == first.partition("| method")[2]
-
-
-def test_claims_are_judged_against_the_better_way_to_run_a_peer() -> None:
-    worse: dict[str, Any] = {**OURS, "pairs": 0.05, "triples": 0.05, "spearman": 0.05, "auc": 0.8, "cpu": 90.0}
-    medians = {"dp-table": OURS, "aim on cells": worse, "aim on groups": worse | {"pairs": 0.0195, "cpu": 15.0}}
-    assert dict(peers.judge(medians)) == {
-        "ahead of AIM on triples": True,
-        "ahead of AIM on spearman": True,
-        "ahead of AIM on auc": True,
-        "within 5% of AIM on pairs": True,
-        "at a tenth of AIM's CPU or less": False,
-    }
+def test_each_case_is_in_a_table_of_medians(small: peers.Whole, fake: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--tables", "rand-hie", "--epsilons", "3", "--seeds", "1", "--methods", "mst", "--seen", "groups"]
+    peers.main([*asked, *fake])
+    found = capsys.readouterr().out
+    assert "'margins': True" in found
+    assert "| mst on groups |" in found
+    assert "| 1.5 | 1 |" in found
+    peers.main(asked)
+    assert "No peer is measured" in capsys.readouterr().out

@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.plain_clustering import plain_mdav
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import mdav
 from release_pipeline.privacy import mdav_kernel as kernel
 from tests.oracles import plain_mdav as plain
+from tests.oracles.compiled_mdav import plain_mdav
 
 module: Any = import_module("release_pipeline.privacy.mdav")  # the package has the function under this name
 KINDS = ("continuous", "integers", "binary", "duplicates", "constant column", "correlated", "outliers", "lattice")

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from release_pipeline.errors import WrongUsage
-from release_pipeline.experiments.attack import (
+from experiments.attack import (
     FEW_SECRETS,
     Individual,
     attack_patterns,
@@ -23,7 +22,6 @@ from release_pipeline.experiments.attack import (
     describe,
     find_pair,
     log_likelihood,
-    main,
     read_vectors,
     release,
     shows_pattern,
@@ -135,5 +133,3 @@ def test_bounds_are_clopper_and_pearsons(found: int, of: int) -> None:
 def test_the_table_has_a_row_for_each_attack() -> None:
     attack = attack_patterns("dp-mdav", secrets=2)
     assert describe([attack, attack]).count("\n") == 3
-    with pytest.raises(WrongUsage, match="no arguments"):
-        main(["more"])

@@ -7,19 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from release_pipeline.errors import WrongUsage
-from release_pipeline.experiments import exact_values
-from release_pipeline.experiments.exact_values import choose_values, describe, main, measure
+from experiments import exact_values
+from experiments.exact_values import choose_values, describe, measure
 
 pytestmark = pytest.mark.statistical
 
 GUARANTEES = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
 
 
-def test_the_guarantees_have_the_figures_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_guarantees_have_the_figures_of_the_command() -> None:
     """Whole, as it prints them."""
-    main([])
-    assert capsys.readouterr().out.strip() in GUARANTEES.read_text(encoding="utf-8")
+    assert describe([measure(consistency) for consistency in ("none", "isotonic")]) in GUARANTEES.read_text(encoding="utf-8")
 
 
 def test_values_that_many_rows_share_have_no_noise() -> None:
@@ -54,8 +52,3 @@ def test_guesses_look_at_rows_k_and_the_domain() -> None:
 def test_a_guess_that_nobody_made_has_no_share() -> None:
     found = exact_values.Found("none", 0.0, 0.0, 0.0, {"inside": exact_values.Guess()})
     assert "| none | inside | - | - | - |" in describe([found])
-
-
-def test_the_measurement_takes_no_arguments() -> None:
-    with pytest.raises(WrongUsage, match="no arguments"):
-        main(["more"])

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.experiments.measuring.kea18 import (
+from experiments.papers.kea18 import (
     DOMAIN,
     EPSILONS,
     HEIGHTS,
@@ -26,7 +26,7 @@ from release_pipeline.experiments.measuring.kea18 import (
     list_settings,
     measure,
 )
-from release_pipeline.experiments.runs import Measured, Results, Setting
+from experiments.papers.runs import Measured, Setting
 from release_pipeline.privacy.risk import record_linkage
 
 pytestmark = pytest.mark.statistical
@@ -69,7 +69,9 @@ class Experiment:
         ]
         known = {setting.key for setting in list_settings(quick=False)}
         assert all(setting.key in known for setting in settings)
-        self.results = Results(Measured(setting, measure(data, setting, SECRETS[: setting.runs])) for setting in settings)
+        self.measured = {
+            setting.fields: Measured(setting, measure(data, setting, SECRETS[: setting.runs])) for setting in settings
+        }
 
         self._points = {k: [self._make(k, epsilon) for epsilon in CHOSEN] for k in KS}
 
@@ -77,7 +79,8 @@ class Experiment:
         return self._points[k]
 
     def _make(self, k: int, epsilon: str) -> Point:
-        [counted], [one] = self.results.of("grouping", k=k)[0].rows, self.results.of("noise", k=k, epsilon=epsilon)
+        own = ("grouping", "ola"), ("k", k)
+        [counted], one = self.measured[own].rows, self.measured[*own, ("epsilon", epsilon)]
         means = {name: float(one.runs(name).mean()) for name in list(Point.__annotations__)[4:]}
         return Point(float(epsilon), int(counted["classes"]), int(counted["records"]), one.rows[0]["chance"], **means)
 
@@ -190,7 +193,7 @@ def test_the_same_seed_gives_the_same_figures(reference_data: Path, found: Exper
     """And another run of a setting has other noise."""
     setting = Setting.of("noise", RUNS, grouping="ola", k=100, epsilon="1")
     one, two = measure(reference_data, setting, SECRETS[:2])
-    [again] = found.results.of("noise", k=100, epsilon="1")
+    again = found.measured[("grouping", "ola"), ("k", 100), ("epsilon", "1")]
     assert [one, two] == again.rows[:2]
     assert one["measured_error"] != two["measured_error"]
 

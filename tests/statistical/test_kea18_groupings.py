@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from release_pipeline.experiments.measuring.kea18 import GROUPINGS, KS, LABELS, QUASI, group_people, measure, read_people
-from release_pipeline.experiments.runs import Setting
+from experiments.papers.kea18 import GROUPINGS, KS, QUASI, group_people, measure, read_people
+from experiments.papers.runs import Setting
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -21,7 +21,7 @@ Counted = dict[tuple[str, int], dict[str, float]]
 
 @pytest.fixture(scope="module")
 def counted(reference_data: Path) -> Counted:
-    settings = [Setting.of("grouping", 1, grouping=name, k=k) for name in (*GROUPINGS, LABELS) for k in KS]
+    settings = [Setting.of("grouping", 1, grouping=name, k=k) for name in GROUPINGS for k in KS]
     return {(s.text("grouping"), s.number("k")): measure(reference_data, s, SECRETS[:1])[0] for s in settings}
 
 
@@ -35,7 +35,7 @@ def read_csv(file: Path) -> list[list[str]]:
         return list(csv.reader(lines))[1:]
 
 
-@pytest.mark.parametrize(("grouping", "k"), [("ola", 5), ("ola", 100), ("mondrian", 2), ("mondrian", 50), (LABELS, 20)])
+@pytest.mark.parametrize(("grouping", "k"), [("ola", 5), ("ola", 100), ("mondrian", 2), ("mondrian", 50)])
 def test_information_loss_is_that_of_the_labels(reference_data: Path, counted: Counted, grouping: str, k: int) -> None:
     """Class by class from the files: the values of the table that have a class's label, one by one."""
     header, *rows = csv.reader((reference_data / "adult.csv").read_text().splitlines())
@@ -94,7 +94,6 @@ def test_neither_grouping_always_loses_less(counted: Counted) -> None:
         assert (counted["mondrian", k]["penalty"] < counted["ola", k]["penalty"]) == (k >= 50)
     for k in KS:
         assert counted["ola", k]["penalty"] == pytest.approx(counted["ola", k]["penalty_age"] / 4)
-        assert counted[LABELS, k]["penalty"] > counted["mondrian", k]["penalty"]
     assert counted["mondrian", 50]["penalty_race"] > 0.1
     assert counted["mondrian", 50]["penalty_age"] < 0.2 * counted["ola", 50]["penalty_age"]
 
@@ -142,12 +141,3 @@ def test_mondrian_is_linked_under_five_percent_for_smaller_epsilon(reference_dat
             < noise(reference_data, "mondrian", k, over)["linking"]
         )
     assert 0.04 < noise(reference_data, "mondrian", 2, "0.01")["chance"] < 0.045
-
-
-def test_times_are_ratios_that_agree(reference_data: Path) -> None:
-    """The noise takes about as long for either grouping, so that two of the ratios give the third; none is of a first call, which
-    compiles for seconds."""
-    [row] = measure(reference_data, Setting.of("time", 1, k=100), SECRETS[:1])
-    assert set(row) == {"mondrian_over_ola", "noise_over_ola", "noise_over_mondrian"}
-    assert all(0.01 < ratio < 100 for ratio in row.values())
-    assert 0.4 < row["noise_over_ola"] / (row["mondrian_over_ola"] * row["noise_over_mondrian"]) < 2.5

@@ -1,4 +1,4 @@
-"""How often 95% intervals of releases by dp-table hold: a small part of what `python -m benchmarks.coverage` measures, whose
+"""How often 95% intervals of releases by dp-table hold: part of what `python -m experiments.benchmarks.coverage` measures, whose
 tables are in docs/analyst.md.
 
 Of N answers as many must hold as would in one of a hundred cases if 88% did: kinds that are said to have the exact law of their
@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from benchmarks import coverage
-from benchmarks.coverage import Asked, Table, make_up, try_release
+from experiments.benchmarks import coverage
+from experiments.benchmarks.coverage import Asked, Table, make_up, try_release
 from release_pipeline.privacy.noise import noise_stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]

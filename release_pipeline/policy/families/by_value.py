@@ -24,7 +24,7 @@ from release_pipeline.sentences import POLICY
 _RANKED = "show which records were ranked together"
 
 # Counts of one column share its part among many levels: they gain by rho what several columns gain. Of 40,000 tax records at
-# epsilon 1 and 3 (benchmarks/rho.py) one column has less error by epsilon, at a ratio of 14 and 15; two, at 7, are about even;
+# epsilon 1 and 3 one column has less error by epsilon, at a ratio of 14 and 15; two, at 7, are about even;
 # three and more have less by rho.
 WORSE_BY_RHO = 10
 

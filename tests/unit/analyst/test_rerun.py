@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.coverage import TABLES, Known, Table, make_rows, make_up, measure_release, publish
+from experiments.benchmarks.coverage import TABLES, Known, Table, make_rows, make_up, measure_release, publish
 from release_pipeline.analyst import Interval, NoHonestAnswer, Release, Rerun
 from release_pipeline.analyst.rerun import (
     IN_CELLS,

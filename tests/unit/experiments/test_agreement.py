@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from release_pipeline.experiments.agreement import Figure, compare, read_figures, summarise, write_figures
-from release_pipeline.experiments.runs import Measured, Results, Setting
+from experiments.papers.agreement import Figure, compare, read_figures, summarise, write_figures
+from experiments.papers.runs import Measured, Setting
 
 NOISE = 0.2  # of logarithms: as an error that few draws decide
 
 
-def make_results(seed: int, runs: int, factor: float = 1.0, settings: int = 50) -> Results:
+def make_results(seed: int, runs: int, factor: float = 1.0, settings: int = 50) -> list[Measured]:
     draw = np.random.default_rng(seed)
-    return Results(
+    return [
         Measured(
             Setting.of("error", runs, method="one", number=number),
             [{"sse": factor * float(np.exp(draw.normal(number, NOISE))), "loss": factor * 0.7, "risk": 0.0} for _ in range(runs)],
         )
         for number in range(settings)
-    )
+    ]
 
 
 def test_figures_are_written_and_read(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_figure_that_is_nothing_departs() -> None:
     setting = Setting.of("error", 3, method="one", number=0)
     committed = [Figure("made", setting.key, "sse", "log", 10, 1.0, 0.2)]
     for value in (0.0, float("nan"), float("inf")):
-        _, departures = compare("made", Results([Measured(setting, [{"sse": value}] * 3)]), committed)
+        _, departures = compare("made", [Measured(setting, [{"sse": value}] * 3)], committed)
         assert len(departures) == 1
 
 

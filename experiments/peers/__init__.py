@@ -1,0 +1,1 @@
+"""Methods of others beside ours on the same records: `python -m experiments.peers --help`."""
