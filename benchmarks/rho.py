@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from release_pipeline.flow.exploring.records import read_like
-from release_pipeline.flow.exploring.trials import Written
+from release_pipeline.flow.exploring.data import read_file
+from release_pipeline.flow.exploring.simulating import Written
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import parse_changed
 from release_pipeline.stages.simulation import Records, Reference, simulate
@@ -54,7 +54,7 @@ def _measure(
     changed = parse_changed(written.text, change, name=written.name, read=written.files.__getitem__)
     columns = changed.noise_columns
     reference = Reference(Records({name: records.columns[name] for name in columns}), columns, ())
-    found = simulate(changed, [reference], secret=bytes(32), draws=DRAWS, with_risks=False)
+    found = simulate(changed, [reference], secret=bytes(32), draws=DRAWS, with_linkage=False)
     return {name: float(np.median(figures["error"])) for name, figures in found.columns.items()}
 
 
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--epsilons", default="1,3")
     options = parser.parse_args()
     policy, written = load_policy(options.policy), Written.of(options.policy)
-    records = read_like(policy, options.file, release=None, progress=lambda _: None).records
+    records = read_file(policy, options.file, options.file.name).records
     for epsilon in map(Decimal, options.epsilons.split(",")):
         for count in _list_counts(len(policy.noise_columns)):
             times, less, columns = compare(policy, written, records, epsilon, count)

@@ -21,7 +21,7 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.flow.exploring import trials
 from release_pipeline.flow.exploring.explore import Explored
-from release_pipeline.flow.exploring.looks import ALWAYS, find_looks_before
+from release_pipeline.flow.exploring.trials import ALWAYS, find_looks_before
 from release_pipeline.policy import load_policy
 from release_pipeline.stages.checks import round_up
 from release_pipeline.store.registry import ReleaseId

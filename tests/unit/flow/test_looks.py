@@ -9,7 +9,7 @@ import pytest
 
 from release_pipeline import verify
 from release_pipeline.errors import Blocked, PolicyInvalid, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.exploring.looks import (
+from release_pipeline.flow.exploring.trials import (
     ALWAYS,
     LONGEST_SETTING,
     LOOKED,
