@@ -81,8 +81,9 @@ def describe_exploration(document: Plain, *, every: bool) -> Iterator[str]:
     yield from describe_met(document)
     table = tabulate(document)
     shown = list(range(len(table.rows))) if every else _choose(document, table)
-    yield ""
-    yield from align([table.head, *(table.rows[number] for number in shown)])
+    if shown:
+        yield ""
+        yield from align([table.head, *(table.rows[number] for number in shown)])
     yield from describe_figures(document)
     if left := len(table.rows) - len(shown):
         yield EXPLORE("line.beaten", settings=count_of(left, "setting"))
@@ -97,11 +98,11 @@ def describe_met(document: Plain) -> Iterator[str]:
     words = {one["number"]: one["words"] for one in document["settings"]}
     targets = " ".join(document["targets"])
     for one in document["met"]:
-        places = {"targets": targets, "meets": one["meets"], "draws": one["draws"]}
-        if one["number"] is None:
-            yield EXPLORE("line.not_met", method=one["method"], **places)
+        meets, draws, number = one["meets"], one["draws"], one["number"]
+        if number is None:
+            yield EXPLORE("line.not_met", method=one["method"], targets=targets, meets=meets, draws=draws)
         else:
-            yield EXPLORE("line.met", number=one["number"], words=words[one["number"]], **places)
+            yield EXPLORE("line.met", number=number, words=words[number], targets=targets, meets=meets, draws=draws)
 
 
 def describe_figures(document: Plain) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.exploring.data import Asked, Data, find_site_of, read_data
 from release_pipeline.flow.exploring.document import ExploreDocument, RefusedView
-from release_pipeline.flow.exploring.simulating import FEWEST, Bench, Refused, Tested, Written, try_settings
+from release_pipeline.flow.exploring.simulating import FEWEST, Bench, Refused, Tried, Written, try_settings
 from release_pipeline.flow.exploring.targets import (
     Target,
     check_told,
@@ -189,7 +189,7 @@ def _refuse(room: HeadroomView | None) -> str:
 
 def _try_others(
     bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, workers: int | None, progress: Progress
-) -> list[Tested | Refused]:
+) -> list[Tried | Refused]:
     """What each setting comes to, in their order; those that are refused already are not tried."""
     known = {one.setting.words: one for one in refused}
     tried = iter(try_settings(bench, [one for one in settings if one.words not in known], workers=workers, progress=progress))
@@ -200,12 +200,12 @@ def _make_document(
     bench: Bench,
     asked: Asked,
     data: Data,
-    results: Sequence[Tested | Refused],
+    results: Sequence[Tried | Refused],
     targets: Sequence[Target],
     site: Site | None,
 ) -> ExploreDocument:
     numbered = list(enumerate(results, 1))  # 1 is the policy as it is
-    tested = [(number, one) for number, one in numbered if isinstance(one, Tested)]
+    tested = [(number, one) for number, one in numbered if isinstance(one, Tried)]
     ledgers = _read_ledgers(site, [one.changed for _, one in tested], bench.rows)
     views = [view_setting(bench, one, number, targets) for number, one in tested]
     warnings = [*data.warnings, *([HIDDEN] if bench.confidential else [])]

@@ -131,7 +131,7 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Tried:
     """A setting that was tried: the policy that it makes, and what came of it."""
 
     changed: Changed
@@ -150,11 +150,11 @@ class Refused:
 
 def try_settings(
     bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress
-) -> list[Tested | Refused]:
+) -> list[Tried | Refused]:
     """What each setting comes to, in their order."""
-    found: dict[int, Tested | Refused] = {}
+    found: dict[int, Tried | Refused] = {}
 
-    def note(number: int, result: Tested | Refused) -> None:
+    def note(number: int, result: Tried | Refused) -> None:
         found[number] = result
         progress(f"{len(found)} of {len(settings)} settings tried")
 
@@ -193,12 +193,12 @@ def _start(bench: Bench) -> None:
     _bench = bench
 
 
-def _try_here(setting: Setting) -> Tested | Refused:
+def _try_here(setting: Setting) -> Tried | Refused:
     assert _bench is not None  # noqa: S101  for the type checker
     return _try(_bench, setting)
 
 
-def _try(bench: Bench, setting: Setting) -> Tested | Refused:
+def _try(bench: Bench, setting: Setting) -> Tried | Refused:
     try:
         changed = bench.written.change(setting)
     except PolicyInvalid as error:
@@ -210,7 +210,7 @@ def _try(bench: Bench, setting: Setting) -> Tested | Refused:
         )
     except ReleasePipelineError as error:
         return Refused(setting, explain(error))
-    return Refused(setting, found.refusal) if found.refusal else Tested(changed, found)
+    return Refused(setting, found.refusal) if found.refusal else Tried(changed, found)
 
 
 def _count_processors() -> int:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring.document import MetView
-from release_pipeline.flow.exploring.simulating import Bench, Tested
+from release_pipeline.flow.exploring.simulating import Bench, Tried
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Setting
@@ -119,11 +119,11 @@ def is_sure(meeting: int, draws: int, wrong: float = WRONG) -> bool:
     return sum(math.comb(draws, count) for count in range(meeting, draws + 1)) <= wrong * 2**draws
 
 
-def find_met(targets: Sequence[Target], tested: Sequence[tuple[int, Tested]]) -> Iterator[MetView]:
+def find_met(targets: Sequence[Target], tested: Sequence[tuple[int, Tried]]) -> Iterator[MetView]:
     """For each method the least epsilon, of those that were tried, with which all targets are
     surely met. `tested`: with their numbers."""
     for method in dict.fromkeys(one.changed.setting.method for _, one in tested):
-        sequences: dict[tuple[tuple[str, str], ...], list[tuple[int, Tested]]] = {}
+        sequences: dict[tuple[tuple[str, str], ...], list[tuple[int, Tried]]] = {}
         for number, one in tested:
             if one.changed.setting.method == method:
                 sequences.setdefault(_without_epsilon(one.changed.setting), []).append((number, one))
@@ -134,9 +134,9 @@ def find_met(targets: Sequence[Target], tested: Sequence[tuple[int, Tested]]) ->
         yield MetView(method, number if sure else None, count_meeting(targets, best.found), best.found.draws)
 
 
-def _go_down(targets: Sequence[Target], sequence: Sequence[tuple[int, Tested]], wrong: float) -> tuple[int, Tested] | None:
+def _go_down(targets: Sequence[Target], sequence: Sequence[tuple[int, Tried]], wrong: float) -> tuple[int, Tried] | None:
     """The last setting, from the largest epsilon down, up to which all surely meet the targets."""
-    last: tuple[int, Tested] | None = None
+    last: tuple[int, Tried] | None = None
     for number, one in sorted(sequence, key=lambda pair: _epsilon_of(pair[1]), reverse=True):
         if not is_sure(count_meeting(targets, one.found), one.found.draws, wrong):
             break
@@ -144,7 +144,7 @@ def _go_down(targets: Sequence[Target], sequence: Sequence[tuple[int, Tested]], 
     return last
 
 
-def _epsilon_of(one: Tested) -> float:
+def _epsilon_of(one: Tried) -> float:
     return float(one.changed.setting.protect.get("epsilon") or 0)
 
 

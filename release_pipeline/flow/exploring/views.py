@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from release_pipeline.flow.exploring.document import ColumnFigures, RangeView, RungView, SettingView
-from release_pipeline.flow.exploring.simulating import Bench, Tested
+from release_pipeline.flow.exploring.simulating import Bench, Tried
 from release_pipeline.flow.exploring.targets import Target, count_meeting
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
@@ -26,7 +26,7 @@ WILD = 30  # times the middle, from which on the range of fewer says nothing
 NOTHING = RangeView(None, None, None)
 
 
-def view_setting(bench: Bench, tested: Tested, number: int, targets: Sequence[Target] = ()) -> SettingView:
+def view_setting(bench: Bench, tested: Tried, number: int, targets: Sequence[Target] = ()) -> SettingView:
     """A setting that was tried; its ledger is another matter."""
     policy, found, setting = tested.changed.policy, tested.found, tested.changed.setting
     widened = WIDER if bench.resampled else 1.0
