@@ -115,7 +115,8 @@ def _run(asked: Asked, name: str, options: list[str], log: Path) -> Document:
     lines = read_tail(asked.site, log, most=MOST_LINES, size=MOST_BYTES)
     if code != 0:
         raise Blocked(f"nothing was found. {' '.join(lines[-6:])}".strip(), where=name, remedy="Change what is tried.")
-    return {"lines": lines, "write_command": _say_command(name, "--write --choose N", options)}
+    listed = [option for option in options if not option.startswith("--rows")]
+    return {"lines": lines, "write_command": _say_command(name, "--write --choose N", listed)}
 
 
 def _say_command(name: str, what: str, options: list[str]) -> str:
