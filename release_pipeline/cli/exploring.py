@@ -72,11 +72,10 @@ def add_commands(commands: Any) -> None:
 
 def _explore(options: argparse.Namespace) -> int:
     from release_pipeline.flow.exploring.data import Asked
-    from release_pipeline.flow.exploring.explore import choose_met, explore, write_page
+    from release_pipeline.flow.exploring.explore import choose_met, describe_explored, explore, write_page
     from release_pipeline.policy.documents import to_json
     from release_pipeline.policy.load import read_policy
     from release_pipeline.policy.settings import Axes
-    from release_pipeline.report.exploring import describe_exploration
 
     axes = Axes(
         methods=_split(options.methods),
@@ -106,12 +105,11 @@ def _explore(options: argparse.Namespace) -> int:
     before = read_policy(options.policy)
     explored = explore(options.policy, asked, progress=(lambda _: None) if options.quiet else Progress())
     document = explored.document
-    content = to_json(document)
     is_printed = not document.confidential or options.confidential_to_stdout
     if not options.json:
-        print_lines(describe_exploration(content, every=options.all))
+        print_lines(describe_explored(explored, every=options.all))
     elif is_printed:
-        print_json(content)
+        print_json(to_json(document))
     if options.output is not None or document.confidential:
         for file in write_page(explored, asked, with_document=options.json and not is_printed):
             print(f"{file} is written", file=sys.stderr if options.json else sys.stdout)

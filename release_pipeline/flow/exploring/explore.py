@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Axes, Changed, Setting, list_settings, write_setting
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.exploring import render_exploration
+from release_pipeline.report.exploring import describe_exploration, render_exploration
 from release_pipeline.stages.simulation import LINKED
 from release_pipeline.store.folders import make_private_folder
 
@@ -112,6 +112,11 @@ def choose_met(explored: Explored) -> int:
         where="--write",
         remedy="Name a setting of another method with --choose, as the list has it, or try larger epsilons.",
     )
+
+
+def describe_explored(explored: Explored, *, every: bool) -> Iterator[str]:
+    """What came out in lines for a person; the best settings, or every one."""
+    return describe_exploration(to_json(explored.document), every=every)
 
 
 def write_page(explored: Explored, asked: Asked, *, with_document: bool = False) -> list[Path]:
