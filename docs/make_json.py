@@ -85,7 +85,7 @@ ABOUT = {
     "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
     "its errors. Reads no record.",
     "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, "
-    "with what readers would be left with and what it costs. Of a look (`is_look`) all of it is confidential.",
+    "with what readers would be left with and what it costs. Where `confidential` is true, all of it is.",
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "
     "is.",
     "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "
@@ -115,7 +115,7 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
                 "--by",
                 "ana",
             ),
-            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=0.01"),
+            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=1%"),
         ],
     ),
     "run": ("run", ["run", "rand-hie", "--release", "2", "--home", "{site}"]),

@@ -18,18 +18,20 @@ def add_commands(commands: Any) -> None:
     """Add this command."""
     explore = commands.add_parser(
         "explore",
-        help="what methods, k and epsilons would leave of the data, before anything is spent",
-        description="Try other methods, cluster sizes and epsilons for the columns of a policy, by simulated releases that "
-        "nobody gets: errors with their range, distributions, groups, correlations, risks, and what the ledger would have left. "
-        "On a public file, or a package of this site (--like); on a table made up of what the policy believes (--shape); or on "
-        "the confidential data themselves (--on source). The last is a look: it is noted in the registry and told on the card, "
-        "for no epsilon accounts for what choosing tells. So is --like FILE, unless --public says where anybody finds it.",
+        help="what methods, k, epsilons and swapping would leave of the data, before anything is spent",
+        description="Try other methods, epsilons, cluster sizes and swapping for the columns of a policy, by simulated releases "
+        "that nobody gets: errors with their range, means by group, correlations, who is linked, and what the ledger would have "
+        "left. On a public file, or a package of this site (--like); on a table made up of what the policy believes (--shape); "
+        "or on the confidential data themselves (--on source). The last is a look: it is noted in the registry and told on the "
+        "card, for no epsilon accounts for what choosing tells. So is --like FILE, unless --public says where anybody finds it. "
+        "--write --choose N reads nothing: it puts setting N of the same list into the policy file.",
     )
     explore.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
-    on = explore.add_mutually_exclusive_group(required=True)
+    on = explore.add_mutually_exclusive_group()
     on.add_argument("--like", type=Path, metavar="FILE", help=f"a file that is like the source, or a package: {KINDS_OF_FILES}")
     on.add_argument("--shape", action="store_true", help="a table that is made up of the policy's `shape`")
     on.add_argument("--on", choices=["source"], metavar="source", help="the confidential source itself: a look, which is noted")
+    on.add_argument("--choose", type=positive, metavar="N", help="with --write: setting N of the list that these options make")
     explore.add_argument("--public", default="", metavar="WHERE", help="of --like: where anybody finds this file")
     explore.add_argument(
         "--release", help="which release's records, where the file or the source has several (default: the first)"
@@ -42,12 +44,6 @@ def add_commands(commands: Any) -> None:
     )
     explore.add_argument("--epsilons", default="", metavar="X,Y,...", help="of a release (default: 1/4 to 4 times the policy's)")
     explore.add_argument("--k", default="", metavar="K,L,...", help="records per cluster (default: the policy's, 3, 10, 30, 100)")
-    explore.add_argument("--definitions", default="", metavar="dp,zcdp", help="pure, or by rho (default: as the policy)")
-    explore.add_argument("--scopes", default="", metavar="A,B", help="what is claimed for (default: as the policy)")
-    explore.add_argument("--partitions", default="", metavar="N,M,...", help="random parts; 1 for none (default: none)")
-    explore.add_argument(
-        "--tails", default="", metavar="prove,trust", help="of dp-cdf: ends of domains as known caps (default: prove)"
-    )
     explore.add_argument(
         "--swap", default="", metavar="K,L,...", help="people per block of swapped values; 0 for none (default: as the policy)"
     )
@@ -56,15 +52,14 @@ def add_commands(commands: Any) -> None:
         action="append",
         default=[],
         metavar="FIGURE:COLUMN=MOST",
-        help="seek the least epsilon for this, with every method: error:income=0.1, share-zero:income=1pt, ks:..., mean:..., "
-        "median:..., group-mean:..., correlation=0.02 (several: all of them)",
+        help="which setting surely gives this with the least epsilon that was tried: error:income=10%%, mean:..., "
+        "group-mean:..., correlation=0.02 (several: all of them)",
     )
-    explore.add_argument(
-        "-o", "--output", type=Path, metavar="PAGE.html", help="a page to choose on; of a look it stays in the vault"
-    )
+    explore.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="a page; of a look it stays in the vault")
     explore.add_argument("--overwrite", action="store_true", help="replace PAGE.html if it exists")
-    explore.add_argument("--write", action="store_true", help="put a setting into the policy file, and tell the difference")
-    explore.add_argument("--choose", type=positive, metavar="N", help="which, by its number (default: what meets the targets)")
+    explore.add_argument(
+        "--write", action="store_true", help="put the setting that meets the targets, or --choose N, into the policy file"
+    )
     explore.add_argument("--refused", action="store_true", help="try the settings, too, that the ledger would refuse")
     explore.add_argument("--all", action="store_true", help="list every setting, not the best alone")
     explore.add_argument("--home", type=Path, help="the site whose ledger is asked (default: the one that the policy lies in)")
@@ -76,26 +71,22 @@ def add_commands(commands: Any) -> None:
 
 
 def _explore(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.exploring.explore import explore
-    from release_pipeline.flow.exploring.grounds import Asked
-    from release_pipeline.flow.exploring.words import describe_exploration
+    from release_pipeline.flow.exploring.data import Asked
+    from release_pipeline.flow.exploring.explore import choose_met, describe_explored, explore, write_page
     from release_pipeline.policy.documents import to_json
+    from release_pipeline.policy.load import read_policy
     from release_pipeline.policy.settings import Axes
 
-    if options.like is not None and not options.like.is_dir():
-        check_input(options.like)
-    if options.public and options.like is None:
-        raise WrongUsage("only a file can be public.", where="--public", remedy="Name it with --like.")
     axes = Axes(
         methods=_split(options.methods),
         epsilons=[_read_number(text, "--epsilons") for text in _split(options.epsilons)],
         sizes=[_read_whole(text, "--k") for text in _split(options.k)],
-        definitions=_check_words(options.definitions, ("dp", "zcdp"), "--definitions"),
-        scopes=_check_words(options.scopes, ("centroid", "column", "table"), "--scopes"),
-        partitions=[_read_whole(text, "--partitions") for text in _split(options.partitions)],
         swaps=[_read_whole(text, "--swap", least=0) for text in _split(options.swap)],
-        tails=_check_words(options.tails, ("prove", "trust"), "--tails"),
     )
+    _check(options)
+    if options.choose is not None:
+        _write(options, axes, options.choose)
+        return 0
     asked = Asked(
         like=options.like,
         public=options.public.strip(),
@@ -111,58 +102,79 @@ def _explore(options: argparse.Namespace) -> int:
         output=options.output,
         overwrite=options.overwrite,
     )
-    if options.confidential_to_stdout and not options.json:
-        raise WrongUsage("there is no document.", where="--confidential-to-stdout", remedy="Add --json.")
+    before = read_policy(options.policy)
     explored = explore(options.policy, asked, progress=(lambda _: None) if options.quiet else Progress())
     document = explored.document
+    is_printed = not document.confidential or options.confidential_to_stdout
     if not options.json:
-        print_lines(describe_exploration(document, every=options.all))
-    elif not document.is_look or options.confidential_to_stdout:
+        print_lines(describe_explored(explored, every=options.all))
+    elif is_printed:
         print_json(to_json(document))
-    if options.output is not None or document.is_look:
-        from release_pipeline.flow.exploring.pages import write_document, write_page
-
-        place = write_page(explored, options.output, overwrite=options.overwrite)
-        print(f"{place}: the page to choose on", file=sys.stderr if options.json else sys.stdout)
-        if options.json and document.is_look and not options.confidential_to_stdout:
-            print(f"{write_document(explored, place)}: all figures, which are confidential", file=sys.stderr)
+    if options.output is not None or document.confidential:
+        for file in write_page(explored, asked, with_document=options.json and not is_printed):
+            print(f"{file} is written", file=sys.stderr if options.json else sys.stdout)
     if options.write:
-        _write(options, explored)
+        _write(options, axes, choose_met(explored), before)
     return 0
 
 
-def _write(options: argparse.Namespace, explored: Any) -> None:
-    from release_pipeline.flow.exploring.explore import choose_setting, write_choice
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    has_data = options.like is not None or options.shape or options.on is not None
+    if options.choose is not None:
+        given = [name for name in ("output", "target", "json", "public", "release", "rows", "all") if getattr(options, name)]
+        if not options.write or given:
+            raise WrongUsage(
+                "setting N of a list is written without reading anything.",
+                where="--choose",
+                remedy="Give it with --write, and with the options that make the list: --methods, --epsilons, --k, --swap.",
+            )
+    elif not has_data:
+        raise WrongUsage(
+            "it is not said what settings are tried on.",
+            where="explore",
+            remedy="Use --like FILE, --shape or --on source; or --write --choose N for a setting that was tried.",
+        )
+    elif options.write and not options.target:
+        raise WrongUsage(
+            "it does not follow which setting is meant.",
+            where="--write",
+            remedy="Name its number with --choose, as the list of settings has it, or what it must give with --target.",
+        )
+    if options.like is not None and not options.like.is_dir():
+        check_input(options.like)
+    if options.public and options.like is None:
+        raise WrongUsage("only a file can be public.", where="--public", remedy="Name it with --like.")
+    if options.confidential_to_stdout and not options.json:
+        raise WrongUsage("there is no document.", where="--confidential-to-stdout", remedy="Add --json.")
+
+
+def _write(options: argparse.Namespace, axes: Any, number: int, before: str | None = None) -> None:
+    """Put a setting into the policy file, and tell the difference. `before`: the file as it was
+    when settings were tried."""
+    from release_pipeline.flow.exploring.explore import write_choice
+    from release_pipeline.flow.exploring.simulating import Written
     from release_pipeline.flow.files import write_text
     from release_pipeline.policy import load_policy
     from release_pipeline.policy.diff import describe_diff
-    from release_pipeline.policy.load import read_policy
 
-    before, view = load_policy(options.policy), choose_setting(explored, options.choose)
-    text = write_choice(explored, view)
-    if read_policy(options.policy) != explored.written.text:
+    policy, written = load_policy(options.policy), Written.of(options.policy)
+    setting, text = write_choice(written, policy, axes, number)
+    if before is not None and written.text != before:
         raise Blocked(
             "the policy was changed while settings were tried. Nothing was written.",
             where=str(options.policy),
-            remedy=f"Explore again, or write it yourself: {view.block}",
+            remedy=f"Explore again, or write it yourself: {setting.block}",
         )
     write_text(options.policy, text, mode=None)
     out = sys.stderr if options.json else sys.stdout
-    print(f"{options.policy}: setting {view.number} is written. The difference:", file=out)
-    for line in describe_diff(before, load_policy(options.policy)):
+    print(f"{options.policy}: setting {number} ({setting.words}) is written. The difference:", file=out)
+    for line in describe_diff(policy, load_policy(options.policy)):
         print(f"  {line}", file=out)
 
 
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _check_words(text: str, known: tuple[str, ...], where: str) -> list[str]:
-    words = _split(text)
-    for word in words:
-        if word not in known:
-            raise WrongUsage(f"'{word}' is not known here.", where=where, remedy=f"Known: {', '.join(known)}.")
-    return words
 
 
 def _read_number(text: str, where: str) -> Decimal:

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from release_pipeline.errors import Blocked, DataRefused, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.content import content_of
-from release_pipeline.flow.exploring.looks import WITHHELD
 from release_pipeline.flow.exploring.runs import refuse_run
+from release_pipeline.flow.exploring.trials import WITHHELD
 from release_pipeline.flow.forecast import find_disk_from, find_share, find_spare
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.exploring.looks import WITHHELD
+from release_pipeline.flow.exploring.trials import WITHHELD
 from release_pipeline.flow.files import write_private_json, write_text
 from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
-from release_pipeline.flow.exploring.looks import note_look, say_compared
 from release_pipeline.flow.exploring.origins import find_home, find_source_like, list_file_origins
+from release_pipeline.flow.exploring.trials import note_look, say_compared
 from release_pipeline.flow.files import check_output, is_same_file
 from release_pipeline.flow.opening import name_release
 from release_pipeline.flow.reading import (
@@ -139,7 +139,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
         if not find_source_like(site, file, strict=False):
             continue
         setting = own_setting(read_yaml(read_policy(policy_file)).value).words
-        compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence], beside=())
+        compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence])
         is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
         origins = list_file_origins(site, file)
         note_look(site, policy, by=by, on="mask", digest=origins[-1], compared=compared, origins=origins, is_here=is_here)

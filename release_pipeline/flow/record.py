@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap, open_account
-from release_pipeline.flow.exploring.looks import Look, find_looks_before
+from release_pipeline.flow.exploring.trials import Look, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts
 from release_pipeline.flow.passed_stages import Suppressed
 from release_pipeline.flow.policies import read_caps, record_policy

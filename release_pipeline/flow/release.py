@@ -26,9 +26,9 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import are_figures, read_evidence
-from release_pipeline.flow.exploring.looks import WITHHELD, note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
+from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory, describe_place, find_disk_from, find_place
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal

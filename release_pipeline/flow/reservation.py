@@ -15,7 +15,7 @@ from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.cohorts import check_cohort, check_merges
-from release_pipeline.flow.exploring.looks import has_origins
+from release_pipeline.flow.exploring.trials import has_origins
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.series import PREFIX, check_series

@@ -19,7 +19,7 @@ from typing import Any
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.accepted import RESTORED, RESTORING
 from release_pipeline.flow.backup import Backup, read_backup, unpack
-from release_pipeline.flow.exploring.looks import keep_looks, list_looked
+from release_pipeline.flow.exploring.trials import keep_looks, list_looked
 from release_pipeline.flow.policies import record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (

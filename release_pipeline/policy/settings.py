@@ -1,6 +1,6 @@
-"""Other ways to protect the same columns: the policy that a file would be with another method, epsilon or k.
+"""Other ways to protect the same columns: the policy that a file would be with another method, epsilon, k or swap.
 
-What a setting needs beside `protect` is changed with it and told (`Setting.changes`): synthetic rows have no column that is kept,
+What a setting needs beside `protect` is changed with it and told (`Changed.changes`): synthetic rows have no column that is kept,
 and options that a family of methods does not know are left out. What cannot be said of a policy at all is no setting: `apply`
 raises what a check of such a file would say.
 """
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 from typing import Any, cast
 
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy.declared import option_of
-from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.hierarchies import Read
 from release_pipeline.policy.kinds import NoiseColumn
@@ -29,25 +28,10 @@ from release_pipeline.privacy.catalogue import find_method
 
 Values = Mapping[str, Any]
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
-_KEPT = (
-    "clamp",
-    "consistency",
-    "weights",
-    "pairs",
-    "never",
-    "order",
-    "statistic",
-    "grouping",
-    "metric",
-    "l",
-    "blocks",
-    "delta",
-    "swap",
-)
-_QUIET = (  # that words leave out
-    *("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks"),
-    *("publish_parts", "amplification"),
-)
+# options of a policy that other methods keep, and that a line leaves out
+_UNSAID = ("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks")
+_KEPT = (*_UNSAID, "weights", "l", "swap")
+_QUIET = (*_UNSAID, "publish_parts", "amplification", "method", "definition", "delta", "weights", "swap")
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
 SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
@@ -57,12 +41,9 @@ NEAR = 2  # sizes whose ratio is less tell the same
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A way to protect: `protect` as a policy file has it. `trust`: ends of domains are taken for known caps. `min_rows`: so many
-    records at least where the file lets fewer through, for what needs more."""
+    """A way to protect: `protect` as a policy file has it."""
 
     protect: Values
-    trust: bool = False
-    min_rows: int | None = None
 
     @property
     def method(self) -> str:
@@ -78,13 +59,13 @@ class Setting:
         parts += [
             f"{key} {_text(value)}"
             for key, value in self.ordered.items()
-            if key not in ("method", "definition", "delta", "weights", "swap", *_QUIET) and value not in (None, USUAL_SCOPE)
+            if key not in _QUIET and value not in (None, USUAL_SCOPE)
         ]
         if weights := self.protect.get("weights"):
             parts.append("weights " + ", ".join(f"{name} {_text(weight)}" for name, weight in weights.items()))
         if swap := self.protect.get("swap"):
             parts.append(f"swap k {swap['k']}")
-        return ", ".join(parts + ["tail trusted"] * self.trust)
+        return ", ".join(parts)
 
     @property
     def block(self) -> str:
@@ -105,10 +86,6 @@ class Axes:
     methods: Sequence[str] = ()
     epsilons: Sequence[Decimal] = ()
     sizes: Sequence[int] = ()
-    definitions: Sequence[str] = ()
-    scopes: Sequence[str] = ()
-    partitions: Sequence[int] = ()
-    tails: Sequence[str] = ()
     swaps: Sequence[int] = ()
 
 
@@ -126,61 +103,18 @@ def own_setting(raw: Values) -> Setting:
     return Setting(dict(raw["protect"]))
 
 
-def list_settings(raw: Values, policy: Policy, axes: Axes) -> Iterator[Setting]:
+def list_settings(raw: Values, policy: Policy, axes: Axes) -> list[Setting]:
     """The policy's own setting first, then all others that the axes make, each once."""
     own = own_setting(raw)
-    seen = {_key(own)}
-    yield own
+    found = {_key(own): own}
     for method in axes.methods or _usual_methods(policy):
         for setting in _settings_of(method, own, policy, axes):
-            if (key := _key(setting)) not in seen:
-                seen.add(key)
-                yield setting
+            found.setdefault(_key(setting), setting)
+    return list(found.values())
 
 
-def apply(text: str, setting: Setting, *, name: str, read: Read, rows: int | None = None) -> Changed:
-    """The policy that the file would be; raises `PolicyInvalid` where it would be none. Where it would be one if it let
-    through no fewer records than `rows`, `min_rows` is raised to that."""
-    try:
-        return _apply(text, setting, name, read)
-    except PolicyInvalid as error:
-        if rows is None or not any(_is_for_want_of_rows(fault) for fault in error.faults):
-            raise
-        refused = error
-    found = _apply_with_rows(text, setting, name, read, rows)
-    if found is None:
-        raise refused
-    low, high = 1, rows  # the least that will do, to two digits
-    while _round_rows((low + high) // 2) < high:
-        middle = _round_rows((low + high) // 2)
-        tried = _apply_with_rows(text, setting, name, read, middle)
-        if tried is None:
-            low = middle
-        else:
-            found, high = tried, middle
-        if high <= low + 1 or _round_rows((low + high) // 2) in (low, high):
-            break
-    return found
-
-
-def _apply_with_rows(text: str, setting: Setting, name: str, read: Read, rows: int) -> Changed | None:
-    try:
-        return _apply(text, replace(setting, min_rows=rows), name, read)
-    except PolicyInvalid:
-        return None
-
-
-def _round_rows(rows: int) -> int:
-    """Up, to two digits."""
-    unit = 10 ** max(len(str(rows)) - 2, 0)
-    return -(-rows // unit) * unit
-
-
-def _is_for_want_of_rows(fault: object) -> bool:
-    return isinstance(fault, Fault) and "min_rows" in f"{fault.option} {fault.what}"
-
-
-def _apply(text: str, setting: Setting, name: str, read: Read) -> Changed:
+def apply(text: str, setting: Setting, *, name: str, read: Read) -> Changed:
+    """The policy that the file would be; raises `PolicyInvalid` where it would be none."""
     changes: list[str] = []
 
     def change(raw: dict[str, Any]) -> dict[str, Any]:
@@ -192,21 +126,12 @@ def _apply(text: str, setting: Setting, name: str, read: Read) -> Changed:
 
 def change_values(raw: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
     """The values of the file under the setting; what else is changed is added to `changes`."""
-    spec = find_method(setting.method)
     changed = {**raw, "protect": dict(setting.protect)}
     columns = {name: _change_column(name, dict(column), setting, changes) for name, column in raw["columns"].items()}
     changed["columns"] = columns
-    gates = changed.get("gates")
-    if (
-        setting.min_rows is not None
-        and isinstance(gates, dict)
-        and cast(dict[str, Any], gates).get("min_rows", 0) < setting.min_rows
-    ):
-        changes.append(f"gates: min_rows: {setting.min_rows} in place of {cast(dict[str, Any], gates)['min_rows']}")
-        changed["gates"] = {**cast(dict[str, Any], gates), "min_rows": setting.min_rows}
     if "swap" in setting.protect:
         _raise_groups(changed, setting.protect["swap"]["k"], changes)
-    if spec.family == "whole-table" and "suppress" in changed:
+    if find_method(setting.method).family == "whole-table" and "suppress" in changed:
         del changed["suppress"]
         changes.append("without suppress: rows are nobody's")
     return changed
@@ -249,9 +174,6 @@ def _change_column(name: str, column: dict[str, Any], setting: Setting, changes:
         for option in [key for key in column if family in option_of(NoiseColumn, key).not_for]:
             changes.append(f"{name}: without {option}")
             del column[option]
-        if setting.trust and family == "by-value":
-            changes.append(f"{name}: tail: trust, for which its why must name the cap")
-            column["tail"] = "trust"
     return column
 
 
@@ -264,33 +186,22 @@ def _usual_methods(policy: Policy) -> list[str]:
 
 
 def _settings_of(method: str, own: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
+    """Those of a method: by the definition, the scope and the other options of the policy, as far as the method has them."""
     spec = find_method(method)
     base = {key: own.protect[key] for key in _KEPT if key in own.protect and _takes(method, key, own)}
+    if own.protect.get("definition") == "zcdp":
+        if "zcdp" not in {claim.definition.key for claim in spec.claims}:
+            return
+        base |= {"definition": "zcdp", "delta": own.protect["delta"]}
     total = own.protect.get("epsilon")
     usual = [Decimal(total) * times for times in TIMES] if total is not None else [Decimal(1)]
-    epsilons: list[Decimal | None] = list(axes.epsilons or usual)
-    if method == "mdav":
-        epsilons = [None]
-    for definition in axes.definitions or (own.protect.get("definition") or "dp",):
-        for scope in axes.scopes or (None,):
-            for parts in axes.partitions or (None,):
-                for tail, swap in product(axes.tails or ("prove",), axes.swaps or (None,)):
-                    for k in _sizes_of(method, policy, axes):
-                        for epsilon in epsilons:
-                            protect: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, **base}
-                            if swap is not None and _takes(method, "swap", own):
-                                protect["swap"] = {"k": swap, "within": "kept"} if swap else None
-                            protect["scope"] = scope or _scope_of(method, own)
-                            protect["partitions"] = None if parts == 1 else parts
-                            protect["definition"] = "zcdp" if definition == "zcdp" else None
-                            if definition != "zcdp":
-                                protect["delta"] = None
-                            elif protect.get("delta") is None:
-                                protect["delta"] = Decimal("0.000001")
-                            if definition == "zcdp" and "zcdp" not in {one.definition.key for one in spec.claims}:
-                                continue
-                            kept = {key: value for key, value in protect.items() if value is not None}
-                            yield Setting(kept, trust=tail == "trust" and spec.family == "by-value")
+    epsilons: Sequence[Decimal | None] = [None] if method == "mdav" else axes.epsilons or usual
+    scope = _scope_of(method, own)
+    for swap, k, epsilon in product(axes.swaps or (None,), _sizes_of(method, policy, axes), epsilons):
+        protect: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, **base, "scope": scope}
+        if swap is not None and _takes(method, "swap", own):
+            protect["swap"] = {"k": swap, "within": "kept"} if swap else None
+        yield Setting({key: value for key, value in protect.items() if value is not None})
 
 
 def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
@@ -316,7 +227,7 @@ def _scope_of(method: str, own: Setting) -> str | None:
 def _takes(method: str, key: str, own: Setting) -> bool:
     """Whether an option of the policy goes with another method."""
     model = options_of(method)
-    if key not in model.model_fields or key in ("definition",):
+    if key not in model.model_fields:
         return False
     if key in ("consistency", "clamp"):
         return find_method(method).family == find_method(own.method).family and method == own.method
@@ -324,7 +235,7 @@ def _takes(method: str, key: str, own: Setting) -> bool:
 
 
 def _key(setting: Setting) -> tuple[Any, ...]:
-    return (*sorted((key, _text(value)) for key, value in setting.protect.items()), setting.trust)
+    return tuple(sorted((key, _text(value)) for key, value in setting.protect.items()))
 
 
 def _text(value: Any) -> str:
@@ -353,8 +264,6 @@ def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
     for column, after in changed_values["columns"].items():
         if after != values["columns"][column]:
             result = _change_column_of(result, column, values["columns"][column], after)
-    if changed.setting.min_rows is not None:
-        result = _change_rows(result, changed.setting.min_rows)
     if "suppress" in values and find_method(changed.setting.method).family == "whole-table":
         result = _replace_entry(result, "suppress", "")
     elif (suppress := changed_values.get("suppress")) != values.get("suppress"):
@@ -393,18 +302,5 @@ def _change_column_of(text: str, column: str, before: Values, after: Values) -> 
         for key in after.keys() & before.keys():
             if before[key] != after[key]:
                 line = re.sub(rf"\b{key}:\s*{re.escape(str(before[key]))}\b", f"{key}: {after[key]}", line)
-        for key in after.keys() - before.keys():
-            indent = re.match(r"\s*", line)
-            if "{" in line:
-                line = re.sub(r"\bdo:\s*(\w+)", rf"do: \1, {key}: {after[key]}", line)
-            elif indent is not None and re.match(r"\s+do:", line):
-                line = f"{line.rstrip()}\n{indent[0]}{key}: {after[key]}\n"
         lines[number] = line
-    return "".join(lines)
-
-
-def _change_rows(text: str, rows: int) -> str:
-    lines = text.splitlines(keepends=True)
-    number = read_yaml(text).place_of(("gates", "min_rows")).line - 1
-    lines[number] = re.sub(r"\bmin_rows:\s*[0-9]+", f"min_rows: {rows}", lines[number])
     return "".join(lines)

@@ -58,7 +58,6 @@ MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question
     "policies": EVERYBODY,
     "policy": EVERYBODY,
     "exploration": EVERYBODY,  # of made-up records
-    "explored": EVERYBODY,
     "begin-policy": {"steward"},
     "check-policy": {"steward"},
     "save-policy": {"steward"},

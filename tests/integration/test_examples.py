@@ -19,7 +19,7 @@ import pytest
 
 from release_pipeline import sign
 from release_pipeline.cli import main
-from release_pipeline.flow.exploring import trials
+from release_pipeline.flow.exploring import simulating
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
 from release_pipeline.flow.trust.members import trust_key
@@ -97,8 +97,7 @@ def test_a_site_of_ones_own(tmp_path: Path, shell: Mapping[str, str]) -> None:
 def test_settings_are_tried(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/choosing.md: on a public file, on a table made up of beliefs, and on a package of the site. Few releases are
     simulated: what they are like is looked at elsewhere."""
-    monkeypatch.setattr(trials, "MOST", 5)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(simulating, "MOST", 5)
     columns = PARTS["columns"].replace("rent:", "visits:").replace("[0, 100], grid: 0.5", "[0, 100], grid: 1")
     beliefs = "{rows: 200, columns: {income: {at: {0: 10%}, quantiles: {50%: 200}}, visits: {at: {0: 10%}, quantiles: {50%: 3}}}}"
     header = tuple("visits" if name == "rent" else name for name in HEADER)

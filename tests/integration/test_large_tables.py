@@ -16,7 +16,7 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.flow import data_files, release, tables
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.data_files import list_data, read_data, write_data
-from release_pipeline.flow.exploring.records import find_data
+from release_pipeline.flow.exploring.data import find_data
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify

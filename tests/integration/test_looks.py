@@ -15,7 +15,7 @@ from release_pipeline.dagster_app.metadata import build_metadata
 from release_pipeline.errors import Blocked, DataRefused
 from release_pipeline.flow.backup import write_backup
 from release_pipeline.flow.entering import accept
-from release_pipeline.flow.exploring.looks import Look, find_looks, note_look
+from release_pipeline.flow.exploring.trials import Look, find_looks, note_look
 from release_pipeline.flow.publication import publish as publishing
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.verification import verify

@@ -11,7 +11,7 @@ import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, ReleasePipelineError
 from release_pipeline.flow import gates
-from release_pipeline.flow.exploring.looks import Look, find_looks, find_looks_before
+from release_pipeline.flow.exploring.trials import Look, find_looks, find_looks_before
 from release_pipeline.flow.timetable import describe_missing
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import PARTS, TinySite, make_rows, make_site, spoil

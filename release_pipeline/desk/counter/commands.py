@@ -49,12 +49,12 @@ def run_command(site: Site, command: Sequence[str], log: Path, *, seconds: float
         process.wait()
 
 
-def read_tail(site: Site, log: Path, *, most: int = MOST_LINES) -> tuple[str, ...]:
+def read_tail(site: Site, log: Path, *, most: int = MOST_LINES, size: int = _TAIL) -> tuple[str, ...]:
     """The last lines that a command printed, as plain text, without where the site lies."""
     try:
         with log.open("rb") as content:
-            content.seek(max(0, content.seek(0, os.SEEK_END) - _TAIL))
-            text = content.read(_TAIL).decode("utf-8", "replace")
+            content.seek(max(0, content.seek(0, os.SEEK_END) - size))
+            text = content.read(size).decode("utf-8", "replace")
     except OSError:
         return ()
     lines = shorten_place(site, text).replace("\r", "\n").split("\n")

@@ -1,33 +1,33 @@
-"""Settings that a steward tries on what the policy believes of the data (`shape`), and the looks at data that are noted.
+"""Settings that a steward tries on what the policy believes of the data (`shape`), and the looks at
+data that are noted.
 
-No exploration of confidential records is begun here: it would be a look, which is a command, and noted. What is tried here reads
-no data, so that its page is none of the confidential ones.
+No exploration of confidential records is begun here: it would be a look, which is a command, and
+noted. What is tried here reads no data: the page shows the lines that the command prints, and
+nothing of them is kept.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, File, allow
+from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, allow
 from release_pipeline.desk.counter.commands import command_of, read_tail, run_command
 from release_pipeline.desk.counter.kept import read_policies
-from release_pipeline.desk.counter.reviewing import hash_blocks
 from release_pipeline.desk.counter.stewarding import find_policy
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.exploring.looks import find_looks
+from release_pipeline.flow.exploring.trials import find_looks
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import METHODS, find_method
 
 SECONDS = 20.0
-_MOST_KEPT = 40  # pages of a site
-_KEY = re.compile(r"[0-9a-f]{32}")
+MOST_LINES, MOST_BYTES = 400, 1 << 17  # of what the command prints
 _EPSILONS = re.compile(r"(?:[0-9]{1,6}(?:\.[0-9]{1,9})?(?: *, *(?=[0-9]))?){0,12}")
 _SIZES = re.compile(r"(?:[0-9]{1,7}(?: *, *(?=[0-9]))?){0,12}")
 _ROWS = re.compile(r"[0-9]{0,9}")
@@ -39,7 +39,6 @@ def _show_exploration(asked: Asked) -> Document:
     policy = _read(asked.site, name)
     with asked.site.open_registry(read_only=True) as registry:
         looks = find_looks(registry.events, name)
-    key = asked.arguments.get("key", "")
     return {
         "name": name,
         "why_not": _may_explore(asked, policy),
@@ -48,9 +47,8 @@ def _show_exploration(asked: Asked) -> Document:
         "sizes": "" if policy is None else str(policy.protect.k or ""),
         "rows": "" if policy is None or policy.shape is None else str(policy.shape.rows),
         "looks": [{"by": look.by, "noted": look.noted, "words": look.words} for look in looks],
-        "command": f"release-pipeline explore policies/{name}.yaml --shape -o {name}.html",
-        "look_command": f"release-pipeline explore policies/{name}.yaml --on source",
-        "key": key if _KEY.fullmatch(key) and _page_of(asked.site, name, key).exists() else "",
+        "command": _say_command(name, "--shape", []),
+        "look_command": _say_command(name, "--on source", []),
     }
 
 
@@ -75,7 +73,8 @@ def _may_explore(asked: Asked, policy: Policy | None) -> str:
 
 
 def _list_methods(policy: Policy | None) -> list[Document]:
-    """What can be tried in its place: methods for columns by themselves and for whole tables, and its own."""
+    """What can be tried in its place: methods for columns by themselves and for whole tables, and
+    its own."""
     if policy is None:
         return []
     own = policy.protect.method
@@ -90,43 +89,38 @@ def _say_epsilons(policy: Policy) -> str:
 
 
 def _explore(asked: Asked) -> Document:
-    """The key of the page of what was found. It is there, or why not is said with the command that has more time."""
+    """The table of what was found; or why nothing was, with the command that has more time."""
     name = find_policy(asked)
-    policy = _read(asked.site, name)
-    if words := _may_explore(asked, policy):
+    if words := _may_explore(asked, _read(asked.site, name)):
         raise Refused(403, words)
     options = _read_options(asked)
-    digest = "" if policy is None else policy.canonical_hash()
-    key = hashlib.sha256("\n".join([name, digest, *options]).encode()).hexdigest()[:32]
-    page = _page_of(asked.site, name, key)
-    # a page of before is made anew: the ledger that it tells of may be another by now
     if not _busy.acquire(blocking=False):
         raise Blocked("another exploration goes on here.", where=name, remedy="Try again in half a minute.")
     try:
-        _make_room(asked.site)
-        log = page.with_suffix(".log")
-        command = command_of(
-            "explore", f"{asked.site.policy_file(name)}", "--shape", f"--home={asked.site.home}", f"--output={page}", *options
-        )
-        code = run_command(asked.site, [*command, "--overwrite", "--quiet", f"--by={asked.person.name}"], log, seconds=SECONDS)
+        with TemporaryDirectory(prefix="explored-") as folder:
+            return _run(asked, name, options, Path(folder) / "log")
     finally:
         _busy.release()
-    said = " ".join(read_tail(asked.site, log, most=6))
-    log.unlink(missing_ok=True)
+
+
+def _run(asked: Asked, name: str, options: list[str], log: Path) -> Document:
+    command = command_of("explore", f"{asked.site.policy_file(name)}", "--shape", f"--home={asked.site.home}", *options)
+    code = run_command(asked.site, [*command, "--all", "--quiet", f"--by={asked.person.name}"], log, seconds=SECONDS)
     if code is None:
-        page.unlink(missing_ok=True)
         raise Blocked(
             f"this takes longer than the {SECONDS:.0f} seconds that there are here.",
             where=name,
-            remedy=f"Try fewer settings, or run: {_say_command(name, options)}",
+            remedy=f"Try fewer settings, or run: {_say_command(name, '--shape', options)}",
         )
+    lines = read_tail(asked.site, log, most=MOST_LINES, size=MOST_BYTES)
     if code != 0:
-        raise Blocked(f"nothing was found. {said}".strip(), where=name, remedy="Change what is tried.")
-    return {"key": key}
+        raise Blocked(f"nothing was found. {' '.join(lines[-6:])}".strip(), where=name, remedy="Change what is tried.")
+    listed = [option for option in options if not option.startswith("--rows")]
+    return {"lines": lines, "write_command": _say_command(name, "--write --choose N", listed)}
 
 
-def _say_command(name: str, options: list[str]) -> str:
-    return f"release-pipeline explore policies/{name}.yaml --shape -o {name}.html {' '.join(options)}"
+def _say_command(name: str, what: str, options: list[str]) -> str:
+    return " ".join(["release-pipeline", "explore", f"policies/{name}.yaml", what, *options])
 
 
 def _read_options(asked: Asked) -> list[str]:
@@ -150,31 +144,7 @@ def _read_list(asked: Asked, name: str, pattern: re.Pattern[str], said: str) -> 
     return text.replace(" ", "")
 
 
-def _page_of(site: Site, name: str, key: str) -> Path:
-    return site.desk / "explored" / f"{name}-{key}.html"
-
-
-def _make_room(site: Site) -> None:
-    """The folder is there, and has room for another page: those that were made first are gone."""
-    with site.changing_desk():
-        folder = site.desk / "explored"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        pages = sorted(folder.glob("*.html"), key=lambda file: file.stat().st_mtime_ns)
-        for page in pages[: max(0, len(pages) - _MOST_KEPT + 1)]:
-            page.unlink(missing_ok=True)
-
-
-def _show_page(asked: Asked) -> File:
-    """The page of what was found, as the command writes it, and the hashes of its styles and scripts."""
-    page = _page_of(asked.site, find_policy(asked), asked.find("key", _KEY))
-    if not page.exists():
-        raise Refused(404, "this was not explored, or so long ago that it is gone: explore it again.")
-    content = page.read_bytes()
-    return File("text/html; charset=utf-8", content=content, facts=hash_blocks(content))
-
-
 CALLS = (
     Call("exploration", EVERYBODY, _show_exploration),
     Call("explore", allow(Role.STEWARD), _explore, changes=True),
-    Call("explored", EVERYBODY, _show_page),
 )

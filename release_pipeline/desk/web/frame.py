@@ -117,11 +117,6 @@ class Visit:
         }
         return show_page(template, given, status)
 
-    def see(self, path: str, question: Mapping[str, str], *, to: str = "") -> Response:
-        """To a page that shows what was asked for."""
-        address = f"{self.to(path)}?{urlencode(question)}"
-        return RedirectResponse(f"{address}#{quote(to)}" if to else address, 303)
-
     def go(self, path: str, words: str = "", *, to: str = "") -> Response:
         """To a page after something was done, which says what was; nobody else can make it say anything."""
         address = self.to(path)

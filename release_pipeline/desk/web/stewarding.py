@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from release_pipeline.desk.web.frame import Visit, Way, Wrong, pass_on, show_page
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, show_page
 
 _AXES = ("epsilons", "sizes", "rows")
 _AWAY = (401, 403)
@@ -72,29 +72,26 @@ async def _render(visit: Visit, found: dict[str, Any], *, status: int = 200, che
 
 
 async def _show_exploration(visit: Visit) -> Response:
-    asked = {"name": visit.path("name"), "key": visit.query("key")}
-    found = await visit.ask("exploration", asked)
-    given = {"epsilons": found["epsilons"], "sizes": found["sizes"], "rows": found["rows"]}
-    return await visit.render("policy-explore.html", found, form=given, chosen=[], refusal=None)
+    page = await visit.ask("exploration", {"name": visit.path("name")})
+    form = {axis: page[axis] for axis in _AXES}
+    return await visit.render("policy-explore.html", page, form=form, chosen=[], refusal=None, result=None)
 
 
 async def _explore(visit: Visit) -> Response:
-    name = visit.path("name")
+    name, status, refusal, result = visit.path("name"), 200, None, None
     form = {axis: visit.form.get(axis, "") for axis in _AXES}
     chosen = [field.removeprefix("method-") for field in visit.form if field.startswith("method-")]
     try:
-        found = await visit.ask("explore", {"name": name, "methods": ",".join(chosen), **form})
+        result = await visit.ask("explore", {"name": name, "methods": ",".join(chosen), **form})
     except Wrong as wrong:
         if wrong.status in _AWAY or wrong.status >= 500:
             raise
+        status = wrong.status
         refusal = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
-        found = await visit.ask("exploration", {"name": name})
-        return await visit.render("policy-explore.html", found, status=wrong.status, form=form, chosen=chosen, refusal=refusal)
-    return visit.see(f"/policies/{name}/explore", {"key": str(found["key"])}, to="found")
-
-
-async def _show_explored(visit: Visit) -> Response:
-    return pass_on(await visit.fetch("explored", {"name": visit.path("name"), "key": visit.path("key")}), shown=True)
+    page = await visit.ask("exploration", {"name": name})
+    return await visit.render(
+        "policy-explore.html", page, status=status, form=form, chosen=chosen, refusal=refusal, result=result
+    )
 
 
 async def _show_running(visit: Visit) -> Response:
@@ -115,7 +112,6 @@ WAYS = (
     Way("/policies/{name}/save", _save_policy, sends=True),
     Way("/policies/{name}/explore", _show_exploration),
     Way("/policies/{name}/explore", _explore, sends=True),
-    Way("/policies/{name}/explored/{key}", _show_explored),
     Way("/running", _show_running),
     Way("/running", _start_run, sends=True),
 )

@@ -1,169 +1,167 @@
-"""`explore`: the settings of a policy, tried before anything is spent: on records that tell nothing, or in a noted look."""
+"""`explore`: the settings of a policy, tried before anything is spent: on records that tell
+nothing, or in a trial on confidential data that is noted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from release_pipeline import __version__
-from release_pipeline.errors import PolicyInvalid, WrongUsage
-from release_pipeline.flow.exploring.document import DomainView, ExploreDocument, RefusedView, SettingView, SolvedView, SplitView
-from release_pipeline.flow.exploring.domains import Shorter, find_dear_domains
-from release_pipeline.flow.exploring.grounds import Asked, Ground, find_ground, find_site_of
-from release_pipeline.flow.exploring.kept import DOCUMENT, keep_document, read_document
-from release_pipeline.flow.exploring.places import check_page, find_folder
-from release_pipeline.flow.exploring.ranges import round_figure
-from release_pipeline.flow.exploring.records import Tried
-from release_pipeline.flow.exploring.shares import split_best
-from release_pipeline.flow.exploring.targets import Target, check_told, read_target, solve
-from release_pipeline.flow.exploring.trials import RESULTS, Bench, Refused, Tested, Written, pick_tested, try_settings
-from release_pipeline.flow.exploring.views import view_column, view_setting
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.exploring.data import Asked, Data, find_site_of, read_data
+from release_pipeline.flow.exploring.document import ExploreDocument, RefusedView
+from release_pipeline.flow.exploring.simulating import FEWEST, Bench, Refused, Tried, Written, try_settings
+from release_pipeline.flow.exploring.targets import (
+    Target,
+    check_told,
+    count_draws,
+    count_sequences,
+    find_met,
+    read_target,
+)
+from release_pipeline.flow.exploring.views import view_setting
+from release_pipeline.flow.files import PRIVATE, PUBLIC, check_output, write_text
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.headroom import HeadroomView, read_headrooms, view_headroom
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import ask_for_near, decimal_text
+from release_pipeline.policy.documents import to_json
+from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Axes, Changed, Setting, list_settings, write_setting
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.compiling import cache_folder
-from release_pipeline.privacy.figures import show_figure, show_share
-from release_pipeline.stages.simulation import describe_samples
+from release_pipeline.report.exploring import describe_exploration, render_exploration
+from release_pipeline.stages.simulation import LINKED
+from release_pipeline.store.folders import make_private_folder
 
 Progress = Callable[[str], None]
+PAGES = (".html",)
 HIDDEN = "in a look figures that fewer than ten records stand for are not shown"
-AXES = tuple(field.name for field in fields(Axes))
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What came out, and what it was made of. `changed`: what the policy would be under each setting of the document."""
+    """What came out, of a policy with the method `own`, and the site whose ledger was asked."""
 
     document: ExploreDocument
-    changed: tuple[Changed, ...]
-    written: Written
+    own: str
     site: Site | None
 
 
 def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) -> Explored:
-    """Every setting of the policy in `file` that was asked for, with what releases would be like, and what they would cost."""
+    """Every setting of the policy in `file` that was asked for, with what releases would be like,
+    and what they would cost."""
     check = check_policy(file, rows=None, home=asked.home)
     policy, written = check.plan.policy, Written.of(file)
     site = find_site_of(policy, asked, None if check.home is None else find_site(check.home), file)
     if site is not None:
         read_caps(site).of(policy)  # refused before anything is noted or simulated
-    check_page(site, asked.output, is_look=asked.is_look, overwrite=asked.overwrite)
+    _check_page(site, asked)
+    settings = list_asked(written, policy, asked.axes)
+    targets = [read_target(text, policy) for text in asked.targets]
+    refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
+    data = read_data(policy, asked, site, settings, file)
+    bench = Bench(
+        written,
+        policy,
+        data.records,
+        asked.rows or data.records.count,
+        _find_secret(site, policy, confidential=asked.is_confidential),
+        resampled=not asked.source,
+        confidential=asked.is_confidential,
+        fewest=count_draws(count_sequences(settings)) if targets else FEWEST,
+    )
+    check_told(targets, bench)
+    results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)
+    return Explored(_make_document(bench, asked, data, results, targets, site), policy.protect.method, site)
+
+
+def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
+    """The settings that are asked for, in the order of their numbers."""
     if not policy.noise_columns:
-        raise WrongUsage("no column of this policy is masked.", where=str(file), remedy="There is nothing to choose.")
-    for name in asked.axes.methods:
+        raise WrongUsage("no column of this policy is masked.", where=written.name, remedy="There is nothing to choose.")
+    for name in axes.methods:
         if name not in METHODS:
             remedy = ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}.")
             raise WrongUsage(f"there is no method '{name}'.", where="--methods", remedy=remedy)
-    targets = [read_target(text, policy) for text in asked.targets]
-    settings = list(list_settings(written.raw, policy, asked.axes))
-    ground = find_ground(policy, asked, site, settings, file, progress)
-    folder = _find_folder(site, is_look=ground.is_look)
-    refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
-    kept = folder / "documents" / f"{_name_request(written, asked, ground, refused)}{DOCUMENT}"
-    if ground.stamp and (known := read_document(kept)) is not None:
-        progress("this was found before: nothing is read or simulated anew")
-        document = known[0]
-        changed = tuple(written.change(setting) for setting in known[1])
-    else:
-        tried = ground.read()
-        bench = Bench(
-            written,
-            policy,
-            tried.records,
-            asked.rows or tried.records.count,
-            _find_secret(site, policy, is_look=ground.is_look),
-            resampled=not asked.source,
-            kept=folder,
-            is_look=ground.is_look,
-        )
-        document, changed = _explore(bench, asked, ground, tried, settings, refused, targets, progress)
-        if ground.stamp:
-            keep_document(kept, document, [one.setting for one in changed])
-    ledgers = _read_ledgers(site, changed, document.rows)
-    views = tuple(replace(view, ledger=ledger) for view, ledger in zip(document.settings, ledgers, strict=True))
-    return Explored(replace(document, settings=views), changed, written, site)
+    return list_settings(written.raw, policy, axes)
 
 
-def _explore(
-    bench: Bench,
-    asked: Asked,
-    ground: Ground,
-    tried: Tried,
-    settings: Sequence[Setting],
-    refused: Sequence[Refused],
-    targets: Sequence[Target],
-    progress: Progress,
-) -> tuple[ExploreDocument, tuple[Changed, ...]]:
-    """All that is found of these records, without ledgers, and the policies of its settings."""
-    policy = bench.policy
-    check_told(targets, bench)
-    said = f"{tried.records.count:,} records, {len(settings)} settings, {bench.draws} simulated releases of each"
-    progress(said + (f"; {len(refused)} of them are not tried, which the ledger would refuse" if refused else ""))
-    results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)
-    solved = tuple(_solve(bench, targets, results, progress)) if targets else ()
-    splits = list(split_best(bench, pick_tested(results)))
-    for setting in (setting for setting, _ in solved if setting is not None):
-        if not _has(results, setting):
-            results += try_settings(bench, [setting], workers=1, progress=lambda _: None)
-    results += [split.tested for split in splits if not _has(results, split.tested.setting)]
-    tested = pick_tested(results)
-    first = 2 if isinstance(results[0], Refused) else 1  # 1 is the policy as it is, tried or not
-    views = tuple(view_setting(bench, one, number) for number, one in enumerate(tested, first))
-    numbers = {view.words: view.number for view in views}
-    progress("looking for domains that cost much")
-    document = ExploreDocument(
-        policy=policy.policy,
-        hash=policy.canonical_hash(),
-        population=policy.population,
-        on="source" if asked.source else "shape" if asked.shape else "like",
-        on_words=ground.words,
-        is_look=ground.is_look,
-        rows=bench.rows,
-        warnings=(
-            *tried.warnings,
-            *describe_samples(bench.attacked.records.count),
-            *([HIDDEN] if ground.is_look else []),
-        ),
-        groupings=bench.groupings,
-        columns=tuple(view_column(bench, name, tried.clamped.get(name, 0.0)) for name in policy.noise_columns),
-        settings=views,
-        refused=tuple(RefusedView(one.setting.words, one.why, one.by_ledger) for one in results if isinstance(one, Refused)),
-        targets=tuple(target.text for target in targets),
-        solved=tuple(replace(view, number=numbers.get(view.words)) for _, view in solved),
-        splits=tuple(
-            SplitView(
-                split.tested.setting.words,
-                split.tested.setting.block,
-                round_figure(split.before),
-                round_figure(split.after),
-                numbers.get(split.tested.setting.words),
-            )
-            for split in splits
-        ),
-        domains=tuple(
-            DomainView(
-                one.column,
-                one.low,
-                one.high,
-                round_figure(one.times),
-                round_figure(one.clamped),
-                round_figure(one.total),
-                round_figure(one.variance),
-                _say_domain(one),
-            )
-            for one in find_dear_domains(bench, tried.as_came)
-        ),
+def write_choice(written: Written, policy: Policy, axes: Axes, number: int) -> tuple[Setting, str]:
+    """The setting of this number, and the text of the policy file with it. No record is read for
+    it."""
+    settings = list_asked(written, policy, axes)
+    if not 1 <= number <= len(settings):
+        raise WrongUsage(f"there is no setting {number}.", where="--choose", remedy=f"There are 1 to {len(settings)}.")
+    changed = written.change(settings[number - 1])
+    return changed.setting, write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
+
+
+def choose_met(explored: Explored) -> int:
+    """The number of the setting that surely meets the targets with the least epsilon, by the
+    policy's own method."""
+    for one in explored.document.met:
+        if one.method == explored.own and one.number is not None:
+            return one.number
+    raise WrongUsage(
+        f"no setting of {explored.own} that was tried surely meets the targets.",
+        where="--write",
+        remedy="Name a setting of another method with --choose, as the list has it, or try larger epsilons.",
     )
-    return document, tuple(one.changed for one in tested)
+
+
+def describe_explored(explored: Explored, *, every: bool) -> Iterator[str]:
+    """What came out in lines for a person; the best settings, or every one."""
+    return describe_exploration(to_json(explored.document), every=every)
+
+
+def write_page(explored: Explored, asked: Asked, *, with_document: bool = False) -> list[Path]:
+    """The page, and beside it the document where that is asked for. Of confidential records both
+    lie in the vault, for the owner alone, and nowhere else."""
+    content = to_json(explored.document)
+    page, mode = asked.output, PUBLIC
+    if explored.document.confidential and explored.site is not None:
+        folder, mode = _find_folder(explored.site), PRIVATE
+        make_private_folder(folder)
+        page = page or folder / f"{explored.document.policy}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.html"
+    assert page is not None  # noqa: S101  for the type checker
+    check_output(page, endings=PAGES, overwrite=asked.overwrite)
+    write_text(page, render_exploration(content), mode=mode)
+    if not with_document:
+        return [page]
+    write_text(page.with_suffix(".json"), json.dumps(content, indent=2) + "\n", mode=mode)
+    return [page, page.with_suffix(".json")]
+
+
+def _find_folder(site: Site) -> Path:
+    """The folder in the vault for pages of confidential records; refused where a link leads out of
+    it."""
+    folder = site.vault / "looks"
+    if folder.is_symlink():
+        raise ReleasePipelineError(
+            "this is a link, and what looks show must stay in the vault. Nothing was read.",
+            where=str(folder),
+            remedy="Put a folder in its place, or remove it: it is made anew.",
+        )
+    return folder
+
+
+def _check_page(site: Site | None, asked: Asked) -> None:
+    """Refuse a page that could not be written, or not there, before anything is noted or read."""
+    if asked.is_confidential and site is not None:
+        folder = _find_folder(site)
+        if asked.output is not None and folder.resolve() not in asked.output.resolve().parents:
+            raise WrongUsage(
+                "the page of a look shows confidential figures, and stays in the vault.",
+                where=str(asked.output),
+                remedy=f"Leave -o out: it is written to {folder}.",
+            )
+    if asked.output is not None:
+        check_output(asked.output, endings=PAGES, overwrite=asked.overwrite)
 
 
 def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:
@@ -171,15 +169,22 @@ def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows:
     changed: list[Changed] = []
     for setting in settings:
         with suppress(PolicyInvalid):  # it is refused for what is wrong with it
-            changed.append(written.change(setting, rows=rows))
-    if not changed:
-        return []
-    rooms = map(view_headroom, read_headrooms(site, [one.policy for one in changed], rows=rows))
+            changed.append(written.change(setting))
+    rooms = _read_ledgers(site, changed, rows)
     return [Refused(one.setting, why, by_ledger=True) for one, room in zip(changed, rooms, strict=True) if (why := _refuse(room))]
 
 
-def _refuse(room: HeadroomView) -> str:
-    """Why the ledger would refuse the next release; empty where it would not, or where that is not known."""
+def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int | None) -> list[HeadroomView | None]:
+    if site is None or not changed:
+        return [None] * len(changed)
+    return [view_headroom(room) for room in read_headrooms(site, [one.policy for one in changed], rows=rows)]
+
+
+def _refuse(room: HeadroomView | None) -> str:
+    """Why the ledger would refuse the next release; empty where it would not, or where that is not
+    known."""
+    if room is None:
+        return ""
     if room.needs:
         return f"the ledger would refuse it: {room.needs}"
     if room.next is None or room.next.fits:
@@ -189,104 +194,51 @@ def _refuse(room: HeadroomView) -> str:
 
 def _try_others(
     bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, workers: int | None, progress: Progress
-) -> list[Tested | Refused]:
+) -> list[Tried | Refused]:
     """What each setting comes to, in their order; those that are refused already are not tried."""
     known = {one.setting.words: one for one in refused}
     tried = iter(try_settings(bench, [one for one in settings if one.words not in known], workers=workers, progress=progress))
     return [known.get(setting.words) or next(tried) for setting in settings]
 
 
-def _has(results: Sequence[Tested | Refused], setting: Setting) -> bool:
-    return any(setting.words == known.setting.words for known in results)
+def _make_document(
+    bench: Bench,
+    asked: Asked,
+    data: Data,
+    results: Sequence[Tried | Refused],
+    targets: Sequence[Target],
+    site: Site | None,
+) -> ExploreDocument:
+    numbered = list(enumerate(results, 1))  # 1 is the policy as it is
+    tested = [(number, one) for number, one in numbered if isinstance(one, Tried)]
+    ledgers = _read_ledgers(site, [one.changed for _, one in tested], bench.rows)
+    views = [view_setting(bench, one, number, targets) for number, one in tested]
+    warnings = [*data.warnings, *([HIDDEN] if bench.confidential else [])]
+    if bench.rows > LINKED and any(view.linkage_ladder for view in views):
+        warnings.append(f"linkage is of {LINKED:,} among {bench.linked.records.count:,} records of one simulated release")
+    return ExploreDocument(
+        policy=bench.policy.policy,
+        hash=bench.policy.canonical_hash(),
+        population=bench.policy.population,
+        on="source" if asked.source else "shape" if asked.shape else "like",
+        on_words=data.words,
+        confidential=bench.confidential,
+        rows=bench.rows,
+        warnings=tuple(warnings),
+        groupings=bench.groupings,
+        columns=tuple(bench.policy.noise_columns),
+        settings=tuple(replace(view, ledger=ledger) for view, ledger in zip(views, ledgers, strict=True)),
+        refused=tuple(
+            RefusedView(number, one.setting.words, one.why, one.by_ledger) for number, one in numbered if isinstance(one, Refused)
+        ),
+        targets=tuple(target.text for target in targets),
+        met=tuple(find_met(targets, tested)) if targets else (),
+    )
 
 
-def choose_setting(explored: Explored, number: int | None) -> SettingView:
-    """The setting of this number; without one that of the policy's own method which meets the targets."""
-    views = {view.number: view for view in explored.document.settings}
-    if number is None:
-        own = views[1].method if 1 in views else ""
-        met = [one for one in explored.document.solved if one.met and one.number is not None]
-        mine = [one for one in met if views[one.number or 0].method == own]
-        if len(mine) == 1:
-            return views[mine[0].number or 0]
-        raise WrongUsage(
-            "it does not follow which setting is meant.",
-            where="--write",
-            remedy="Name its number with --choose, as the list of settings has it.",
-        )
-    if number not in views:
-        raise WrongUsage(
-            f"there is no setting {number}.",
-            where="--choose",
-            remedy=f"There are {min(views, default=0)} to {max(views, default=0)}.",
-        )
-    return views[number]
-
-
-def write_choice(explored: Explored, view: SettingView) -> str:
-    """The text of the policy file with this setting in it."""
-    written, changed = explored.written, explored.changed[explored.document.settings.index(view)]
-    return write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
-
-
-def _name_request(written: Written, asked: Asked, ground: Ground, refused: Sequence[Refused]) -> str:
-    """What tells an exploration from all others: what is asked, of which policy, and on what."""
-    axes = {name: [str(one) for one in getattr(asked.axes, name)] for name in AXES}
-    told = [ExploreDocument.FORMAT, __version__, RESULTS, written.text, sorted(written.files.items()), ground.words, ground.stamp]
-    asked_for = [
-        asked.release,
-        asked.rows,
-        axes,
-        list(asked.targets),
-        str(written.name),
-        [[one.setting.words, one.why] for one in refused],
-    ]
-    return hashlib.sha256(json.dumps([*told, *asked_for]).encode()).hexdigest()
-
-
-def _find_secret(site: Site | None, policy: Policy, *, is_look: bool) -> bytes:
-    """What simulated noise is drawn with: always alike, so that nobody looks until a figure is as it should be."""
-    if is_look and site is not None:
+def _find_secret(site: Site | None, policy: Policy, *, confidential: bool) -> bytes:
+    """What simulated noise is drawn with: always alike, so that nobody looks until a figure is as
+    it should be."""
+    if confidential and site is not None:
         return bytes.fromhex(site.keyed_hash(f"explored: {policy.policy}".encode()))
     return hashlib.sha256(f"explored: {policy.policy}".encode()).digest()
-
-
-def _find_folder(site: Site | None, *, is_look: bool) -> Path:
-    """Where results are kept: those of a look in the vault."""
-    return find_folder(site) / "results" if is_look and site is not None else cache_folder() / "explored"
-
-
-def _solve(
-    bench: Bench, targets: Sequence[Target], results: Sequence[Tested | Refused], progress: Progress
-) -> list[tuple[Setting | None, SolvedView]]:
-    found: list[tuple[Setting | None, SolvedView]] = []
-    for solved in solve(bench, targets, results, progress):
-        setting, met = solved.setting, not solved.why
-        weights = {name: decimal_text(weight) for name, weight in setting.protect.get("weights", {}).items()}
-        epsilon = setting.protect.get("epsilon") if met else None
-        view = SolvedView(
-            setting.words,
-            setting.block,
-            None if epsilon is None else decimal_text(epsilon),
-            weights,
-            {text: round_figure(reached) for text, reached in solved.reached.items()},
-            met=met,
-            why=solved.why,
-            number=None,
-        )
-        found.append((setting if met else None, view))
-    return found
-
-
-def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int) -> list[HeadroomView | None]:
-    if site is None or not changed:
-        return [None] * len(changed)
-    return [view_headroom(room) for room in read_headrooms(site, [one.policy for one in changed], rows=rows)]
-
-
-def _say_domain(one: Shorter) -> str:
-    return (
-        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}], which would "
-        f"clamp {show_share(one.clamped)} of the records, and cut off {show_share(one.total)} of the column's total and "
-        f"{show_share(one.variance)} of its variance"
-    )

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.exploring.records import Tried
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
@@ -26,8 +25,8 @@ TAIL = 3.0  # e-foldings over which values beyond the last quantile reach the en
 LEAST_EIGENVALUE = 1e-6
 
 
-def make_up(policy: Policy, *, rows: int | None) -> Tried:
-    """A table that is as the policy's `shape` says."""
+def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ...]]:
+    """A table that is as the policy's `shape` says, and what to keep in mind of it."""
     sketch = policy.shape
     if sketch is None:
         raise WrongUsage(
@@ -57,12 +56,7 @@ def make_up(policy: Policy, *, rows: int | None) -> Tried:
     unsaid = [name for name in columns if name not in sketch.columns]
     if unsaid:
         warnings.append(f"of {name_some(unsaid)} the shape says nothing: values are even over what is declared")
-    return Tried(
-        Records(columns),
-        dict.fromkeys(numbers, 0.0),
-        tuple(warnings),
-        {name: columns[name].to_numpy()[column.find_reasons(columns[name].to_numpy()) < 0] for name, column in numbers.items()},
-    )
+    return Records(columns), tuple(warnings)
 
 
 def draw_scores(names: Sequence[str], sketch: Sketch, count: int, random: Random) -> tuple[Numbers, bool]:

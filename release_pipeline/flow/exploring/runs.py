@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from release_pipeline.flow.exploring.looks import note_run
+from release_pipeline.flow.exploring.trials import note_run
 from release_pipeline.flow.files import write_private_json
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.typed import read_as

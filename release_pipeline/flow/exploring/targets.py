@@ -1,41 +1,39 @@
-"""What a steward asks for, and the least epsilon that gives it with each method.
+"""What a steward asks for, and which of the settings that were tried surely give it.
 
-A target is a figure of releases, of one column or of all, and the most that it may be: `error:income=0.1`, `ks:income=0.05`,
-`share-zero:income=1pt` (how far the share of zeros may be off, in percentage points), `mean:income=200`, `median:income=500`,
-`group-mean:income=1000` (the largest group's), `correlation=0.02` (the mean of all pairs). It is met where the middle of
-simulated releases is no more than that. Where each column has a part of epsilon that is its own, each is given the least that
-meets what is asked of it, and the weights follow; a column of which nothing is asked keeps the part that the policy gives it.
+A target is a figure of releases, of one column or of all, and the most that it may be:
+`error:income=10%`, `mean:income=200` and `group-mean:income=1000` (how far the mean, and that of
+the worst group, may be off, in the column's unit), `correlation=0.02`.
+
+That some simulated releases meet it may be luck. A setting is said to meet the targets where so
+many do that at least half of all releases do: were it less, as many would in 5 of 100 cases at
+most. Epsilons are gone down from the largest that was tried as long as that holds, and the rule
+stops at the first that does not, so that trying many epsilons makes no setting look better. Of a
+method with several k these 5 of 100 are divided among them.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.exploring.trials import Bench, Refused, Tested, explain
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.exploring.document import MetView
+from release_pipeline.flow.exploring.simulating import Bench, Tried
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import ask_for_near, decimal_text
+from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Setting
-from release_pipeline.privacy.figures import show_figure
-from release_pipeline.stages.served import SHARES
-from release_pipeline.stages.simulation import Reference, Simulated, simulate
+from release_pipeline.stages.simulation import Simulated
 
-_FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9.]+)(pt|%)?")
-LEAST, MOST = Decimal("0.001"), Decimal(1000)  # epsilon of a column, where it is sought
-STEPS = 12  # of halving, between these: a hundredth at the end
-NEAR = 1.02  # how near the least is sought
-TIMES = 2  # as many simulated releases as of a setting: the middle of them is sought to within a tenth
-AROUND = 1.5  # how far beyond what was tried the least is sought
-OF_COLUMN = ("error", "ks", "share-zero", "mean", "median", "group-mean")
-OF_ALL = ("correlation",)
-AT_MOST = {"ks": 1, "share-zero": 1, "correlation": 2}  # so that any release meets what is not below
+_FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%)?")
+OF_COLUMN, OF_ALL = ("error", "mean", "group-mean"), ("correlation",)
+AS_SHARE = ("error", "correlation")  # figures without a unit
+MOST_CORRELATION = 2  # so that any release meets what is not below
+WRONG = 0.05  # how often a setting that does not meet the targets is said to
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +46,13 @@ class Target:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """The setting that meets the targets with the least epsilon, and what it gives; `why` none does."""
-
-    setting: Setting
-    reached: Mapping[str, float]
-    why: str = ""
-
-
 def read_target(text: str, policy: Policy) -> Target:
     """A target as it is written; refused in words."""
     match = _FORM.fullmatch(text.strip())
     known = ", ".join((*(f"{figure}:COLUMN" for figure in OF_COLUMN), *OF_ALL))
     if match is None or match[1] not in (*OF_COLUMN, *OF_ALL):
         raise WrongUsage(
-            "this is no target.", where=text, remedy=f"Write FIGURE:COLUMN=MOST, like error:income=0.1. Figures: {known}."
+            "this is no target.", where=text, remedy=f"Write FIGURE:COLUMN=MOST, like error:income=10%. Figures: {known}."
         )
     figure, column, most = match[1], match[2] or "", float(match[3])
     if (figure in OF_ALL) == bool(column):
@@ -72,220 +61,92 @@ def read_target(text: str, policy: Policy) -> Target:
     if column and column not in policy.noise_columns:
         remedy = ask_for_near(column, policy.noise_columns, f"There are: {', '.join(policy.noise_columns)}.")
         raise WrongUsage(f"the policy masks no column '{column}'.", where=text, remedy=remedy)
-    if match[4] and figure != "share-zero":
-        raise WrongUsage(f"{figure} is no share.", where=text, remedy="Leave pt or % out.")
-    if most >= AT_MOST.get(figure, math.inf) and not match[4]:
-        points = f", or {most:g}pt" if figure == "share-zero" else ""
+    if figure in OF_ALL and len(policy.noise_columns) < 2:
+        raise WrongUsage("with one masked column there is no correlation.", where=text, remedy="Ask for its error.")
+    if match[4] and figure not in AS_SHARE:
+        raise WrongUsage(f"{figure} is in the column's own unit.", where=text, remedy="Leave % out.")
+    most = most / 100 if match[4] else most
+    if figure in OF_ALL and most >= MOST_CORRELATION:
         raise WrongUsage(
-            f"{figure} is at most {AT_MOST[figure]}, so that any release meets this.",
+            f"{figure} is at most {MOST_CORRELATION}, so that any release meets this.",
             where=text,
-            remedy=f"Write {text.partition('=')[0].strip()}={most / 100:g}{points}.",
+            remedy=f"Write {figure}=0.02, or another number below {MOST_CORRELATION}.",
         )
     if most <= 0:
         raise WrongUsage("no release is exactly like the data.", where=text, remedy="Name a number above 0.")
-    return Target(figure, column, most / 100 if match[4] else most, text.strip())
+    return Target(figure, column, most, text.strip())
 
 
 def check_told(targets: Sequence[Target], bench: Bench) -> None:
-    """Refuse to seek what a look does not tell: by halving it would be told."""
+    """Refuse to ask for what is not told of confidential records."""
     for target in targets:
         about = {target.column} if target.column else bench.policy.noise_columns.keys()
         if hidden := sorted(bench.hidden & about):
             raise WrongUsage(
                 f"fewer than ten people have a value in {hidden[0]}, and a look does not tell its figures.",
                 where=target.text,
-                remedy="Seek those of another column.",
+                remedy="Ask for those of another column.",
             )
 
 
-def measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
-    """What simulated releases give of it, in the middle; infinity where one of them has no such figure."""
-    figure = _measure_target(target, found, references)
-    return figure if math.isfinite(figure) else math.inf
+def count_sequences(settings: Sequence[Setting]) -> int:
+    """Of how many sequences of epsilons the method is that has most of them."""
+    keys = {(setting.method, _without_epsilon(setting)) for setting in settings}
+    return max(sum(1 for method, _ in keys if method == one) for one, _ in keys)
 
 
-def _measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
-    if target.figure in OF_ALL:
-        return float(np.median(found.whole.get(target.figure, np.zeros(1))))
-    figures = found.columns[target.column]
-    if target.figure in ("error", "ks"):
-        return float(np.median(figures[target.figure]))
-    return float(np.median([_off(target, figures, references[draw % len(references)], draw) for draw in range(found.draws)]))
+def count_draws(sequences: int) -> int:
+    """How many releases must be simulated, so that targets which all of them meet are surely
+    met."""
+    return math.ceil(math.log2(sequences / WRONG))
 
 
-def _off(target: Target, figures: Mapping[str, Any], reference: Reference, draw: int) -> float:
-    """How far a figure of one release is from that of its records."""
-    own = reference.figures[target.column]
-    if target.figure == "mean":
-        return abs(float(figures["mean"][draw, 0] - own["mean"][0]))
-    if target.figure == "median":
-        middle = SHARES.index(0.5)
-        return abs(float(figures["quantiles"][draw, middle] - own["quantiles"][middle]))
-    if target.figure == "share-zero":
-        [at] = np.flatnonzero(reference.points[target.column] == 0) if 0 in reference.points[target.column] else [-1]
-        return abs(float(figures["at"][draw, at] - own["at"][at])) if at >= 0 else 0.0
-    away = np.abs(figures["groups"][draw] - own["groups"])
-    return float(np.nanmax(away)) if np.isfinite(away).any() else 0.0
+def count_meeting(targets: Sequence[Target], found: Simulated) -> int:
+    """How many of the simulated releases meet all targets; one without such a figure meets none."""
+    figures: list[npt.NDArray[np.bool_]] = []
+    for target in targets:
+        of_draws = found.columns[target.column][target.figure] if target.column else found.correlation
+        figures.append(of_draws <= target.most)  # NaN is not
+    return int(np.logical_and.reduce(figures).sum())
 
 
-def solve(
-    bench: Bench, targets: Sequence[Target], results: Sequence[Tested | Refused], progress: Callable[[str], None]
-) -> Iterator[Solved]:
-    """For every method that was tried, with the best of its k, the least epsilon that meets all targets."""
-    for method in dict.fromkeys(one.setting.method for one in results):
-        of_method = [one for one in results if one.setting.method == method]
-        mine = [one for one in of_method if isinstance(one, Tested)]
-        if not mine:
-            yield from (Solved(one.setting, {}, one.why) for one in of_method[:1] if isinstance(one, Refused))
-            continue
-        if mine[0].setting.protect.get("epsilon") is None:
-            reached, best = min(((_worst_of(targets, bench, one), one) for one in mine), key=lambda pair: pair[0])
-            yield Solved(
-                best.setting,
-                _reach(targets, bench.references_of(best.policy), best.found),
-                "" if reached <= 1 else "no k that was tried meets them, and it has no epsilon",
-            )
-            continue
-        progress(f"seeking the least epsilon of {method}")
-        yield _solve_method(bench, targets, mine)
+def is_sure(meeting: int, draws: int, wrong: float = WRONG) -> bool:
+    """Whether so many of these draws show that at least half of all releases meet the targets.
+
+    >>> is_sure(5, 5), is_sure(19, 30), is_sure(20, 30)
+    (True, False, True)
+    """
+    return sum(math.comb(draws, count) for count in range(meeting, draws + 1)) <= wrong * 2**draws
 
 
-def _worst(targets: Sequence[Target], references: Sequence[Reference], found: Simulated | None) -> float:
-    """How many times the most that is allowed the worst target is; infinity where there would be no release."""
-    if found is None:
-        return math.inf
-    return max(measure_target(target, found, references) / target.most for target in targets)
+def find_met(targets: Sequence[Target], tested: Sequence[tuple[int, Tried]]) -> Iterator[MetView]:
+    """For each method the least epsilon, of those that were tried, with which all targets are
+    surely met. `tested`: with their numbers."""
+    for method in dict.fromkeys(one.changed.setting.method for _, one in tested):
+        sequences: dict[tuple[tuple[str, str], ...], list[tuple[int, Tried]]] = {}
+        for number, one in tested:
+            if one.changed.setting.method == method:
+                sequences.setdefault(_without_epsilon(one.changed.setting), []).append((number, one))
+        sure = [found for one in sequences.values() if (found := _go_down(targets, one, WRONG / len(sequences))) is not None]
+        everything = [one for sequence in sequences.values() for one in sequence]
+        nearest = max(everything, key=lambda pair: count_meeting(targets, pair[1].found) / pair[1].found.draws)
+        number, best = min(sure, key=lambda pair: _epsilon_of(pair[1])) if sure else nearest
+        yield MetView(method, number if sure else None, count_meeting(targets, best.found), best.found.draws)
 
 
-def _worst_of(targets: Sequence[Target], bench: Bench, tested: Tested) -> float:
-    """The same of a setting that was tried."""
-    return _worst(targets, bench.references_of(tested.policy), tested.found)
-
-
-def _reach(targets: Sequence[Target], references: Sequence[Reference], found: Simulated | None) -> dict[str, float]:
-    """What each target comes to; nothing where there would be no release."""
-    figures = {} if found is None else {target.text: measure_target(target, found, references) for target in targets}
-    return {text: figure for text, figure in figures.items() if math.isfinite(figure)}
-
-
-def _solve_method(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> Solved:
-    """By halving, with the cluster sizes that came nearest at the least epsilon that met them, or at the largest."""
-    shares = has_shares(tested[0].policy)
-    sizes = _choose_sizes(bench, targets, tested)
-    solved = [_solve_size(bench, targets, tested, k, shares=shares) for k in sizes]
-    met = [found for found in solved if not found.why]
-    return min(met, key=lambda found: found.setting.protect["epsilon"]) if met else solved[0]
-
-
-def has_shares(policy: Policy) -> bool:
-    """Whether columns have parts of epsilon that add up to it."""
-    return bool(policy.column_epsilon) and policy.delta is None
-
-
-def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> list[Any]:
-    """The two cluster sizes with which targets are nearest: one for less epsilon, one for more."""
-    ranked = sorted(tested, key=lambda one: _worst_of(targets, bench, one))
-    met = [one for one in tested if _worst_of(targets, bench, one) <= 1]
-    least = sorted(met, key=lambda one: Decimal(one.setting.protect["epsilon"]))
-    order = [*(one.setting.protect.get("k") for one in least), *(one.setting.protect.get("k") for one in ranked)]
-    return list(dict.fromkeys(order))[:2]
-
-
-def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], k: Any, *, shares: bool) -> Solved:
-    base = next(one for one in tested if one.setting.protect.get("k") == k)
-    policy, references = base.policy, bench.references_of(base.policy)
-
-    def at(epsilons: Mapping[str, Decimal] | Decimal) -> tuple[Setting, Simulated | None, str]:
-        setting = _with(base.setting, epsilons)
-        try:
-            changed = bench.written.change(setting, rows=bench.rows)
-            draws = bench.draws_of(changed.policy, times=TIMES)
-            found = simulate(changed.policy, references, secret=bench.secret, draws=draws, with_risks=False)
-        except ReleasePipelineError as error:
-            return setting, None, explain(error)
-        return changed.setting, None if found.refusal else found, found.refusal
-
-    like = [one for one in tested if one.setting.protect.get("k") == k]
-    if not shares:
-        ends = _bracket(bench, targets, like, lambda one: float(one.setting.protect["epsilon"]))
-        return _halve_whole(references, targets, at, ends)
-    return _halve_columns(bench, targets, policy, at, like)
-
-
-def _bracket(
-    bench: Bench, targets: Sequence[Target], like: Sequence[Tested], epsilon_of: Callable[[Tested], float]
-) -> tuple[float, float]:
-    """Ends between which the least epsilon is, by settings that were tried: beyond the largest that missed a target and the least
-    that met all, somewhat, since these are simulated too."""
-    low, high = float(LEAST), float(MOST)
-    for one in like:
-        if _worst_of(targets, bench, one) <= 1:
-            high = min(high, epsilon_of(one) * AROUND)
-        else:
-            low = max(low, epsilon_of(one) / AROUND)
-    return (low, high) if low < high else (high / AROUND**2, low * AROUND**2)
-
-
-At = Callable[[Any], tuple[Setting, Simulated | None, str]]
-
-
-def _halve_whole(references: Sequence[Reference], targets: Sequence[Target], at: At, ends: tuple[float, float]) -> Solved:
-    low, high = ends
-    best: tuple[Setting, Simulated] | None = None
-    for _ in range(STEPS):
-        if high / low < NEAR:
+def _go_down(targets: Sequence[Target], sequence: Sequence[tuple[int, Tried]], wrong: float) -> tuple[int, Tried] | None:
+    """The last setting, from the largest epsilon down, up to which all surely meet the targets."""
+    last: tuple[int, Tried] | None = None
+    for number, one in sorted(sequence, key=lambda pair: _epsilon_of(pair[1]), reverse=True):
+        if not is_sure(count_meeting(targets, one.found), one.found.draws, wrong):
             break
-        middle = math.sqrt(low * high)
-        setting, found, _ = at(_round_up(middle))
-        if found is not None and _worst(targets, references, found) <= 1:
-            best, high = (setting, found), middle
-        else:
-            low = middle
-    if best is None:
-        setting, found, refused = at(_round_up(high))
-        return Solved(setting, _reach(targets, references, found), refused or f"not even with epsilon {show_figure(high)}")
-    return Solved(best[0], _reach(targets, references, best[1]))
+        last = number, one
+    return last
 
 
-def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: At, like: Sequence[Tested]) -> Solved:
-    """All columns at once: a column's figures depend on its own part alone."""
-    references = bench.references_of(policy)
-    own = {name: float(share.fraction) for name, share in policy.column_epsilon.items()}
-    asked = {name: [target for target in targets if target.column in (name, "")] for name in own}
-    ends: dict[str, list[float]] = {}
-    for name in own:
-        if asked[name]:
-            ends[name] = list(_bracket(bench, asked[name], like, lambda one, name=name: _share(one, name)))
-    for _ in range(STEPS):
-        middles = {name: math.sqrt(low * high) for name, (low, high) in ends.items()}
-        if all(high / low < NEAR for low, high in ends.values()):
-            break
-        _, found, _ = at({name: _round_up(middles.get(name, own[name])) for name in own})
-        for name, middle in middles.items():
-            ends[name][1 if _worst(asked[name], references, found) <= 1 else 0] = middle
-    setting, found, refused = at({name: _round_up(ends[name][1] if name in ends else own[name]) for name in own})
-    missed = [name for name, (_, high) in ends.items() if high >= float(MOST)]
-    why = refused or (f"not even with epsilon {MOST} for {missed[0]}" if missed else "")
-    return Solved(setting, _reach(targets, references, found), why)
+def _epsilon_of(one: Tried) -> float:
+    return float(one.changed.setting.protect.get("epsilon") or 0)
 
 
-def _share(one: Tested, name: str) -> float:
-    """The epsilon of a column."""
-    return float(one.policy.column_epsilon[name].fraction)
-
-
-def _with(setting: Setting, epsilons: Mapping[str, Decimal] | Decimal) -> Setting:
-    """The setting with this epsilon, or with these of the columns."""
-    rest = {key: value for key, value in setting.protect.items() if key not in ("epsilon", "weights")}
-    if isinstance(epsilons, Decimal):
-        return Setting({**rest, "epsilon": epsilons}, setting.trust, setting.min_rows)
-    if len(set(epsilons.values())) > 1:
-        rest["weights"] = dict(epsilons)
-    return Setting({**rest, "epsilon": sum(epsilons.values(), Decimal(0))}, setting.trust, setting.min_rows)
-
-
-def _round_up(epsilon: float) -> Decimal:
-    """Three digits, as a steward would write it, and no less."""
-    value = Decimal(repr(epsilon))
-    step = Decimal(1).scaleb(value.adjusted() - 2)
-    return Decimal(decimal_text(value.quantize(step, rounding=ROUND_CEILING)))
+def _without_epsilon(setting: Setting) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((key, str(value)) for key, value in setting.protect.items() if key != "epsilon"))

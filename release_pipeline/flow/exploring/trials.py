@@ -1,306 +1,379 @@
-"""Many settings tried on the same records, on all processors: what each came to, kept so that nothing is tried twice."""
+"""Looks at confidential records that parameters are chosen by: each is an event of the registry (`looked`), noted before anything
+is shown. A run that read records and released nothing is one, too: a refusal answers a question about them.
+
+What is chosen after a look depends on the records, and no epsilon accounts for what the choice tells of them. Nothing here bounds
+that: it is told. Reviewers and auditors read who looked, when, at what, and what was compared, and the card says how often. An
+event has neither a cell nor a figure of the data.
+
+Who says of a file that it is public makes no look, and is noted too (`public`): if a release is then charged for just that file,
+it was one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from multiprocessing import get_context
-from pathlib import Path
-from time import monotonic
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-import numpy as np
-import pyarrow as pa
-
-from release_pipeline import __version__
-from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
-from release_pipeline.flow.exploring.kept import ENDING, keep, read_kept
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.accepted import RESTORING
+from release_pipeline.flow.policies import policy_of, read_caps, record_policy
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import POLICY, RESERVED
+from release_pipeline.flow.texts import check_line, check_name
 from release_pipeline.policy import Policy
-from release_pipeline.policy.documents import Fault
-from release_pipeline.policy.load import list_files, read_policy, reader_beside
-from release_pipeline.policy.settings import Changed, Setting, apply
-from release_pipeline.policy.text import read_yaml
-from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.stages.measures.subgroups import LEAST
-from release_pipeline.stages.simulation import Records, Reference, Simulated, known, list_groupings, simulate
+from release_pipeline.policy.documents import Hash, Moment
+from release_pipeline.policy.populations import Population, list_ancestors
+from release_pipeline.policy.settings import own_setting
+from release_pipeline.store.registry import Event, Registry, ReleaseId
 
-CELLS = 4_000_000  # simulated values of a setting, about
-FEWEST, MOST = 5, 30  # draws of a setting
-SLOW_CELLS, SLOW, SLOWLY = 1_000_000, 3, 10  # draws of methods that are slow: on tables with so many values, and on others
-GROUPING = ("mdav", "vectors", "classes")  # families that put records together by several columns
-RESULTS = 5  # another number than before where the same request has other figures now: what was kept is not used then
-WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Written:
-    """A policy as its file has it: text, and the files that it names. `name`: how messages call it."""
-
-    text: str
-    name: str
-    files: Mapping[str, str]
-
-    @classmethod
-    def of(cls, file: Path) -> Written:
-        """The policy in a file."""
-        text, read = read_policy(file), reader_beside(file)
-        return cls(text, str(file), {name: read(name) for name in list_files(text)})
-
-    @cached_property
-    def raw(self) -> dict[str, Any]:
-        """Its values."""
-        return read_yaml(self.text).value
-
-    def change(self, setting: Setting, *, rows: int | None = None) -> Changed:
-        """The policy that it would be under a setting."""
-        return apply(self.text, setting, name=self.name, read=self.files.__getitem__, rows=rows)
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Records on which settings are tried, and how. `rows`: of each simulated release; `secret`: what simulated noise is drawn
-    with; `resampled`: whether each draw has records of its own, drawn of these with repetition, since those of the release are
-    others; `kept`: where results are kept; `is_look`: whether the records are confidential, and fewer than ten stay hidden."""
-
-    written: Written
-    policy: Policy
-    records: Records
-    rows: int
-    secret: bytes
-    resampled: bool
-    kept: Path | None = None
-    is_look: bool = False
-
-    @cached_property
-    def groupings(self) -> tuple[str, ...]:
-        """The columns whose groups are looked at."""
-        return list_groupings(self.policy, self.records)
-
-    @cached_property
-    def reference(self) -> Reference:
-        """What the records are like."""
-        return Reference(self.records, self.policy.noise_columns, self.groupings)
-
-    @cached_property
-    def hidden(self) -> frozenset[str]:
-        """The columns whose figures are not told: of a look, where fewer than ten people have a value in them."""
-        columns = self.policy.noise_columns.items() if self.is_look else ()
-        return frozenset(name for name, column in columns if len(known(column, self.reference.seen[name])) < LEAST)
-
-    @cached_property
-    def references(self) -> list[Reference]:
-        """What each draw is of, in turn."""
-        if not self.resampled:
-            return [self.reference]
-        random = make_random(hashlib.sha256(self.secret).digest(), "resampled records")
-        first, *rest = (np.sort((random.random(self.rows) * self.records.count).astype(np.intp)) for _ in range(self.draws))
-        is_enough = self.rows <= self.records.count
-        return [self.attacked if is_enough else self.reference.resample(first), *map(self.reference.resample, rest)]
-
-    def references_of(self, policy: Policy) -> list[Reference]:
-        """What each draw of a policy is of. Records that are there twice are in one class, or cluster of several columns, as no
-        two people are: of methods that make such, and of swapped values, all draws are of records that are there once."""
-        return [self.attacked] if policy.method.family in GROUPING or policy.swap is not None else self.references
-
-    @cached_property
-    def attacked(self) -> Reference:
-        """What the release is of that is attacked and learned from: as many records as one has, or all that there are, each once.
-        One that is there twice is never told from itself, and linked half as often."""
-        if not self.resampled or self.rows == self.records.count:
-            return self.reference
-        order = make_random(hashlib.sha256(self.secret).digest(), "attacked records").permutation(self.records.count)
-        return self.reference.resample(np.sort(order[: self.rows]))
-
-    @property
-    def draws(self) -> int:
-        """How many releases are simulated of a setting."""
-        return int(np.clip(CELLS // self.cells, FEWEST, MOST))
-
-    @property
-    def cells(self) -> int:
-        """How many values a simulated release has."""
-        return self.rows * max(len(self.policy.noise_columns), 1)
-
-    def draws_of(self, policy: Policy, *, times: int = 1) -> int:
-        """The same, of one that may be slow; so many `times` as many, where they are cheap."""
-        is_slow = policy.method.family in ("whole-table", *GROUPING)
-        if is_slow and self.rows * len(policy.released_columns) > SLOW_CELLS:
-            return SLOW
-        return min(SLOWLY, self.draws) if is_slow else max(self.draws, min(times * CELLS // self.cells, times * self.draws))
-
-    @cached_property
-    def digest(self) -> str:
-        """What tells these records from others."""
-        found = hashlib.sha256(f"{self.rows} {self.resampled} {RESULTS}".encode() + self.secret)
-        for name, column in sorted(self.records.columns.items()):
-            found.update(name.encode())
-            for buffer in pa.concat_arrays([column]).buffers():
-                found.update(b"-" if buffer is None else memoryview(buffer))
-        return found.hexdigest()
-
-    def file_of(self, policy: Policy) -> Path | None:
-        """Where the result of a policy is kept."""
-        if self.kept is None:
-            return None
-        told = json.dumps([__version__, self.digest, policy.canonical_hash(), self.draws_of(policy), *self.groupings])
-        return self.kept / f"{hashlib.sha256(told.encode()).hexdigest()}{ENDING}"
+LOOKED, PUBLIC = "looked", "public"
+On: TypeAlias = Literal["source", "file", "mask", "run", "public"]
+Populations: TypeAlias = Mapping[str, Population]
+KINDS = (LOOKED, PUBLIC)
+_NONE: Populations = {}
+LONGEST_SETTING = 200  # characters of what was compared, each
+MOST_COMPARED = 1000
+SHOWN_COMPARED = 6  # in a line
+WITHHELD = "This site forbids trials on confidential data ('looks: forbidden'), so figures and counts are withheld."
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_ON = {
+    "source": "at the source",
+    "file": "at a file",
+    "mask": "at a source, which was masked",
+    "run": "by a run that released nothing",
+    "public": "at a file that is public, as they said",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
-    """A setting that was tried: the policy that it makes, and what came of it."""
+class Look:
+    """A look under a policy, as the event `number` has it: when, by whom (empty for a run), at what, and the settings that were
+    compared. `digest`: the hash of what was looked at, empty where the caller gave none; `population`: whose records they are,
+    and `carries` what it was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is
+    public, as they said; `stopped`: the release of a run that was not refused."""
 
-    changed: Changed
-    found: Simulated
+    policy: str
+    population: str
+    policy_hash: str
+    number: int
+    noted: str
+    by: str
+    on: On
+    digest: str
+    compared: tuple[str, ...]
+    carries: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    where: str = ""
+    stopped: str = ""
 
     @property
-    def setting(self) -> Setting:
-        """The setting."""
-        return self.changed.setting
+    def words(self) -> str:
+        """It for a person."""
+        at = _ON[self.on] + f" ({self.where})" * bool(self.where)
+        more = len(self.compared) - SHOWN_COMPARED
+        compared = "; ".join(self.compared[:SHOWN_COMPARED]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.noted[:10]} " + f"by {self.by}, " * bool(self.by) + f"{at}: {compared}"
 
-    @property
-    def policy(self) -> Policy:
-        """Its policy."""
-        return self.changed.policy
+    def concerns(self, charged: Charged) -> bool:
+        """Whether parameters of a release that was charged so can have been chosen by it."""
+        is_same = not charged.origins.isdisjoint(self.origins)
+        if self.on == "public":
+            return is_same
+        is_of_these = self.population in charged.before or charged.population in (self.population, *self.carries)
+        return is_same or is_of_these or self.policy == charged.policy
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A setting of which nothing came, and why. `by_ledger`: since the ledger has no room for it, and nobody asked for more."""
+class Charged:
+    """What a release was charged for, or would be: its policy's name, its population and all that this was before, and the
+    origins of its records, where they are known."""
 
-    setting: Setting
-    why: str
-    by_ledger: bool = False
-
-
-def try_settings(
-    bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress
-) -> list[Tested | Refused]:
-    """What each setting comes to, in their order."""
-    found: dict[int, Tested | Refused] = {}
-    wanted: dict[int, Changed] = {}
-    for number, setting in enumerate(settings):
-        try:
-            changed = bench.written.change(setting, rows=bench.rows)
-        except PolicyInvalid as error:
-            found[number] = Refused(setting, explain(error))
-            continue
-        file = bench.file_of(changed.policy)
-        if file is not None and (known := read_kept(file)) is not None:
-            found[number] = Tested(changed, known)
-        else:
-            wanted[number] = changed
-    if found and wanted:
-        progress(f"{len(found)} of {len(settings)} settings are known already, or refused")
-    clock, started = Clock(wanted, workers or _count_processors()), monotonic()
-    for done, (number, came, seconds) in enumerate(_run(bench, wanted, workers), 1):
-        changed = wanted[number]
-        clock.note(number, seconds)
-        if isinstance(came, Simulated):
-            found[number] = Tested(changed, came)
-            if (file := bench.file_of(changed.policy)) is not None:
-                keep(file, came)
-        else:
-            found[number] = Refused(changed.setting, came)
-        left = clock.estimate(monotonic() - started)
-        progress(f"{done} of {len(wanted)} settings tried" + (f", about {left:.0f} s to go" if (left or 0) >= 1 else ""))
-    return [found[number] for number in range(len(settings))]
+    policy: str
+    population: str = ""
+    before: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
 
 
-def pick_tested(results: Iterable[Tested | Refused]) -> list[Tested]:
-    """Those that were tried."""
-    return [one for one in results if isinstance(one, Tested)]
+@dataclass(frozen=True, slots=True)
+class LookView:
+    """A look at confidential records, after which parameters may be chosen with knowledge of the data."""
+
+    policy: Annotated[str, "the name of the policy whose parameters were looked for"]
+    policy_hash: Annotated[Hash, "of the policy as it was then"]
+    event: Annotated[int, "the number of its event in the registry"]
+    noted: Annotated[Moment, "when it was noted, before anything was read"]
+    by: Annotated[str, "by whom, as they said; empty for a run"]
+    on: Annotated[
+        On,
+        "at what: the source of the policy, a file, a source by `mask`, or by a run that released nothing; or at a file that is "
+        "public, as they said",
+    ]
+    compared: Annotated[tuple[str, ...], "the settings that were compared"]
 
 
-def explain(error: ReleasePipelineError) -> str:
-    """What is wrong, in a line, without its place: that is of a file that nobody wrote. Of columns all that is."""
-    faults: Sequence[Fault] = getattr(error, "faults", ())
-    if not faults:
-        return f"{error.what} {error.remedy}".strip()
-    of_columns = [fault for fault in faults if fault.option.startswith("columns")]
-    if faults[0] not in of_columns:
-        return f"{faults[0].option}: {faults[0].what} {faults[0].remedy}".strip()
-    alike: dict[str, list[str]] = {}  # what has to be otherwise, and where
-    for fault in of_columns:
-        alike.setdefault(f"{fault.what} {fault.remedy}".strip(), []).append(fault.option)
-    return " ".join(f"{', '.join(places)}: {words}" for words, places in alike.items())
-
-
-class Clock:
-    """How long settings take, method by method: those of one may take ten times as long as those of another."""
-
-    def __init__(self, wanted: Mapping[int, Changed], workers: int) -> None:
-        self._left = {number: changed.setting.method for number, changed in wanted.items()}
-        self._workers = max(min(workers, len(wanted)), 1)
-        self._seconds: dict[str, list[float]] = {}
-
-    def note(self, number: int, seconds: float) -> None:
-        """A setting took so long."""
-        self._seconds.setdefault(self._left.pop(number), []).append(seconds)
-
-    def estimate(self, elapsed: float) -> float | None:
-        """How long the others take together, by those that were measured, when all began so many seconds ago; None as long as
-        there is a method of which none was measured."""
-        if any(method not in self._seconds for method in self._left.values()):
-            return None
-        means = {method: sum(found) / len(found) for method, found in self._seconds.items()}
-        whole = sum(map(sum, self._seconds.values())) + sum(means[method] for method in self._left.values())
-        return max(whole / self._workers - elapsed, 0.0)
-
-
-def order_settings(wanted: Mapping[int, Changed]) -> list[int]:
-    """One of each method first, which tells how long the others take, then the rest; the slow ones first in both."""
-    slow_first = sorted(wanted, key=lambda number: wanted[number].policy.method.family not in ("whole-table", "mdav", "classes"))
-    first = list({wanted[number].setting.method: number for number in reversed(slow_first)}.values())[::-1]
-    return [*first, *(number for number in slow_first if number not in first)]
-
-
-def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> Iterator[tuple[int, Simulated | str, float]]:
-    """The results as they come, or why there is none, and how many seconds each took."""
-    order = order_settings(wanted)
-    count = min(workers or _count_processors(), len(order))
-    if count <= 1 or bench.rows * len(order) < WORTH_A_PROCESS:
-        yield from ((number, *_time(bench, wanted[number].policy)) for number in order)
-        return
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=(bench,)) as pool:
-        waiting = {pool.submit(_simulate_here, wanted[number].setting): number for number in order}
-        for future in as_completed(waiting):
-            yield waiting[future], *future.result()
-
-
-_bench: Bench | None = None  # of a worker
-
-
-def _start(bench: Bench) -> None:
-    global _bench
-    _bench = bench
-
-
-def _simulate_here(setting: Setting) -> tuple[Simulated | str, float]:
-    assert _bench is not None  # noqa: S101  for the type checker
-    return _time(_bench, _bench.written.change(setting).policy)
-
-
-def _time(bench: Bench, policy: Policy) -> tuple[Simulated | str, float]:
-    started = monotonic()
-    return _simulate(bench, policy), monotonic() - started
-
-
-def _simulate(bench: Bench, policy: Policy) -> Simulated | str:
-    try:
-        found = simulate(
-            policy, bench.references_of(policy), secret=bench.secret, draws=bench.draws_of(policy), attacked=bench.attacked
+def note_look(
+    site: Site,
+    policy: Policy,
+    *,
+    by: str,
+    on: On,
+    digest: str,
+    compared: Sequence[str],
+    origins: Sequence[str] = (),
+    is_here: bool = True,
+) -> Look:
+    """The look is in the registry, and the policy of the site that it is made under; call it before the first record is read.
+    `digest`: the keyed hash of the file, or an empty text; `origins`: of what is read; `is_here`: whether the policy lies in the
+    site. Refused where site.yaml forbids it, and for people whom nobody has declared."""
+    by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
+    if on not in get_args(On) or (digest and not _DIGEST.fullmatch(digest)):
+        raise WrongUsage(
+            "a look is at the source or at a file, whose hash is 64 hexadecimal digits.",
+            where=policy.policy,
+            remedy="Leave the hash empty where there is none.",
         )
-    except ReleasePipelineError as error:
-        return explain(error)
-    return found.refusal or found
+    check_allowed(site)
+    carries = _find_carried(site, policy, declared=is_here)
+    with site.open_registry() as registry:
+        if is_here:
+            record_policy(site, registry, policy)
+        content: dict[str, Any] = {"by": by, "on": on, "digest": digest, "compared": list(compared)}
+        content |= {"carries": carries} if carries else {}
+        content |= {"origins": list(origins)} if origins else {}
+        return _read(registry.add(LOOKED, **_name(policy), **content))
 
 
-def _count_processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def note_run(site: Site, policy_hash: str, *, digest: str, origins: Sequence[str], stopped: str = "") -> None:
+    """Note a run that read records under a policy of that hash and releases nothing: once for the same policy and the same
+    records (`digest`, keyed). `stopped`: the release whose run was not refused; a charge of it under that policy takes the run
+    out of its trials."""
+    with site.open_registry() as registry:
+        policy = policy_of(registry, policy_hash)
+        compared = say_compared([own_setting(json.loads(policy.canonical_json())).words])
+        noted: dict[str, Any] = {"policy": policy.policy, "population": policy.population, "policy_hash": policy_hash}
+        noted |= {"by": "", "on": "run", "digest": digest, "compared": compared, "origins": list(origins)}
+        noted |= {"stopped": stopped} if stopped else {}
+        runs = [event.content for event in registry.events if event.kind == LOOKED and event.content["on"] == "run"]
+        if any(all(run.get(key) == noted.get(key) for key in ("policy_hash", "digest", "stopped")) for run in runs):
+            return
+        noted |= {"carries": carries} if (carries := _find_carried(site, policy, declared=False)) else {}
+        registry.add(LOOKED, **noted)
+
+
+def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str, compared: Sequence[str]) -> Look:
+    """That somebody says of a file that it is public, and where: in the registry, once for the same. `digest`: its keyed hash."""
+    by, compared = check_name(by, remedy="Name who says so."), _check_compared(compared)
+    where = check_line(where, where="--public", longest=LONGEST_SETTING)
+    content: dict[str, Any] = {**_name(policy), "by": by, "where": where, "origins": [digest], "compared": [*compared]}
+    with site.open_registry() as registry:
+        for event in registry.events:
+            if event.kind == PUBLIC and {**event.content, "noted": ""} == {**content, "noted": ""}:
+                return _read(event)
+        return _read(registry.add(PUBLIC, **content))
+
+
+def check_allowed(site: Site) -> None:
+    """Refuse a look where site.yaml forbids all."""
+    if site.forbids_looks:
+        raise Blocked(
+            "this site forbids to look at confidential records for parameters ('looks: forbidden'). Nothing was read.",
+            where=str(site.home / "site.yaml"),
+            remedy="Explore on a public table or a made-up one: neither is a look.",
+        )
+
+
+def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
+    """The looks of another chain of this site are in the registry, each once and with the moment when it was noted first: nobody
+    gets rid of one by putting back a backup."""
+    known = [_tell(event) for event in registry.events if event.kind in KINDS]
+    for event in chain:
+        if event.kind in KINDS and (content := _tell(event)) not in known:
+            registry.add(event.kind, **content)
+
+
+def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
+    """Every look under a policy of that name, whatever version of it, in order."""
+    return group_looks(events).get(policy, ())
+
+
+def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
+    """Every look by the name of its policy, in order; without runs whose release was charged."""
+    found: dict[str, list[Look]] = {}
+    events = tuple(events)
+    charged = {(str(event.release), event.content["policy_hash"]) for event in events if event.kind == RESERVED}
+    for event in events:
+        if event.kind in KINDS and ((look := _read(event)).stopped, look.policy_hash) not in charged:
+            found.setdefault(look.policy, []).append(look)
+    return {policy: tuple(looks) for policy, looks in found.items()}
+
+
+def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
+    """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
+    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far, as
+    `populations` are declared now. By a later look its parameters cannot have been chosen."""
+    return _Looked(events, populations).before(release)
+
+
+def count_looks_before(
+    events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations = _NONE
+) -> dict[ReleaseId, int]:
+    """How many looks concern each of these releases, which the events are read once for."""
+    looked = _Looked(events, populations)
+    return {release: len(looked.before(release)) for release in releases}
+
+
+def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
+    """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
+    between: looks may be lost with the registry."""
+    found: tuple[str, str] | None = None
+    for event in events:
+        if event.kind == RESERVED and event.release == release:
+            break
+        if event.kind == RESTORING and not event.content["all_known"]:
+            found = event.content["made"], event.noted
+    return found
+
+
+def has_origins(events: Iterable[Event]) -> bool:
+    """Whether a look is noted that is known by the origins of its records: then a charge notes those of its own."""
+    return any(event.kind in KINDS and event.content.get("origins") for event in events)
+
+
+class _Looked:
+    """The looks of a chain, and what tells which releases they concern."""
+
+    def __init__(self, events: Iterable[Event], populations: Populations) -> None:
+        self._declared = populations
+        self._looks: list[Look] = []
+        self._charges: dict[ReleaseId, Event] = {}
+        self._charged: dict[tuple[str, str], int] = {}  # by release and hash of its policy: the number of its charge
+        self._populations: dict[str, str] = {}  # of each policy, as it was noted last
+        for event in events:
+            if event.kind in KINDS:
+                self._looks.append(_read(event))
+            elif event.kind == RESERVED and event.release is not None:
+                self._charges[event.release] = event
+                self._charged[str(event.release), event.content.get("policy_hash", "")] = event.number
+            elif event.kind == POLICY:
+                self._populations[event.content["policy"]] = event.content["population"]
+
+    def before(self, release: ReleaseId) -> tuple[Look, ...]:
+        """Those that concern a release, in order."""
+        if not self._looks:
+            return ()
+        charge = self._charges.get(release)
+        looks = self._looks if charge is None else [look for look in self._looks if look.number < charge.number]
+        charged = self._foresee(release) if charge is None else read_charged(charge, release.policy)
+        last = None if charge is None else charge.number
+        return tuple(look for look in looks if look.concerns(charged) and not self._became_charge(look, last))
+
+    def _became_charge(self, look: Look, last: int | None) -> bool:
+        """Whether the run of a look went on to its charge, by the event `last`: later charges change no card."""
+        number = self._charged.get((look.stopped, look.policy_hash)) if look.stopped else None
+        return number is not None and (last is None or number <= last)
+
+    def _foresee(self, release: ReleaseId) -> Charged:
+        population = self._populations.get(release.policy)
+        if population is None:
+            return Charged(release.policy)
+        return Charged(release.policy, population, list_ancestors(self._declared, population))
+
+
+def read_charged(charge: Event, policy: str) -> Charged:
+    """What a charge was for, as its event has it."""
+    content = charge.content
+    before, origins = content.get("carries", ()), content.get("origins", ())
+    return Charged(policy, content["population"], frozenset(before), frozenset(origins))
+
+
+def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
+    """Every look for a script, in order."""
+    looks = sorted((look for found in group_looks(events).values() for look in found), key=lambda look: look.number)
+    return tuple(
+        LookView(look.policy, look.policy_hash, look.number, look.noted, look.by, look.on, look.compared) for look in looks
+    )
+
+
+def describe_looks(looks: Mapping[str, Sequence[Look]]) -> Iterator[str]:
+    """They in lines for a person, by policy."""
+    for policy in sorted(looks):
+        yield from (f"looked {policy}: {look.words}" for look in looks[policy])
+
+
+def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
+    """They as the evidence of a candidate and a dossier have them: without the hash of what was looked at."""
+    return [
+        {"event": look.number, "noted": look.noted, "by": look.by, "on": look.on, "compared": list(look.compared)}
+        for look in looks
+    ]
+
+
+def list_looked(events: Iterable[Event]) -> set[str]:
+    """The hashes of the policies that looks were made under."""
+    return {event.content["policy_hash"] for event in events if event.kind in KINDS}
+
+
+def say_compared(settings: Iterable[str], targets: Iterable[str] = ()) -> list[str]:
+    """What an exploration compares, as its event has it."""
+    compared = [*settings, *(f"the least epsilon for {text}" for text in targets)]
+    return list(dict.fromkeys(map(_shorten, compared)))
+
+
+def _shorten(text: str) -> str:
+    """A text that would be too long, by its beginning and a hash that tells it from others."""
+    if len(text) <= LONGEST_SETTING:
+        return text
+    end = f"... ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+    return text[: LONGEST_SETTING - len(end)] + end
+
+
+def _name(policy: Policy) -> dict[str, str]:
+    return {"policy": policy.policy, "population": policy.population, "policy_hash": policy.canonical_hash()}
+
+
+def _find_carried(site: Site, policy: Policy, *, declared: bool) -> list[str]:
+    """What the population was before. Refused where it is not declared, and has to be."""
+    caps = read_caps(site)
+    if declared:
+        caps.of(policy)
+    return sorted(list_ancestors(caps.declared, policy.population))
+
+
+def _tell(event: Event) -> dict[str, Any]:
+    """What an event says, with when it was noted first: of one that a restore put back, before that."""
+    return {"noted": event.noted, **event.content}
+
+
+def _read(event: Event) -> Look:
+    content = _tell(event)
+    is_public = event.kind == PUBLIC
+    return Look(
+        content["policy"],
+        content["population"],
+        content["policy_hash"],
+        event.number,
+        content["noted"],
+        content["by"],
+        "public" if is_public else content["on"],
+        "" if is_public else content["digest"],
+        tuple(content["compared"]),
+        tuple(content.get("carries", ())),
+        tuple(content.get("origins", ())),
+        content.get("where", ""),
+        content.get("stopped", ""),
+    )
+
+
+def _check_compared(compared: Sequence[str]) -> tuple[str, ...]:
+    """What was compared, if every text of it can be printed in a line."""
+    texts = tuple(text.strip() for text in compared)
+    if not 0 < len(texts) <= MOST_COMPARED or not all(0 < len(text) <= LONGEST_SETTING and text.isprintable() for text in texts):
+        raise WrongUsage(
+            f"a look names what is compared: 1 to {MOST_COMPARED:,} settings, each a line, {LONGEST_SETTING} characters at most.",
+            remedy="It stays in the registry.",
+        )
+    return texts

@@ -22,7 +22,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
 from release_pipeline.flow.evidence import EVIDENCE, Evidence, load_evidence
-from release_pipeline.flow.exploring.looks import Look, find_looks_before, note_looks
+from release_pipeline.flow.exploring.trials import Look, find_looks_before, note_looks
 from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of

@@ -26,7 +26,7 @@ from release_pipeline.analyst.facts import (
 )
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.data_files import list_data
-from release_pipeline.flow.exploring.looks import Look, find_gap_before, find_looks_before
+from release_pipeline.flow.exploring.trials import Look, find_gap_before, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording

@@ -18,7 +18,7 @@ from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.data_files import read_data
 from release_pipeline.flow.evidence import load_evidence
-from release_pipeline.flow.exploring.looks import find_looks_before, note_looks
+from release_pipeline.flow.exploring.trials import find_looks_before, note_looks
 from release_pipeline.flow.facts import note_facts, read_facts
 from release_pipeline.flow.policies import find_unproved_claims, policy_of, read_caps
 from release_pipeline.flow.publication.attestation import write_attestations

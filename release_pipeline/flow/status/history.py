@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.accepted import RESTORED
 from release_pipeline.flow.evidence import EVIDENCE, load_evidence
-from release_pipeline.flow.exploring.looks import find_looks_before
+from release_pipeline.flow.exploring.trials import find_looks_before
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.deliveries import DELIVERED, DELIVERING, RECALLED
 from release_pipeline.flow.reviewing.page import list_gates

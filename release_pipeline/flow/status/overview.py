@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts.report import find_trouble
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.exploring.looks import LookView, count_looks_before, describe_looks, group_looks, view_looks
+from release_pipeline.flow.exploring.trials import LookView, count_looks_before, describe_looks, group_looks, view_looks
 from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.deliveries import OutstandingView, view_task

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.exploring.looks import group_looks
+from release_pipeline.flow.exploring.trials import group_looks
 from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.delivery import list_outstanding

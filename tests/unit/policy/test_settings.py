@@ -42,7 +42,7 @@ columns:
     why: known
     tail: trust
 suppress: {quasi_groups_below: 5, at_most: 5%}
-gates: {min_rows: 20}
+gates: {min_rows: 20000}
 """
 
 
@@ -66,20 +66,28 @@ def test_the_own_setting_comes_first_and_each_comes_once() -> None:
 
 
 def test_axes_are_taken_as_they_are_named() -> None:
-    """Methods, epsilons, sizes, definitions, random parts, tails: every combination that there is."""
-    axes = Axes(
-        methods=["dp-cdf"], epsilons=[Decimal(1)], definitions=["dp", "zcdp"], partitions=[1, 2], tails=["prove", "trust"]
-    )
+    """Methods, epsilons, sizes, blocks: every combination that there is."""
+    axes = Axes(methods=["dp-cdf", "laplace"], epsilons=[Decimal(1), Decimal(3)], sizes=[2, 4], swaps=[0, 5])
     found = settings_of(axes=axes)[1:]
-    assert len(found) == 8
-    assert found[0].words == "dp-cdf, epsilon 1, weights income 3"
-    assert found[-1].words == "dp-cdf, by rho, epsilon 1, partitions 2, weights income 3, tail trusted"
+    assert len(found) == 12
+    assert found[0].words == "dp-cdf, epsilon 1, k 2, weights income 3"
+    assert found[7].words == "dp-cdf, epsilon 3, k 4, weights income 3, swap k 5"
+    assert found[-1].words == "laplace, epsilon 3, weights income 3, swap k 5"
+
+
+def test_a_policy_by_rho_is_tried_by_rho() -> None:
+    """With its delta; methods that have no such claim are left out."""
+    text = TEXT.replace("  epsilon: 2", "  definition: zcdp\n  delta: 0.000001\n  epsilon: 2")
+    found = settings_of(text)
+    assert {setting.method for setting in found} == {"dp-um", "dp-cdf", "dp-table"}
+    assert all(setting.protect["delta"] == Decimal("0.000001") for setting in found)
+    assert found[-1].words.startswith("dp-table, by rho, epsilon 8")
 
 
 @pytest.mark.parametrize("setting", settings_of(), ids=lambda setting: setting.words)
 def test_a_setting_is_what_a_file_with_it_would_be(setting: Setting) -> None:
     """The policy that is tried is that of the text that would be written, comments and all else as they were."""
-    changed = apply(TEXT, setting, name="people.yaml", read=refuse_files, rows=100_000)
+    changed = apply(TEXT, setting, name="people.yaml", read=refuse_files)
     text = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
     assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash()
     assert text.startswith(TEXT.split("protect:")[0])
@@ -94,7 +102,7 @@ def test_every_setting_of_a_shipped_policy_can_be_written_or_is_refused_in_words
     told, written = list[str](), 0
     for setting in list_settings(read_yaml(text).value, policy, Axes()):
         try:
-            changed = apply(text, setting, name=str(file), read=read, rows=10**6)
+            changed = apply(text, setting, name=str(file), read=read)
             result = write_setting(text, changed, name=str(file), read=read)
         except PolicyInvalid as error:
             told += error.problems
@@ -110,10 +118,9 @@ def test_every_setting_of_a_shipped_policy_can_be_written_or_is_refused_in_words
 def test_what_else_changes_is_told() -> None:
     """Synthetic rows have no kept column, and other methods no options of counts by value."""
     [table] = [one for one in settings_of() if one.words == "dp-table, epsilon 2"]
-    changed = apply(TEXT, table, name="people.yaml", read=refuse_files, rows=3_000)
+    changed = apply(TEXT, table, name="people.yaml", read=refuse_files)
     assert changed.changes[0] == "town: do: synthesise in place of do: keep"
     assert "without suppress: rows are nobody's" in changed.changes
-    assert "gates: min_rows: 1100 in place of 20" in changed.changes
     [rank] = [one for one in settings_of() if one.words == "idp-ls, epsilon 2, k 10, weights income 3"]
     assert apply(TEXT, rank, name="people.yaml", read=refuse_files).changes == ("income: without centre", "rent: without tail")
 
@@ -129,7 +136,7 @@ def test_a_weight_is_a_number_as_any_other_in_synthetic_rows(weight: str) -> Non
     """They stand for nobody: it is told, and written."""
     text = TEXT.replace("  rent:\n", f"  w: {weight}\n  rent:\n")
     [table] = [one for one in settings_of(text) if one.words == "dp-table, epsilon 8"]
-    changed = apply(text, table, name="people.yaml", read=refuse_files, rows=3_000)
+    changed = apply(text, table, name="people.yaml", read=refuse_files)
     assert "w: role: confidential in place of weight, for synthetic rows stand for no number of people" in changed.changes
     assert changed.policy.columns["w"].role == "confidential"
     written = write_setting(text, changed, name="people.yaml", read=refuse_files)
@@ -137,10 +144,13 @@ def test_a_weight_is_a_number_as_any_other_in_synthetic_rows(weight: str) -> Non
 
 
 def test_a_setting_that_would_be_refused_says_why() -> None:
-    """Too few records for synthetic rows, whatever min_rows is raised to."""
+    """Too few records for synthetic rows; with which `min_rows` it would do."""
     [table] = [one for one in settings_of() if one.words == "dp-table, epsilon 0.5"]
-    with pytest.raises(PolicyInvalid, match="error"):
-        apply(TEXT, table, name="people.yaml", read=refuse_files, rows=25)
+    with pytest.raises(PolicyInvalid, match="error") as refused:
+        apply(TEXT.replace("20000", "20"), table, name="people.yaml", read=refuse_files)
+    [fault] = refused.value.faults
+    assert "min_rows is 20, and that is too little for dp-table" in fault.what
+    assert "about 4,000 records" in fault.remedy
 
 
 def test_a_file_that_cannot_be_changed_line_by_line_stays_and_the_change_is_told() -> None:
@@ -149,7 +159,7 @@ def test_a_file_that_cannot_be_changed_line_by_line_stays_and_the_change_is_told
         "do: noise, domain", "do:\n     noise, domain"
     )
     [table] = [one for one in settings_of(odd) if one.words == "dp-table, epsilon 8"]
-    changed = apply(odd, table, name="people.yaml", read=refuse_files, rows=100_000)
+    changed = apply(odd, table, name="people.yaml", read=refuse_files)
     with pytest.raises(WrongUsage, match="line by line") as refused:
         write_setting(odd, changed, name="people.yaml", read=refuse_files)
     assert "protect: {method: dp-table, epsilon: 8}" in refused.value.remedy

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.exploring.page import render_exploration
+from release_pipeline.report.exploring import render_exploration
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.papers import render_papers
 from release_pipeline.report.public import render_card_html
@@ -16,7 +16,7 @@ from release_pipeline.report.view import LevelView, LooksView, PublicView, Table
 from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_status, test_synthetic, views
 
 NANO = 10**9
-EXPLORED = ("usual", "refused", "own refused", "solved")  # of the documents of `explorations`
+EXPLORED = ("usual", "refused", "targets", "confidential")  # of the documents of `explorations`
 TABLE = TableView(
     "sex",
     "tables/sex.csv",

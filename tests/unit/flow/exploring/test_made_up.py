@@ -37,9 +37,9 @@ gates: {min_rows: 1000}
 def test_it_is_as_it_is_said() -> None:
     """Every share and quantile within what as many records can show; the rest even; the same table every time."""
     policy = parse_policy(TEXT + SHAPE, name="people.yaml")
-    made = make_up(policy, rows=None)
-    income, rent = (made.records.columns[name].to_numpy() for name in ("income", "rent"))
-    towns = np.array(made.records.columns["town"].to_pylist())
+    made, warnings = make_up(policy, rows=None)
+    income, rent = (made.columns[name].to_numpy() for name in ("income", "rent"))
+    towns = np.array(made.columns["town"].to_pylist())
     assert len(income) == 20_000
     assert np.mean(income == 1001) == pytest.approx(0.05, abs=0.0001)
     valued = income[income <= 1000]
@@ -52,14 +52,14 @@ def test_it_is_as_it_is_said() -> None:
     assert np.mean(rent) == pytest.approx(50, abs=1)
     both = income <= 1000
     assert 0.4 < np.corrcoef(income[both], rent[both])[0, 1] < 0.65
-    again = make_up(policy, rows=None)
-    assert again.records.columns["income"].equals(made.records.columns["income"])
-    assert any("rent" in warning for warning in made.warnings)
+    again, _ = make_up(policy, rows=None)
+    assert again.columns["income"].equals(made.columns["income"])
+    assert any("rent" in warning for warning in warnings)
 
 
 def test_rows_may_be_others() -> None:
     """As --rows says."""
-    assert make_up(parse_policy(TEXT + SHAPE, name="people.yaml"), rows=500).records.count == 500
+    assert make_up(parse_policy(TEXT + SHAPE, name="people.yaml"), rows=500)[0].count == 500
 
 
 def test_correlations_that_no_table_has_are_moved_and_told() -> None:
@@ -68,8 +68,8 @@ def test_correlations_that_no_table_has_are_moved_and_told() -> None:
         "  rent:", "  food:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: x}\n  rent:"
     )
     pairs = "[{of: [income, rent], is: 0.95}, {of: [rent, food], is: 0.95}, {of: [income, food], is: -0.95}]"
-    made = make_up(parse_policy(text + f"shape: {{rows: 1000, correlations: {pairs}}}\n", name="people.yaml"), rows=None)
-    assert "no table has all of these correlations together" in made.warnings[0]
+    _, warnings = make_up(parse_policy(text + f"shape: {{rows: 1000, correlations: {pairs}}}\n", name="people.yaml"), rows=None)
+    assert "no table has all of these correlations together" in warnings[0]
 
 
 def test_without_a_shape_it_says_what_one_is() -> None:

@@ -1,0 +1,265 @@
+"""Settings that were tried, as one table: for the terminal, for the page of `explore` and for the
+desk. All are made of the document that `explore --json` prints."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.strength import Strength, find_best
+from release_pipeline.privacy.figures import count_of, format_number, format_share, percent
+from release_pipeline.report.escaping import load_templates
+from release_pipeline.sentences import EXPLORE
+
+Plain = Mapping[str, Any]  # of a document, as a script reads it
+SHOWN = 12  # settings in the terminal, where not all are asked for
+MOST_COLUMNS = 6  # whose errors have a column of their own in the terminal
+DIGITS = 2
+_AMOUNT_DIGITS, _LONG_AMOUNT = 4, re.compile(r"(?<![\d.])\d+\.\d{7,}(?!\d)")  # of rho, and of the epsilon that it is
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table in words: the heads of its columns, and the cells of each setting. `is_best`: whether
+    no other beats it."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_best: tuple[bool, ...]
+
+
+def tabulate(document: Plain) -> Table:
+    """Every setting that was tried in a row: what it claims, how near to the records it is, who is
+    linked, what is left to spend."""
+    settings: Sequence[Plain] = document["settings"]
+    heads = EXPLORE.read_section("head")
+    is_best = _find_best(settings)
+    names = document["columns"] if len(document["columns"]) <= MOST_COLUMNS else ()
+    parts: dict[str, Callable[[Plain], str]] = {
+        heads["number"]: lambda one: str(one["number"]),
+        heads["setting"]: lambda one: one["words"] + (EXPLORE("mark.own") if one["number"] == 1 else ""),
+        heads["claims"]: describe_claim,
+    }
+    for name in names:
+        parts[EXPLORE("column.error", column=name)] = lambda one, name=name: format_range(one["columns"][name]["error"])
+    if not names:
+        parts[heads["error"]] = lambda one: format_range(one["error"])
+    if any(one["correlation"]["middle"] is not None for one in settings):
+        parts[heads["correlations"]] = lambda one: format_range(one["correlation"])
+    parts[heads["linked"]] = describe_linkage
+    parts[heads["after"]] = lambda one: describe_ledger(one["ledger"])
+    if document["targets"]:
+        parts[heads["meets"]] = lambda one: EXPLORE("cell.meets", meets=one["meets"], draws=one["draws"])
+    rows = tuple(tuple(write(one) for write in parts.values()) for one in settings)
+    return Table(tuple(parts), rows, tuple(is_best))
+
+
+def tabulate_columns(document: Plain) -> Table:
+    """How near each column of each setting is to the records: its error, its mean, and the mean of
+    the group that is furthest."""
+    settings: Sequence[Plain] = document["settings"]
+    rows = tuple(
+        (str(one["number"]), name, *(format_range(figures[key]) for key in ("error", "mean", "group_mean")))
+        for one in settings
+        for name, figures in one["columns"].items()
+    )
+    head = EXPLORE.read_section("of_column")
+    return Table(tuple(head[key] for key in ("number", "column", "error", "mean", "group_mean")), rows, ())
+
+
+def describe_exploration(document: Plain, *, every: bool) -> Iterator[str]:
+    """The document in lines for a person; the policy's own setting and the best, or every one."""
+    yield EXPLORE("line.tried", policy=document["policy"], words=document["on_words"], rows=count_of(document["rows"], "record"))
+    if document["confidential"]:
+        yield EXPLORE("line.confidential")
+    yield from (EXPLORE("line.note", words=words) for words in document["warnings"])
+    yield from describe_met(document)
+    table = tabulate(document)
+    shown = list(range(len(table.rows))) if every else _choose(document, table)
+    if shown:
+        yield ""
+        yield from align([table.head, *(table.rows[number] for number in shown)])
+    yield from describe_figures(document)
+    if left := len(table.rows) - len(shown):
+        yield EXPLORE("line.beaten", settings=count_of(left, "setting"))
+    if every:
+        yield from (EXPLORE("line.refused", words=one["words"], why=one["why"]) for one in document["refused"])
+    else:
+        yield from _sum_up(document)
+
+
+def describe_met(document: Plain) -> Iterator[str]:
+    """What meets the targets, by method."""
+    words = {one["number"]: one["words"] for one in document["settings"]}
+    targets = " ".join(document["targets"])
+    for one in document["met"]:
+        meets, draws, number = one["meets"], one["draws"], one["number"]
+        if number is None:
+            yield EXPLORE("line.not_met", method=one["method"], targets=targets, meets=meets, draws=draws)
+        else:
+            yield EXPLORE("line.met", number=number, words=words[number], targets=targets, meets=meets, draws=draws)
+
+
+def describe_figures(document: Plain) -> Iterator[str]:
+    """What the figures of the table mean, and what would lower the risks that it shows."""
+    settings: Sequence[Plain] = document["settings"]
+    if not settings:
+        yield EXPLORE("line.nothing")
+        return
+    yield EXPLORE("line.errors")
+    if any(one["correlation"]["middle"] is not None for one in settings):
+        yield EXPLORE("line.correlations")
+    if any(one["linkage_ladder"] for one in settings):
+        yield EXPLORE("line.linked")
+    if any(one.get("linked_at_most") is not None for one in settings):
+        yield EXPLORE("line.swapped")
+    if over := [one for one in settings if one.get("linkage_limit") is not None]:
+        limit = percent(Decimal(str(over[0]["linkage_limit"])))
+        yield EXPLORE("line.over_gate", settings=_say_numbers(over), limit=limit)
+    for proposal in dict.fromkeys(one["proposal"] for one in settings if one.get("proposal")):
+        proposed = [one for one in settings if one.get("proposal") == proposal]
+        yield EXPLORE("line.proposal", settings=_say_numbers(proposed), proposal=proposal)
+
+
+def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of cells as lines, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join([first.rjust(widths[0]), *cells]).rstrip()
+
+
+def render_exploration(document: Plain) -> str:
+    """The page: plain tables without a script, and no network. The same document gives the same
+    text."""
+    context: dict[str, Any] = {
+        "document": document,
+        "table": tabulate(document),
+        "of_columns": tabulate_columns(document),
+        "met": list(describe_met(document)),
+        "figures": list(describe_figures(document)),
+        "rows": count_of(document["rows"], "record"),
+        "amounts": round_amounts,
+        "uncovered": _list_uncovered(document["settings"]),
+    }
+    return load_templates("html").get_template("explore.html").render(context)
+
+
+def describe_claim(setting: Plain) -> str:
+    """The kind of claim, in a cell."""
+    kinds = EXPLORE.read_section("definition")
+    scopes = EXPLORE.read_section("scope")
+    scope = scopes["table" if setting["covers_table"] else setting["scope"]]
+    return EXPLORE("cell.claim", definition=kinds[setting["definition"]], scope=scope)
+
+
+def describe_linkage(setting: Plain) -> str:
+    """The ladder of linkage in a cell, and whether the gate would refuse it."""
+    if not (ladder := setting["linkage_ladder"]):
+        return EXPLORE("cell.nobodys")
+    linked = " / ".join(format_share(rung["linked"], DIGITS) for rung in ladder)
+    return EXPLORE("cell.over_gate", linked=linked) if setting.get("linkage_limit") is not None else linked
+
+
+def describe_ledger(ledger: Plain | None) -> str:
+    """What the ledger has left after a release, in a cell."""
+    if ledger is None:
+        return EXPLORE("ledger.none")
+    if ledger["rows_needed"]:
+        return EXPLORE("ledger.rows")
+    first = ledger["next"]
+    if first is None:
+        return EXPLORE("ledger.charged")
+    if not first["fits"]:
+        amount, remaining = round_amounts(first["amount"]), round_amounts(ledger["remaining"], up=False)
+        return EXPLORE("ledger.refused", amount=amount, remaining=remaining)
+    after, fitting, ahead = round_amounts(first["after"]), ledger["fitting"], len(ledger["ahead"])
+    return EXPLORE("ledger.fits", after=after, cap=ledger["cap"], fitting=fitting, ahead=ahead)
+
+
+def format_range(figure: Plain) -> str:
+    """A figure, and where 99 of 100 releases have it."""
+    middle, low, high = (format_number(figure[key], DIGITS) for key in ("middle", "low", "high"))
+    if figure["middle"] is not None and figure["low"] is None:
+        return EXPLORE("cell.few", middle=middle)
+    if figure["low"] == 0:
+        return EXPLORE("cell.up_to", middle=middle, high=high)
+    return middle if low == high else EXPLORE("cell.range", middle=middle, low=low, high=high)
+
+
+def round_amounts(text: str, *, up: bool = True) -> str:
+    """A text whose amounts of seven decimals and more have four significant digits. A rho is that of a declared epsilon, rounded
+    down, so that both have as many as the ledger counts; rounded up they are true still, and what is left is rounded down.
+
+    >>> round_amounts("rho 0.184912345, which is epsilon 2.999999995 at delta 0.000001")
+    'rho 0.185, which is epsilon 3 at delta 0.000001'
+    >>> round_amounts("0.184912345", up=False)
+    '0.1849'
+    """
+
+    def rounded(found: re.Match[str]) -> str:
+        value = Decimal(found[0])
+        unit = Decimal(1).scaleb(value.adjusted() - _AMOUNT_DIGITS + 1)
+        return decimal_text(value.quantize(unit, rounding=ROUND_CEILING if up else ROUND_FLOOR)) if value else found[0]
+
+    return _LONG_AMOUNT.sub(rounded, text)
+
+
+def _find_best(settings: Sequence[Plain]) -> list[bool]:
+    claims = [Strength(one["definition"], one["scope"], one["covers_table"], one["k"]) for one in settings]
+    epsilons = [None if one["epsilon"] is None else float(one["epsilon"]) for one in settings]
+    return find_best(claims, epsilons, [one["error"]["middle"] for one in settings])
+
+
+def _choose(document: Plain, table: Table) -> list[int]:
+    """The policy's own setting, and of those that no other beats the first, method by method."""
+    settings: Sequence[Plain] = document["settings"]
+    best = [at for at, one in enumerate(settings) if table.is_best[at] and one["number"] != 1]
+    best.sort(key=lambda at: (settings[at]["method"], float(settings[at]["epsilon"] or 0)))
+    return [*(at for at, one in enumerate(settings) if one["number"] == 1), *best[:SHOWN]]
+
+
+def _sum_up(document: Plain) -> Iterator[str]:
+    """What was not tried: of a method that was not tried at all what most of its settings would be
+    refused for."""
+    tried = {one["method"] for one in document["settings"]}
+    reasons: dict[str, Counter[str]] = {}
+    for one in document["refused"]:
+        reasons.setdefault(one["words"].partition(",")[0], Counter())[one["why"]] += 1
+    for method, whys in reasons.items():
+        if method not in tried:
+            yield EXPLORE("line.method_refused", method=method, why=whys.most_common(1)[0][0])
+    by_ledger = sum(one["by_ledger"] for one in document["refused"])
+    if by_ledger:
+        yield EXPLORE("line.by_ledger", settings=count_of(by_ledger, "setting"))
+    if others := len(document["refused"]) - by_ledger:
+        yield EXPLORE("line.others_refused", settings=count_of(others, "setting"))
+
+
+def _say_numbers(settings: Sequence[Plain]) -> str:
+    """The numbers of settings, those in a row by the first and the last.
+
+    >>> _say_numbers([{"number": number} for number in (1, 3, 4, 5, 9)])
+    '1, 3-5, 9'
+    """
+    runs: list[list[int]] = []
+    for one in settings:
+        if runs and one["number"] == runs[-1][-1] + 1:
+            runs[-1].append(one["number"])
+        else:
+            runs.append([one["number"]])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _list_uncovered(settings: Sequence[Plain]) -> list[tuple[str, str]]:
+    """What claims do not cover, each sentence with the settings that it is true of."""
+    found: dict[str, list[Plain]] = {}
+    for one in settings:
+        for words in one["not_covered"]:
+            found.setdefault(words, []).append(one)
+    return [(words, _say_numbers(of)) for words, of in found.items()]

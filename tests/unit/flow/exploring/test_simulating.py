@@ -1,0 +1,199 @@
+"""Settings tried side by side: refused in words, alike whoever tries them, linked and told as people are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.flow.exploring import simulating
+from release_pipeline.flow.exploring.document import SettingView
+from release_pipeline.flow.exploring.simulating import Bench, Refused, Tried, Written, try_settings
+from release_pipeline.flow.exploring.targets import check_told, read_target
+from release_pipeline.flow.exploring.views import predict, predict_off, view_setting
+from release_pipeline.policy import parse_policy
+from release_pipeline.policy.documents import Fault, to_json
+from release_pipeline.policy.settings import Axes, Setting, list_settings
+from release_pipeline.stages.simulation import Records
+from tests.unit.stages.test_simulation import make_records
+
+TEXT = """\
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: laplace, epsilon: 4, clamp: no}
+columns:
+  town:   {role: quasi, do: keep, values: [north, south], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
+gates: {min_rows: 1000}
+"""
+LAPLACE = "method: laplace, epsilon: 4, clamp: no"
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulating, "MOST", 6)
+
+
+def make_bench(text: str = TEXT, *, records: Records | None = None, rows: int | None = None, **changes: object) -> Bench:
+    """Four thousand records."""
+    records = records or make_records()
+    policy = parse_policy(text, name="people.yaml")
+    bench = Bench(Written(text, "people.yaml", {}), policy, records, rows or records.count, bytes(32), resampled=False)
+    return replace(bench, **changes)  # pyright: ignore[reportArgumentType]
+
+
+def quiet(_: str) -> None:
+    """Nothing is told."""
+
+
+def list_of(bench: Bench, **axes: object) -> list[Setting]:
+    """The settings of its policy."""
+    return list_settings(bench.written.raw, bench.policy, Axes(**axes))  # pyright: ignore[reportArgumentType]
+
+
+def try_own(bench: Bench) -> Tried:
+    """The policy as it is."""
+    [found] = try_settings(bench, list_of(bench)[:1], workers=1, progress=quiet)
+    assert isinstance(found, Tried)
+    return found
+
+
+def view_own(bench: Bench) -> SettingView:
+    """What a document says of that."""
+    return view_setting(bench, try_own(bench), 1)
+
+
+@pytest.mark.slow
+def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processes of their own, in whatever order they end."""
+    bench = make_bench(resampled=True, rows=500)
+    monkeypatch.undo()  # a new process has the usual number of draws
+    monkeypatch.setattr(simulating, "WORTH_A_PROCESS", 0)
+    settings = list_of(bench, methods=["dp-cdf", "dp-um"], epsilons=[Decimal(2)], sizes=[10])
+    found = [
+        [view_setting(bench, one, number) for number, one in enumerate(results) if isinstance(one, Tried)]
+        for results in (try_settings(bench, settings, workers=workers, progress=quiet) for workers in (1, 2))
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
+
+
+def test_a_setting_that_would_be_refused_says_why() -> None:
+    """Too little for synthetic rows: what a check of such a policy would say."""
+    bench = make_bench()
+    settings = list_of(bench, methods=["dp-table"], epsilons=[Decimal("0.01")])[1:]
+    [table] = try_settings(bench, settings, workers=1, progress=quiet)
+    assert isinstance(table, Refused)
+    assert "min_rows is 1,000, and that is too little for dp-table" in table.why
+
+
+def test_what_has_to_be_changed_of_columns_is_told_at_once() -> None:
+    """All columns in one message, those with the same fault together, with what to write."""
+    remedy = "Say role: confidential."
+    faults = [
+        Fault("p", 1, 1, "columns.income.role", "no weight.", remedy),
+        Fault("p", 2, 1, "columns.town.do", "not as it is.", "Drop it."),
+        Fault("p", 3, 1, "columns.rent.role", "no weight.", remedy),
+    ]
+    other = replace(faults[0], option="protect")
+    told = "columns.income.role, columns.rent.role: no weight. Say role: confidential. columns.town.do: not as it is. Drop it."
+    assert simulating.explain(PolicyInvalid("it is wrong.", problems=(), faults=tuple(faults))) == told
+    assert (
+        simulating.explain(PolicyInvalid("it is wrong.", problems=(), faults=(other, *faults)))
+        == "protect: no weight. Say role: confidential."
+    )
+
+
+def test_the_error_of_plain_noise_is_what_its_law_says() -> None:
+    """A known answer: Laplace noise that nothing moves back has an error of twice its scale's square over the variance."""
+    bench = make_bench()
+    view = view_own(bench)
+    income = bench.records.columns["income"].to_numpy()
+    expected = 2 * (20_000 / 2) ** 2 / income.var()
+    error = view.columns["income"].error
+    assert error.middle == pytest.approx(expected, rel=0.1)
+    assert (error.low or 0) < expected < (error.high or 0)
+    assert view.error == error
+    assert (view.linkage_ladder[-1].columns, view.draws) == (("income", "rent"), 6)
+
+
+@pytest.mark.parametrize("rows", [None, 2_000, 9_000])
+def test_linkage_is_of_records_that_are_there_once(rows: int | None) -> None:
+    """Of a file that is not the source every draw has records drawn anew, some of them twice, who are linked half as often; what
+    is linked has each once, so that a release of these people is linked as often as is said."""
+    text = TEXT.replace(LAPLACE, "method: dp-cdf, epsilon: 40")
+    drawn = make_bench(text, resampled=True, rows=rows)
+    linked, said = (one.found.linkage[-1].linked.value for one in map(try_own, (make_bench(text), drawn)))
+    assert linked > 0.4
+    assert said > linked - 0.12  # fewer records are linked more easily
+    assert rows == 2_000 or said < linked + 0.12
+    assert drawn.linked.records.count == min(rows or 4_000, 4_000)
+
+
+def test_classes_and_clusters_are_of_records_that_are_there_once() -> None:
+    """Two that are the same are always together, as no two people are: of those methods errors would be too small."""
+    bench = make_bench(TEXT.replace(LAPLACE, "method: mdav, k: 5"), resampled=True)
+    assert bench.references_of(bench.policy) == [bench.linked]
+    assert len(make_bench(resampled=True).references_of(make_bench().policy)) == bench.draws
+    own, sure = (one.found.columns["income"]["error"][0] for one in map(try_own, (bench, replace(bench, resampled=False))))
+    assert own == pytest.approx(sure)
+
+
+def test_nothing_is_told_of_a_few_people() -> None:
+    """Seven have an income: nothing is told of them, nor asked for; of ten it is. Of a public file all is told."""
+    text = re.sub(r"( income: .*)why:", r"\1codes: {-8: refused}, missing: keep, why:", TEXT).replace(
+        LAPLACE, "method: dp-cdf, epsilon: 4"
+    )
+    for few, confidential, is_told in ((7, True, False), (10, True, True), (7, False, True)):
+        bench = make_bench(text, confidential=confidential)
+        incomes = bench.records.columns["income"].to_numpy().copy()
+        incomes[few:] = bench.policy.noise_columns["income"].reason_points[0]
+        bench = replace(bench, records=Records({**bench.records.columns, "income": pa.array(incomes)}))
+        view = view_own(bench)
+        figures = view.columns["income"]
+        assert [one.middle is not None for one in (figures.error, figures.mean)] == [is_told] * 2
+        assert (view.correlation.middle is not None) == is_told
+        asked = [read_target(text, bench.policy) for text in ("error:income=0.5", "correlation=0.1", "mean:rent=5")]
+        check_told(asked if is_told else asked[2:], bench)
+        for target in asked[:2] if not is_told else ():
+            with pytest.raises(WrongUsage, match="fewer than ten people have a value in income"):
+                check_told([target], bench)
+
+
+def test_no_value_of_the_data_is_in_a_setting() -> None:
+    """Every income is a canary; all figures are distances, shares and counts, and none is one of these values."""
+    canaries = np.arange(4_000) * 3 + 1_000_003.0
+    text = TEXT.replace(LAPLACE, "method: dp-cdf, epsilon: 40").replace("[0, 20000]", "[1000000, 1020000]")
+    records = make_records()
+    bench = make_bench(text, records=Records({**records.columns, "income": pa.array(canaries)}))
+    told = str(to_json(view_own(bench)))
+    assert not re.search(r"\b10[01]\d{4}\b", told), told
+
+
+def test_ranges_hold_one_more_figure() -> None:
+    """Of errors that are lognormal, and of distances of normal figures, 99 of 100 are in the range."""
+    random = np.random.default_rng(3)
+    errors, off = np.exp(random.normal(size=(1_500, 31))), np.abs(random.normal(size=(1_500, 31)))
+    for drawn, predicted in ((errors, predict), (off, predict_off)):
+        for widened, least, most in ((1.0, 0.982, 0.998), (0.5, 0, 0.95)):
+            ranges = [predicted(one[:30], widened=widened) for one in drawn]
+            held = np.mean([(told.low or 0) <= one[30] <= (told.high or 0) for told, one in zip(ranges, drawn, strict=True)])
+            assert least < held < most
+
+
+def test_of_a_few_draws_that_disagree_wildly_nothing_is_told() -> None:
+    """Five errors between a hundredth and a million: a range would say no more, and lie. Many tell."""
+    few = np.array([0.01, 900.0, 2.0, 0.03, 1e6])
+    told = predict(few, widened=1.4)
+    assert (told.low, told.middle, told.high) == (None, 2.0, None)
+    assert predict(np.tile(few, 6), widened=1.4).low is not None
