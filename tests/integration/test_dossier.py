@@ -73,7 +73,6 @@ SIGNED = (
     "package/ddi-codebook.xml",
     "package/dp_deployment.yaml",
     "package/nist-sp-800-226.html",
-    "package/nist-sp-800-226.md",
     "package/privacy-card.html",
     "package/privacy-card.json",
     "package/ro-crate-metadata.json",
@@ -83,7 +82,6 @@ SIGNED = (
     "trusted-keys.sig",
 )
 BOUND = (*IN_CHAIN, *SIGNED)
-PAPERS = ("deployment", "dpia-annex", "iso-iec-27559-context", "nist-sp-800-226", "output-check")
 LOOSE = (
     "README.md",
     "checks.json",
@@ -91,8 +89,9 @@ LOOSE = (
     "dossier.json",
     "ledger.json",
     "lineage.svg",
-    *(f"papers/{name}.{ending}" for name in PAPERS for ending in ("html", "md")),
     "papers/dp_deployment.yaml",
+    "papers/dpia-annex.html",
+    "papers/nist-sp-800-226.html",
     "policies/diffs.txt",
     "requirements.lock",
     "review.md",
