@@ -45,7 +45,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must not occur more than `at_most` times: how often it did, and what to say of it."""
+    """One thing that must not occur more than `at_most` times: how often it did, and what to say of it. `passed`: the word of
+    Great Expectations, where it has judged."""
 
     family: str
     column: str
@@ -53,11 +54,12 @@ class Check:
     count: int
     message: str
     at_most: int = 0
+    passed: bool | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether it occurred too often."""
-        return self.count > self.at_most
+        """Whether it occurred too often: by the library's word, or by the count where it has none."""
+        return self.count > self.at_most if self.passed is None else not self.passed
 
 
 FAMILIES = {
@@ -100,14 +102,15 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
     checks = [Check("schema", "", "columns", 0, "")]
     checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
     checks += [Check("schema", name, "absent", 1, f"column {name}: {_describe_absent(name, shown)}") for name in missing]
+    checks += [Check("schema", name, "absent", 0, f"column {name}: it is there.") for name in names if name in policy.declared]
     if extra and (missing or len(shown) < len(extra)):
         count = f"{len(extra)} columns of the file are" if len(extra) > 1 else "1 column of the file is"
-        checks.append(Check("schema", "", "undeclared", len(extra), f"{count} not declared."))
+        checks.append(Check("schema", "", "columns", len(extra), f"{count} not declared."))
     else:
         what = "in the file, but not declared. Add it to columns, or to drop."
         taken = "in the file, and derived too. Name the derived one otherwise."
         told = [(name, taken if name in policy.derive else what) for name in shown]
-        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {words}") for name, words in told]
+        checks += [Check("schema", name, "columns", 1, f"column {name}: {words}") for name, words in told]
     return {name: names[name] for name in names if name in policy.declared}, checks
 
 
@@ -141,7 +144,7 @@ def readable_without(check: Check, policy: Policy) -> bool:
     needed = [policy.source.release_column]
     if isinstance(policy.person, Person) and policy.person.slots is not None:
         needed.append(policy.person.column)  # before slots are filled up, nothing is counted
-    return check.fact == "undeclared" or (check.fact == "absent" and check.column not in needed)
+    return check.fact == "columns" or (check.fact == "absent" and check.column not in needed)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
@@ -221,8 +224,13 @@ def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, f"columns {seen[key]} and {name}: look alike."
 
 
+def count_least_records(policy: Policy) -> int:
+    """The fewest records that a release may have."""
+    return max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
+
+
 def _enough_records(records: int, policy: Policy) -> Check:
-    least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
+    least = count_least_records(policy)
     in_each = " in each part" * (policy.parts > 1)
     message = (
         f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k{in_each}). "
