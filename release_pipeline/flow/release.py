@@ -26,6 +26,7 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import are_figures, read_evidence
+from release_pipeline.flow.expectations import read_delivered
 from release_pipeline.flow.exploring.looks import WITHHELD, note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
@@ -76,6 +77,7 @@ from release_pipeline.stages.checks import (
     EXPECTATIONS,
     FAMILIES,
     IMPOSSIBLE,
+    OWN_SUITE,
     Check,
     check_facts,
     check_release_column,
@@ -99,7 +101,7 @@ from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, REC
 from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
 from release_pipeline.stages.suite import suite_to_json
 from release_pipeline.stages.tables import TABLES, measure_tables
-from release_pipeline.stages.validate import Verdict, judge_suite, list_verdicts, withhold
+from release_pipeline.stages.validate import Verdict, judge_own_suite, judge_suite, list_verdicts, withhold
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -215,9 +217,13 @@ class ReleaseFlow(ReleaseCheckpoints):
                 going_on = [name for name in workspace.columns("records") if name != RECORD]
                 releases = check_release_column(checkpoint.outside, policy)
                 checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
+                columns = tuple(canonical_name(name) for name in checkpoint.header if name)
+                if policy.expectations:
+                    self.progress("judging the steward's own suite")
+                    read = partial(read_delivered, policy, raw)
+                    checks += judge_own_suite(policy.expectations, read, records=facts.records, columns=columns)
                 version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
         noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
-        columns = tuple(canonical_name(name) for name in checkpoint.header if name)
         return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
 
     def validate(self) -> StageResult:
@@ -284,6 +290,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                     for check in checks
                     if check.family == EXPECTATIONS
                 }
+            if policy.expectations:
+                payload["suite"] = [
+                    {"type": check.fact.partition(" ")[2], "columns": check.column, "broken": check.count}
+                    for check in checks
+                    if check.family == OWN_SUITE
+                ]
             payload |= {"origins": list(checkpoint.origins)} if checkpoint.origins else {}
             payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
@@ -581,6 +593,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             "warnings": validated.warnings,
             **({"criteria": audited.criteria} if audited.criteria else {}),
             **({"expectations": validated.expectations} if policy.expect else {}),
+            **({"own_suite": validated.suite} if policy.expectations else {}),
             **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),
         }
         return formats.EVIDENCE.mark(evidence)

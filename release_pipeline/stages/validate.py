@@ -8,19 +8,22 @@ one that nothing was counted for.
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from release_pipeline.policy import Policy
-from release_pipeline.stages.checks import FAMILIES, Check, families_of
+from release_pipeline.policy.suite import OwnExpectation
+from release_pipeline.stages.checks import FAMILIES, OWN_SUITE, Check, families_of, say_records
 from release_pipeline.stages.suite import Expected, compile_suite
 
 ONLY_WHETHER = {"result_format": "BOOLEAN_ONLY"}
+COUNTED = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +38,10 @@ class Verdict:
 
 @cache
 def load_great_expectations() -> Any:
-    """The library, with its reports to its makers off. The first import takes seconds and 200 MB, so that only a judge makes it.
-    What it imports warns of other libraries, which is nothing that a reader of our logs can act on."""
+    """The library, with its reports to its makers off and its log, which quotes cells, silent. The first import takes seconds and
+    200 MB, so that only a judge makes it. What it imports warns of other libraries, and no reader of our logs can act on that."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    logging.getLogger("great_expectations").setLevel(logging.CRITICAL + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_module("great_expectations.execution_engine")
@@ -119,6 +123,61 @@ def _measure(metric: str, expected: Expected, count: int, records: int) -> int:
     if metric == "column_values.nonnull.unexpected_count" and expected.type != "expect_column_values_to_not_be_null":
         return 0
     return count
+
+
+def judge_own_suite(
+    suite: Sequence[OwnExpectation], read: Callable[[str], Any], *, records: int, columns: Sequence[str]
+) -> list[Check]:
+    """A check for each expectation of a steward's own suite. `read` gives a column as it was delivered: the library sees the
+    columns of one expectation at a time. What it says is kept only as whether it holds, and how many records break it."""
+    gx = load_great_expectations()
+    import pandas as pd
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
+
+    memory = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    config = DataContextConfig(store_backend_defaults=memory, analytics_enabled=False)
+    context = gx.get_context(project_config=config, mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    asset = context.data_sources.add_pandas("records").add_dataframe_asset("records")
+    definition = asset.add_batch_definition_whole_dataframe("all")
+    checks: list[Check] = []
+    frame, held = pd.DataFrame(), None
+    for number, expectation in sorted(enumerate(suite, start=1), key=lambda numbered: numbered[1].columns):
+        names = expectation.columns
+        absent = [name for name in names if name not in columns]
+        if names != held and not absent:
+            frame, held = pd.DataFrame({name: read(name) for name in names}), names
+            if not names:
+                frame = pd.DataFrame(False, index=range(records), columns=list(columns))
+        passed, count = (False, None) if absent else _judge_own(gx, definition, frame, expectation)
+        subject = ", columns ".join(filter(None, (expectation.type, ", ".join(names))))
+        about = f"expectation {number} of the suite ({subject})"
+        if absent:
+            message = f"{about}: column {absent[0]} is not in the source."
+        elif count:
+            message = f"{about}: {say_records(count)} break it. Correct the source, or the suite."
+        else:
+            message = f"{about}: it does not hold, or cannot be judged. Compare its arguments with the column."
+        found = count if count is not None else int(not passed)
+        checks.append(Check(OWN_SUITE, ", ".join(names), f"{number} {expectation.type}", found, message, passed=passed))
+    return sorted(checks, key=lambda check: int(check.fact.partition(" ")[0]))
+
+
+def _judge_own(gx: Any, definition: Any, frame: Any, expectation: OwnExpectation) -> tuple[bool, int | None]:
+    """Whether an expectation holds, and how many records break it where it counts them. All else that the library says of a
+    result, its exceptions and warnings too, may quote a cell and stays here."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            config = {"type": expectation.type, "kwargs": expectation.arguments}
+            [expected] = gx.ExpectationSuite(name="own", expectations=[config]).expectations
+            batch = definition.get_batch(batch_parameters={"dataframe": frame})
+            result = batch.validate(expected, result_format=COUNTED)
+        count = result.result.get("unexpected_count")
+        raised = any("raised_exception" in str(key) and value for key, value in dict(result.exception_info or {}).items())
+        return bool(result.success) and not raised, count if isinstance(count, int) else None
+    except Exception:
+        return False, None
 
 
 def list_verdicts(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:

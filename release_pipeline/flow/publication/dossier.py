@@ -181,6 +181,7 @@ def _collect_checks(
     return {
         "checks_passed": evidence.checks_passed,
         **({"expectations": expectations} if expectations else {}),
+        **({"own_suite": [asdict(own) for own in evidence.own_suite]} if evidence.own_suite else {}),
         "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
         "warnings": list(evidence.warnings),
         "approved_by": release_status.approvers,

@@ -164,6 +164,10 @@ def _answer_output_check(policy: Policy, evidence: Evidence) -> Iterator[tuple[s
         REVIEWERS("safes.family", family=family, checks=count_of(count, "check"))
         for family, count in sorted(evidence.checks_passed.items())
     )
+    checks += tuple(
+        REVIEWERS("safes.own", expectation=own.type, columns=own.columns or "-", records=count_things(own.broken, "record"))
+        for own in evidence.own_suite
+    )
     yield REVIEWERS("safes.output"), (*(checks or (REVIEWERS("safes.no_checks"),)), REVIEWERS("safes.limits"))
     yield REVIEWERS("safes.decision"), (assessment.decision or unstated,)
 
