@@ -42,10 +42,15 @@ def load_great_expectations() -> Any:
     200 MB, so that only a judge makes it. What it imports warns of other libraries, and no reader of our logs can act on that."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     logging.getLogger("great_expectations").setLevel(logging.CRITICAL + 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import_module("great_expectations.execution_engine")
-        return import_module("great_expectations")
+    spark_home = os.environ.setdefault("SPARK_HOME", os.devnull)  # its import of a Spark client ends the program without one
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module("great_expectations.execution_engine")
+            return import_module("great_expectations")
+    finally:
+        if spark_home == os.devnull:
+            del os.environ["SPARK_HOME"]
 
 
 def judge_suite(checks: Sequence[Check], policy: Policy, *, records: int, columns: Sequence[str]) -> list[Check]:
