@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import PROGRAM, Progress, add_home, add_json, print_json, read_release_of
-from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
 
 
@@ -16,14 +15,12 @@ def add_commands(commands: Any) -> None:
     """Add these commands."""
     papers = commands.add_parser(
         "papers",
-        help="the papers that an officer files: NIST SP 800-226, DPIA, ISO/IEC 27559, output check, registry of deployments",
-        description="Of a release that has a candidate, published or not, as HTML and Markdown. Confidential, but for what the "
-        "package has too. Every sentence names the field that it was read from, or the words of the policy's `assessment`; what "
-        "nobody stated says so. Of a policy it prints what its papers will have to go on, and what must wait for a release. "
-        "docs/papers.md.",
+        help="the papers that an officer files: NIST SP 800-226, DPIA annex, registry of deployments",
+        description="Of a release that has a candidate, published or not. Confidential, except files also in the public package. "
+        "What only people can say comes from the policy's `assessment`; what nobody stated says so. docs/papers.md.",
     )
-    papers.add_argument("target", metavar="RELEASE|POLICY")
-    papers.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="of a release: a new folder, or an empty one")
+    papers.add_argument("target", metavar="RELEASE")
+    papers.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="a new folder, or an empty one")
     add_home(papers)
     papers.set_defaults(run=_papers)
 
@@ -101,27 +98,15 @@ def add_commands(commands: Any) -> None:
 
 
 def _papers(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.publication.papers import write_papers
+    from release_pipeline.flow.publication.papers import ENTRY, write_papers
 
-    if "/" not in options.target:
-        return _preview_papers(options)
     site, release = read_release_of(options)
-    if options.output is None:
-        raise WrongUsage("papers go into a folder, and none is named.", where=str(release), remedy="Add -o FOLDER, a new one.")
-    for file in write_papers(site, release, options.output):
+    files = write_papers(site, release, options.output)
+    for file in files:
         print(file)
+    if options.output / ENTRY not in files:
+        print(f"no {ENTRY}: it needs a published release that was not retracted, a claim of DP or iDP, and `about` in the policy")
     print(f"{options.output}: confidential: figures in it were measured against the records")
-    return 0
-
-
-def _preview_papers(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.publication.papers_to_come import describe_papers_to_come, refuse_papers
-    from release_pipeline.flow.site import find_site
-
-    site = find_site(options.home)
-    if options.output is not None:
-        refuse_papers(site, options.target)
-    print_lines(describe_papers_to_come(site, options.target))
     return 0
 
 

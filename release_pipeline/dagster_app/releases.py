@@ -36,7 +36,6 @@ from release_pipeline.flow.release import (
     ReleaseFlow,
     StageResult,
     families_of,
-    judge_expectations,
 )
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
@@ -132,7 +131,7 @@ def build_release_assets(
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         with emitting(context, names.site_of(context), "validated", ZONES["validated"][2]) as told:
             with opened_flow(context, names.site_of(context), policy, say, told) as flow:
-                result = flow.validate(judge_expectations)
+                result = flow.validate()
             if result.refusal:
                 told.refuse()
             else:

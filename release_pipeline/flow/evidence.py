@@ -445,6 +445,15 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class SuiteFigures:
+    """An expectation of the steward's own suite, and how many records break it."""
+
+    type: str
+    columns: str
+    broken: int
+
+
+@dataclass(frozen=True, slots=True)
 class LookFigures:
     """A look at the data before the charge, as its event has it."""
 
@@ -490,6 +499,7 @@ class Evidence:
     budget: Budget | None = None
     checks_passed: dict[str, int] = field(default_factory=dict[str, int])
     expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
+    own_suite: tuple[SuiteFigures, ...] = ()
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()
     criteria: tuple[CriterionFigures, ...] = ()

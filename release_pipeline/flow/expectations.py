@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.expectation_rules import is_read_as_number
@@ -18,6 +21,16 @@ def count_broken(policy: Policy, table: RawTable) -> dict[str, int]:
         for name, rule in policy.expect.items()
         if all(one in table.kinds for one in rule.columns)
     }
+
+
+def read_delivered(policy: Policy, table: RawTable, name: str) -> Any:
+    """A column as Great Expectations takes it: numbers where the policy reads numbers, else texts, as they were delivered. Empty
+    slots are no records."""
+    empty = table.empty_slots()
+    kept = slice(None) if empty is None else np.flatnonzero(~empty)
+    if is_read_as_number(policy.columns[name]):
+        return table.numbers(name)[kept]
+    return table.categories(name).to_pandas().iloc[kept]
 
 
 def _count(rule: Expectation, policy: Policy, table: RawTable) -> int:

@@ -53,6 +53,7 @@ class Validated(Checkpoint):
     delivered: str
     expectations: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
     clamping: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
+    suite: tuple[Figures, ...] = ()
     origins: tuple[str, ...] = ()
 
 

@@ -26,6 +26,7 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import are_figures, read_evidence
+from release_pipeline.flow.expectations import read_delivered
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
@@ -55,6 +56,7 @@ from release_pipeline.flow.sources import version_of
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.tables import SLICE, Slices, try_formats
 from release_pipeline.policy.plan import check_rows
+from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.arrays import join
@@ -75,6 +77,7 @@ from release_pipeline.stages.checks import (
     EXPECTATIONS,
     FAMILIES,
     IMPOSSIBLE,
+    OWN_SUITE,
     Check,
     check_facts,
     check_release_column,
@@ -96,8 +99,9 @@ from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts, spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
+from release_pipeline.stages.suite import suite_to_json
 from release_pipeline.stages.tables import TABLES, measure_tables
-from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations, withhold
+from release_pipeline.stages.validate import Verdict, judge_own_suite, judge_suite, list_verdicts, withhold
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -135,6 +139,17 @@ class StageResult:
     def refusal(self) -> tuple[str, ...]:
         """Why the release must not go on, if it must not."""
         return tuple(message for verdict in self.verdicts if not verdict.passed for message in verdict.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the checks of a release count, what else was noticed, the version of it all, the number of records and the header."""
+
+    checks: tuple[Check, ...]
+    noticed: tuple[str, ...]
+    version: str
+    records: int
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +194,8 @@ class ReleaseFlow(ReleaseCheckpoints):
         facts = {**self.show_rows(records), "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts, source=delivered)
 
-    def collect_checks(self) -> tuple[list[Check], list[str], str]:
-        """The checks of what was ingested, by counts alone, what else was noticed, and the version of it all. Makes `records`."""
+    def collect_checks(self) -> Counted:
+        """What the checks count in what was ingested. Makes `records`."""
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True)
@@ -202,14 +217,21 @@ class ReleaseFlow(ReleaseCheckpoints):
                 going_on = [name for name in workspace.columns("records") if name != RECORD]
                 releases = check_release_column(checkpoint.outside, policy)
                 checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
+                columns = tuple(canonical_name(name) for name in checkpoint.header if name)
+                if policy.expectations:
+                    self.progress("judging the steward's own suite")
+                    read = partial(read_delivered, policy, raw)
+                    checks += judge_own_suite(policy.expectations, read, records=facts.records, columns=columns)
                 version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
-        return checks, [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)], version
+        noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
+        return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
 
-    def validate(self, judge: Judge = judge_counts) -> StageResult:
+    def validate(self) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
         policy = self.policy
-        checks, noticed, judged = self.collect_checks()
-        verdicts = judge(checks, families_of(policy))
+        counted = self.collect_checks()
+        checks = judge_suite(counted.checks, policy, records=counted.records, columns=counted.columns)
+        verdicts = list_verdicts(checks, families_of(policy))
         withheld = self.site.forbids_looks
         if withheld:
             verdicts = withhold(verdicts, policy)
@@ -233,8 +255,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 return workspace.read("records", [name]).column(name).to_numpy()
 
             taken = take_clamping(policy, came)
-            noticed += notice_clamping(taken, policy)
-            if judged != self._version([checkpoint.version, checkpoint.records, content]):
+            noticed = [*counted.noticed, *notice_clamping(taken, policy)]
+            if counted.version != self._version([checkpoint.version, checkpoint.records, content]):
                 raise NotPassed(
                     "another run ingested or validated it meanwhile.",
                     where=str(self.id),
@@ -268,6 +290,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                     for check in checks
                     if check.family == EXPECTATIONS
                 }
+            if policy.expectations:
+                payload["suite"] = [
+                    {"type": check.fact.partition(" ")[2], "columns": check.column, "broken": check.count}
+                    for check in checks
+                    if check.family == OWN_SUITE
+                ]
             payload |= {"origins": list(checkpoint.origins)} if checkpoint.origins else {}
             payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
@@ -561,9 +589,11 @@ class ReleaseFlow(ReleaseCheckpoints):
             "predecessors": audited.predecessors,
             "budget": audited.budget,
             "checks_passed": validated.checks,
+            "expectation_suite": suite_to_json(policy),
             "warnings": validated.warnings,
             **({"criteria": audited.criteria} if audited.criteria else {}),
             **({"expectations": validated.expectations} if policy.expect else {}),
+            **({"own_suite": validated.suite} if policy.expectations else {}),
             **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),
         }
         return formats.EVIDENCE.mark(evidence)
@@ -638,6 +668,5 @@ __all__ = [
     "ReleaseFlow",
     "StageResult",
     "families_of",
-    "judge_expectations",
     "round_up",
 ]

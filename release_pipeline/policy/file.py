@@ -18,6 +18,7 @@ from release_pipeline.policy.options import ProtectSection
 from release_pipeline.policy.scalars import Days, Name, ReleaseList, Slug, release_texts, unique
 from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Review, Scheduled, Source
 from release_pipeline.policy.sketch import Sketch
+from release_pipeline.policy.suite import OwnExpectation
 from release_pipeline.policy.suppression import AnySuppress
 from release_pipeline.policy.tables import Table, by_name
 
@@ -45,6 +46,7 @@ class PolicyFile(Frozen):
     drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
     derive: Annotated[dict[Name, Derivation], Option(added_later=True)] = Field(default_factory=dict[str, Derivation])
     expect: Annotated[dict[Slug, Expectation], Option(added_later=True)] = Field(default_factory=dict[str, Expectation])
+    expectations: Annotated[tuple[OwnExpectation, ...], Option(added_later=True)] = ()
     tables: Annotated[dict[Slug, Table], AfterValidator(by_name), Option(added_later=True)] = Field(
         default_factory=dict[str, Table]
     )

@@ -25,11 +25,12 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.rules import find_contradictions
 from release_pipeline.policy.scalars import Name, Slug
 from release_pipeline.policy.sections import Publish
+from release_pipeline.policy.suite import expand_suite
 from release_pipeline.policy.tables import Table
 from release_pipeline.policy.text import Document, Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
-_LISTS = (".csv", ".tsv", ".txt")
+_LISTS = (".csv", ".tsv", ".txt", ".json")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _EXPECTATION: TypeAdapter[Any] = TypeAdapter(Expectation)
@@ -87,26 +88,28 @@ def refuse_files(name: str) -> str:
 
 
 def reader_beside(file: FilePath) -> Read:
-    """What reads the lists and hierarchies that the policy in `file` names: files below its folder, and no others."""
+    """What reads the lists, hierarchies and suite that the policy in `file` names: files below its folder, and no others."""
 
     def read(name: str) -> str:
         path = FilePath(name)
         if path.suffix.lower() not in _LISTS or any(part.startswith(".") and part != ".." for part in path.parts):
-            what = "this is no name of a list or hierarchy."
-            raise WrongUsage(what, where=name[:200], remedy="Name a .csv, .tsv or .txt file below the folder of the policy.")
-        return _read(partial(open_below, file.parent, name), "list or hierarchy", name[:200])
+            what = "this is no name of a list, hierarchy or suite."
+            remedy = "Name a .csv, .tsv, .txt or .json file below the folder of the policy."
+            raise WrongUsage(what, where=name[:200], remedy=remedy)
+        return _read(partial(open_below, file.parent, name), "list, hierarchy or suite", name[:200])
 
     return read
 
 
 def list_files(text: str) -> list[str]:
-    """The files that the policy in `text` names for its lists and hierarchies, in order; none where it cannot be read."""
+    """The files that the policy in `text` names for its lists, hierarchies and suite, in order; none where it cannot be read."""
     value = read_yaml(text).value
     policy = cast(dict[str, Any], value) if isinstance(value, dict) else {}
     hierarchies = [hierarchy for _, hierarchy in _list_hierarchies(policy.get("columns"))]
     hierarchies += [grouping for _, _, grouping in _list_groupings(policy.get("tables"))]
     named = [values.get("file") for _, values in list_lists(policy.get("columns"))]
     named += [hierarchy.get(key) for hierarchy in hierarchies for key in ("csv", "file")]
+    named.append(policy.get("expectations"))
     return list(dict.fromkeys(file for file in named if isinstance(file, str)))
 
 
@@ -201,6 +204,7 @@ def _read_document(document: Document, raw: Any, name: str, read: Read) -> Polic
         raw = _expand_hierarchies(raw, read, problems)
         raw = expand_dates(raw, problems)
         raw = _expand_groupings(raw, read, problems)
+        raw = expand_suite(raw, read, problems)
         parts = _validate_parts(raw, problems)
         problems += find_empty(raw, problems)
         problems += find_contradictions(parts)

@@ -327,7 +327,7 @@ class Policy(PolicyFile):
     @property
     def expected_columns(self) -> frozenset[str]:
         """The columns that expectations are about, released or not."""
-        return frozenset(column for rule in self.expect.values() for column in rule.columns)
+        return frozenset(column for rule in (*self.expect.values(), *self.expectations) for column in rule.columns)
 
     @property
     def records_per_person(self) -> int:

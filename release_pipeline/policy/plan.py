@@ -28,6 +28,7 @@ from release_pipeline.policy.ties import warn_of_ties
 from release_pipeline.policy.words import charge_words, describe_claim, describe_sizes, describe_suppression, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import count_of, percent
+from release_pipeline.sentences import POLICY
 
 
 def make_plan(policy: Policy, *, rows: int | None = None, rows_from: str = "as named") -> Plan:
@@ -153,6 +154,8 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "" if place else "derive", words
     for place, words in enumerate(describe_expectations(policy.expect)):
         yield "" if place else "expect", words
+    if policy.expectations:
+        yield "suite", POLICY("expect.suite", count=count_of(len(policy.expectations), "expectation"))
     for words in warn_of_ties(policy):
         yield "warning", words
     if policy.suppress:

@@ -16,7 +16,7 @@ from jinja2.filters import FILTERS
 from release_pipeline.policy.formats import say_scope, say_unit
 from release_pipeline.privacy.figures import count_things, format_count, format_moment
 from release_pipeline.report.view import ColumnView
-from release_pipeline.sentences import EXPLORE, PAPERS, PUBLIC, REVIEWERS, STATUS, Catalogue
+from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -132,8 +132,8 @@ def markdown(key: str, /, **values: object) -> Ready:
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
     """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the public catalogue for that format, and `paper` one of the papers; `review`, `status` and
-    `explore` one for the people of a site."""
+    ready. `say` takes a sentence of the public catalogue for that format; `review`, `status` and `explore` one for the people of
+    a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -151,7 +151,6 @@ def load_templates(format: Format) -> jinja2.Environment:
         "status": partial(_fill_html, STATUS),
         "explore": partial(_fill_html, EXPLORE),
         "things": count_things,
-        "paper": partial(_fill_markdown if format == "markdown" else _fill_html, PAPERS),
     }
     environment.filters |= {
         "exactly": _Name,
@@ -200,4 +199,4 @@ def _escape_html(value: object) -> str:
 
 
 def _escape_markdown(value: object) -> Ready:
-    return value if isinstance(value, Ready) else Ready(escape_markdown(_format(value)))
+    return Ready(value) if hasattr(value, "__html__") else Ready(escape_markdown(_format(value)))

@@ -442,7 +442,8 @@ class InternalView:
     `correlations` are Spearman's. `looks`: those at the data before the charge.
     `attacked`: how many released records were attacked and linked, of how many, where they are a sample. `linkage`: what somebody
     finds who knows all released columns; `linkage_ladder` has that from the kept columns on. `criteria`: attacks by the criterion
-    that they are tried for; `before_charge`: these are of simulated releases, for it was stopped before there was a table."""
+    that they are tried for; `before_charge`: these are of simulated releases, for it was stopped before there was a table.
+    `output_check`: what an output checker asks, each with its answers."""
 
     release: str
     policy: str
@@ -498,6 +499,7 @@ class InternalView:
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()
     swap: SwapView | None = None
+    output_check: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def is_nobodys(self) -> bool:

@@ -45,7 +45,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must not occur more than `at_most` times: how often it did, and what to say of it."""
+    """One thing that must not occur more than `at_most` times: how often it did, and what to say of it. `passed`: the word of
+    Great Expectations, where it has judged."""
 
     family: str
     column: str
@@ -53,11 +54,12 @@ class Check:
     count: int
     message: str
     at_most: int = 0
+    passed: bool | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether it occurred too often."""
-        return self.count > self.at_most
+        """Whether it occurred too often: by the library's word, or by the count where it has none."""
+        return self.count > self.at_most if self.passed is None else not self.passed
 
 
 FAMILIES = {
@@ -71,14 +73,17 @@ FAMILIES = {
     "size": "There are enough records.",
 }
 EXPECTATIONS = "expectations"
+OWN_SUITE = "suite"
 IMPOSSIBLE = "impossible"
 
 
 def families_of(policy: Policy) -> dict[str, str]:
     """The families of checks that a release of this policy must pass, and what each says."""
     own = {EXPECTATIONS: "What the steward expects of the records holds: nothing is broken more often than the policy allows."}
+    suite = {OWN_SUITE: "The steward's own suite of Great Expectations holds."}
     never = {IMPOSSIBLE: "No record has a combination of values that the policy says cannot occur."}
-    return FAMILIES | (own if policy.expect else {}) | (never if policy.protect.impossible else {})
+    asked = ((own, policy.expect), (suite, policy.expectations), (never, policy.protect.impossible))
+    return {**FAMILIES, **{family: words for part, is_asked in asked if is_asked for family, words in part.items()}}
 
 
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
@@ -100,14 +105,15 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
     checks = [Check("schema", "", "columns", 0, "")]
     checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
     checks += [Check("schema", name, "absent", 1, f"column {name}: {_describe_absent(name, shown)}") for name in missing]
+    checks += [Check("schema", name, "absent", 0, f"column {name}: it is there.") for name in names if name in policy.declared]
     if extra and (missing or len(shown) < len(extra)):
         count = f"{len(extra)} columns of the file are" if len(extra) > 1 else "1 column of the file is"
-        checks.append(Check("schema", "", "undeclared", len(extra), f"{count} not declared."))
+        checks.append(Check("schema", "", "columns", len(extra), f"{count} not declared."))
     else:
         what = "in the file, but not declared. Add it to columns, or to drop."
         taken = "in the file, and derived too. Name the derived one otherwise."
         told = [(name, taken if name in policy.derive else what) for name in shown]
-        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {words}") for name, words in told]
+        checks += [Check("schema", name, "columns", 1, f"column {name}: {words}") for name, words in told]
     return {name: names[name] for name in names if name in policy.declared}, checks
 
 
@@ -123,7 +129,7 @@ def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Chec
     """Records that no declared release takes: without a release they stop everything, of another release they do not."""
     name = policy.source.release_column or ""
     missing = counts["missing"]
-    return [Check("missing", name, "without_release", missing, f"column {name}: {_records(missing)} without a release.")]
+    return [Check("missing", name, "without_release", missing, f"column {name}: {say_records(missing)} without a release.")]
 
 
 def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
@@ -141,7 +147,7 @@ def readable_without(check: Check, policy: Policy) -> bool:
     needed = [policy.source.release_column]
     if isinstance(policy.person, Person) and policy.person.slots is not None:
         needed.append(policy.person.column)  # before slots are filled up, nothing is counted
-    return check.fact == "undeclared" or (check.fact == "absent" and check.column not in needed)
+    return check.fact == "columns" or (check.fact == "absent" and check.column not in needed)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
@@ -221,8 +227,13 @@ def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, f"columns {seen[key]} and {name}: look alike."
 
 
+def count_least_records(policy: Policy) -> int:
+    """The fewest records that a release may have."""
+    return max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
+
+
 def _enough_records(records: int, policy: Policy) -> Check:
-    least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
+    least = count_least_records(policy)
     in_each = " in each part" * (policy.parts > 1)
     message = (
         f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k{in_each}). "
@@ -264,7 +275,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
         name,
         "not_a_number",
         counts["not_a_number"],
-        f"column {name}: {_records(counts['not_a_number'])} where something else than a {what} stands{_WRITTEN_SO[what]}. "
+        f"column {name}: {say_records(counts['not_a_number'])} where something else than a {what} stands{_WRITTEN_SO[what]}. "
         f"{_WRITE_SO[what]}{coded}.",
     )
     yield Check(
@@ -272,7 +283,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
         name,
         "not_finite",
         counts["not_finite"],
-        f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number.",
+        f"column {name}: {say_records(counts['not_finite'])} with NaN or an infinite number.",
     )
     beyond = counts["below"] + counts["above"]
     where = f"outside the declared domain ({_at_most(counts['below'])} below, {_at_most(counts['above'])} above)"
@@ -281,7 +292,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
         name,
         "outside",
         beyond if limit is None else 0,
-        f"column {name}: {_records(beyond)} {where}, and outside is fail. Correct the source, or widen the domain by what "
+        f"column {name}: {say_records(beyond)} {where}, and outside is fail. Correct the source, or widen the domain by what "
         f"is known of the variable{coded}.",
     )
     if limit is not None:
@@ -309,7 +320,7 @@ def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decima
 
 
 def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
-    return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
+    return count if fails else 0, f"column {name}: {say_records(count)} without a value, and missing is fail."
 
 
 def _notice_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[str]:
@@ -359,7 +370,7 @@ def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[
         name,
         "undeclared",
         counts["undeclared"],
-        f"column {name}: {_records(counts['undeclared'])} with a category that values does not list.{as_texts}",
+        f"column {name}: {say_records(counts['undeclared'])} with a category that values does not list.{as_texts}",
     )
     constant = counts["different"] == 1 and len(column.values) > 1 and not (fails and counts["missing"])
     yield Check(
@@ -377,7 +388,7 @@ def _check_derived(facts: Facts, policy: Policy) -> Iterator[Check]:
         how = policy.derive[name]
         for column, count in counts.items():
             what = "an entry that the policy does not list" if how.reads == "entry" else f"something else than a {how.reads}"
-            message = f"column {column}: {_records(count)} with {what}, of which {name} is derived. {_WRITE_SO[how.reads]}."
+            message = f"column {column}: {say_records(count)} with {what}, of which {name} is derived. {_WRITE_SO[how.reads]}."
             yield Check("types", column, f"unread for {name}", count, message)
 
 
@@ -390,7 +401,7 @@ def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Che
         name,
         "uncovered",
         counts["uncovered"],
-        f"column {name}: {_records(counts['uncovered'])} with {entries} that the hierarchy does not cover. "
+        f"column {name}: {say_records(counts['uncovered'])} with {entries} that the hierarchy does not cover. "
         "Add them to it, or correct the source.",
     )
     yield Check(
@@ -410,7 +421,8 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         person.column,
         "without_person",
         missing,
-        f"column {person.column}: {_records(missing)} without a {unit}. Fill in whose they are, or remove them from the source.",
+        f"column {person.column}: {say_records(missing)} without a {unit}. "
+        "Fill in whose they are, or remove them from the source.",
     )
     allowed = f"{person.records} declared record{'s' if person.records != 1 else ''} (records_per_release)"
     if person.slots is not None:
@@ -429,7 +441,7 @@ def _check_expectations(facts: Facts, policy: Policy) -> Iterator[Check]:
     for name, rule in policy.expect.items():
         if name in facts.broken:
             columns, broken = ", ".join(dict.fromkeys(rule.columns)), facts.broken[name]
-            message = f"expectation {name}: {_records(broken)} break it, and {rule.tolerance} (columns {columns})."
+            message = f"expectation {name}: {say_records(broken)} break it, and {rule.tolerance} (columns {columns})."
             yield Check(EXPECTATIONS, columns, name, broken, message, at_most=rule.allowed(facts.records))
 
 
@@ -442,7 +454,7 @@ def _check_impossible(facts: Facts, policy: Policy) -> Iterator[Check]:
             message += "not counted, for one of its columns cannot be read."
         else:
             message += (
-                f"{_records(count)} have what the policy says cannot occur. Correct the source, or the rule: no "
+                f"{say_records(count)} have what the policy says cannot occur. Correct the source, or the rule: no "
                 "row would have it."
             )
         yield Check(IMPOSSIBLE, columns, f"rule {number + 1}", 1 if count is None else count, message)
@@ -470,5 +482,5 @@ def _count(count: int) -> str:
     return count_things(round_up(count), "record")
 
 
-def _records(count: int) -> str:
+def say_records(count: int) -> str:
     return f"{_at_most(count)} records"

@@ -1,26 +1,34 @@
-"""Judges the checks of a release, family by family, with Great Expectations on a small table of counts. It never sees a cell.
+"""Judges the checks of a release, family by family: Great Expectations decides where it has a standard expectation, a plain
+comparison of the count decides where it has none, and no check is judged by both.
 
-DuckDB computes counts; a pandas table with one row per check goes to Great Expectations. Everything fails closed: a family
-without a check, an expectation that raised and a result that is missing all count as failed.
+DuckDB counts. The library gets these counts as the metrics that its expectations ask for, and an empty table with the columns
+and types of the source: no cell reaches it. Everything fails closed: a family without a check, an expectation that raised, and
+one that nothing was counted for.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any
 
 from release_pipeline.policy import Policy
-from release_pipeline.stages.checks import FAMILIES, Check, families_of
+from release_pipeline.policy.suite import OwnExpectation
+from release_pipeline.stages.checks import FAMILIES, OWN_SUITE, Check, families_of, say_records
+from release_pipeline.stages.suite import Expected, compile_suite
+
+ONLY_WHETHER = {"result_format": "BOOLEAN_ONLY"}
+COUNTED = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found of one family: passed or not, how many checks there were, and a sentence for each that found something."""
+    """Whether a family passed, its checks, and a sentence for each that found something."""
 
     family: str
     passed: bool
@@ -28,26 +36,168 @@ class Verdict:
     messages: tuple[str, ...]
 
 
-class Judge(Protocol):
-    """What gives the verdict on each of these families of checks."""
+@cache
+def load_great_expectations() -> Any:
+    """The library, with its reports to its makers off and its log, which quotes cells, silent. The first import takes seconds and
+    200 MB, so that only a judge makes it. What it imports warns of other libraries, and no reader of our logs can act on that."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    logging.getLogger("great_expectations").setLevel(logging.CRITICAL + 1)
+    spark_home = os.environ.setdefault("SPARK_HOME", os.devnull)  # its import of a Spark client ends the program without one
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module("great_expectations.execution_engine")
+            return import_module("great_expectations")
+    finally:
+        if spark_home == os.devnull:
+            del os.environ["SPARK_HOME"]
 
-    def __call__(self, checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
-        """In the order of the families."""
-        ...
+
+def judge_suite(checks: Sequence[Check], policy: Policy, *, records: int, columns: Sequence[str]) -> list[Check]:
+    """The checks, those that an expectation of the policy's suite judges with its word. `columns`: the header of the source."""
+    suite = compile_suite(policy)
+    counts = {(check.family, check.column, check.fact): check.count for check in checks}
+    types = dict.fromkeys(columns, "object")
+    types |= {name: dtype for name, dtype in _list_types(suite, counts) if name in types}
+    passed = _judge(suite, counts, records, types)
+    judged = [_take(check, passed) for check in checks]
+    if not any(check.failed for check in judged):  # else the reason may be that the column could not be counted
+        judged += [
+            Check(expected.family, expected.column, expected.fact, 1, f"{expected.type} of {expected.fact} was not judged.")
+            for expected in suite
+            if expected.key not in counts
+        ]
+    return judged
 
 
-def judge_counts(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
-    """The verdicts by plain comparison: no count above what is allowed, which is mostly 0, and every family must have a check."""
-    return [_verdict(family, checks, not any(check.failed for check in checks if check.family == family)) for family in families]
+def _list_types(suite: Sequence[Expected], counts: Mapping[tuple[str, str, str], int]) -> Iterator[tuple[str, str]]:
+    """The columns that can be read as numbers or moments, as their every entry can."""
+    for expected in suite:
+        if "type_" in expected.kwargs and counts.get(expected.key) == 0:
+            yield expected.column, str(expected.kwargs["type_"])
 
 
-def judge_expectations(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
-    """The verdicts of a suite of expectations on the table of counts; never more lenient than `judge_counts`."""
-    successes = _validate(checks)
-    return [
-        _verdict(plain.family, checks, plain.passed and successes.get(plain.family) is True)
-        for plain in judge_counts(checks, families)
-    ]
+def _take(check: Check, passed: Mapping[tuple[str, str, str], bool]) -> Check:
+    """The check with the word of its expectation; the columns of the source have one for all of them."""
+    word = passed.get((check.family, check.column, check.fact), passed.get((check.family, "", check.fact)))
+    if word is None:
+        return check
+    if not word and not check.count and check.message:
+        return replace(check, passed=False, message=f"{check.fact} of {check.column or 'the table'} could not be judged.")
+    return replace(check, passed=word)
+
+
+def _judge(
+    suite: Sequence[Expected], counts: Mapping[tuple[str, str, str], int], records: int, types: Mapping[str, str]
+) -> dict[tuple[str, str, str], bool]:
+    """Whether each expectation that something was counted for holds, by its check."""
+    gx = load_great_expectations()
+    import pandas as pd
+    from great_expectations.execution_engine import PandasExecutionEngine
+
+    empty = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in types.items()})
+    header = {
+        "table.columns": list(types),
+        "table.column_types": [{"name": name, "type": dtype} for name, dtype in empty.dtypes.items()],
+    }
+    engine = PandasExecutionEngine(batch_data_dict={"empty": empty})
+    passed: dict[tuple[str, str, str], bool] = {}
+    for expected in suite:
+        if expected.key not in counts:
+            continue
+        try:
+            [expectation] = gx.ExpectationSuite(name="one", expectations=[expected.to_json()]).expectations
+            asked = expectation.get_validation_dependencies(engine, ONLY_WHETHER).get_metric_configurations()
+            metrics = {
+                metric.id: header.get(metric.metric_name, _measure(metric.metric_name, expected, counts[expected.key], records))
+                for metric in asked
+            }
+            result = expectation.metrics_validate(metrics, execution_engine=engine, runtime_configuration=ONLY_WHETHER)
+            raised = bool((result.exception_info or {}).get("raised_exception"))
+            passed[expected.key] = bool(result.success) and not raised
+        except Exception:
+            passed[expected.key] = False
+    return passed
+
+
+def _measure(metric: str, expected: Expected, count: int, records: int) -> int:
+    """A metric of an expectation. What is missing counts as there, unless that is what is asked: the library lets a column of
+    nothing else pass."""
+    if metric == "table.row_count" or metric.endswith("filtered_row_count"):
+        return records
+    if metric == "column_values.nonnull.unexpected_count" and expected.type != "expect_column_values_to_not_be_null":
+        return 0
+    return count
+
+
+def judge_own_suite(
+    suite: Sequence[OwnExpectation], read: Callable[[str], Any], *, records: int, columns: Sequence[str]
+) -> list[Check]:
+    """A check for each expectation of a steward's own suite. `read` gives a column as it was delivered: the library sees the
+    columns of one expectation at a time. What it says is kept only as whether it holds, and how many records break it."""
+    gx = load_great_expectations()
+    import pandas as pd
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
+
+    memory = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    config = DataContextConfig(store_backend_defaults=memory, analytics_enabled=False)
+    context = gx.get_context(project_config=config, mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    asset = context.data_sources.add_pandas("records").add_dataframe_asset("records")
+    definition = asset.add_batch_definition_whole_dataframe("all")
+    checks: list[Check] = []
+    frame, held = pd.DataFrame(), None
+    for number, expectation in sorted(enumerate(suite, start=1), key=lambda numbered: numbered[1].columns):
+        names = expectation.columns
+        absent = [name for name in names if name not in columns]
+        if names != held and not absent:
+            frame, held = pd.DataFrame({name: read(name) for name in names}), names
+            if not names:
+                frame = pd.DataFrame(False, index=range(records), columns=list(columns))
+        passed, count = (False, None) if absent else _judge_own(gx, definition, frame, expectation)
+        subject = ", columns ".join(filter(None, (expectation.type, ", ".join(names))))
+        about = f"expectation {number} of the suite ({subject})"
+        if absent:
+            message = f"{about}: column {absent[0]} is not in the source."
+        elif count:
+            message = f"{about}: {say_records(count)} break it. Correct the source, or the suite."
+        else:
+            message = f"{about}: it does not hold, or cannot be judged. Compare its arguments with the column."
+        found = count if count is not None else int(not passed)
+        checks.append(Check(OWN_SUITE, ", ".join(names), f"{number} {expectation.type}", found, message, passed=passed))
+    return sorted(checks, key=lambda check: int(check.fact.partition(" ")[0]))
+
+
+def _judge_own(gx: Any, definition: Any, frame: Any, expectation: OwnExpectation) -> tuple[bool, int | None]:
+    """Whether an expectation holds, and how many records break it where it counts them. All else that the library says of a
+    result, its exceptions and warnings too, may quote a cell and stays here."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            config = {"type": expectation.type, "kwargs": expectation.arguments}
+            [expected] = gx.ExpectationSuite(name="own", expectations=[config]).expectations
+            batch = definition.get_batch(batch_parameters={"dataframe": frame})
+            result = batch.validate(expected, result_format=COUNTED)
+        count = result.result.get("unexpected_count")
+        raised = any("raised_exception" in str(key) and value for key, value in dict(result.exception_info or {}).items())
+        return bool(result.success) and not raised, count if isinstance(count, int) else None
+    except Exception:
+        return False, None
+
+
+def list_verdicts(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
+    """Family by family, in their order: passed where it has a check and none failed."""
+    return [_list_verdict(family, [check for check in checks if check.family == family]) for family in families]
+
+
+def _list_verdict(family: str, checks: Sequence[Check]) -> Verdict:
+    messages = [check.message for check in checks if check.failed and check.message]
+    passed = bool(checks) and not any(check.failed for check in checks)
+    if not checks:
+        messages = [f"nothing of the family {family} was checked."]
+    elif not passed and not messages:
+        messages = [f"the family {family} could not be judged."]
+    return Verdict(family, passed, tuple(checks), tuple(messages))
 
 
 def withhold(verdicts: Sequence[Verdict], policy: Policy) -> list[Verdict]:
@@ -63,81 +213,3 @@ def withhold(verdicts: Sequence[Verdict], policy: Policy) -> list[Verdict]:
 def describe_failed(family: str, policy: Policy) -> str:
     """That checks of a family failed, and what they ask."""
     return f"the checks '{family}' failed. They ask: {families_of(policy)[family]}"
-
-
-def _verdict(family: str, checks: Sequence[Check], passed: bool) -> Verdict:
-    mine = tuple(check for check in checks if check.family == family)
-    messages = [check.message for check in mine if check.failed]
-    if not mine:
-        messages.append(f"nothing of the family {family} was checked.")
-    elif not passed and not messages:
-        messages.append(f"the family {family} could not be judged.")
-    return Verdict(family, passed and bool(mine), mine, tuple(messages))
-
-
-def load_great_expectations() -> Any:
-    """It takes 3 s and 200 MB, so that it is loaded only where it is used; and without the Spark client, of which it would load
-    all that is installed, with what is for tests alone."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would report its use to its makers
-    if "great_expectations" in sys.modules:
-        return import_module("great_expectations")
-    with _hidden("pyspark"):
-        return import_module("great_expectations")
-
-
-@contextmanager
-def _hidden(name: str) -> Generator[None]:
-    """A package cannot be loaded meanwhile; what is loaded of it is not seen."""
-    loaded = {known: module for known, module in sys.modules.items() if known.partition(".")[0] == name}
-    for known in loaded:
-        del sys.modules[known]
-    sys.modules[name] = cast(Any, None)
-    try:
-        yield
-    finally:
-        del sys.modules[name]
-        sys.modules.update(loaded)
-
-
-def _validate(checks: Sequence[Check]) -> dict[str, bool]:
-    """Family by family, whether its expectation came back and succeeded without raising. Results are matched by `meta`."""
-    gx = load_great_expectations()
-    import pandas as pd
-    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
-    from great_expectations.expectations.row_conditions import Column
-
-    expectations: Any = gx.expectations
-    memory = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
-    config = DataContextConfig(store_backend_defaults=memory, analytics_enabled=False)
-    context: Any = gx.get_context(project_config=config, mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    columns = ["family", "column", "fact", "count", "at_most"]
-    frame = pd.DataFrame([(c.family, c.column, c.fact, c.count, c.at_most) for c in checks], columns=columns)
-    batch = (
-        context.data_sources.add_pandas("counts")
-        .add_dataframe_asset("checks")
-        .add_batch_definition_whole_dataframe("all")
-        .get_batch(batch_parameters={"dataframe": frame})
-    )
-    suite: Any = gx.ExpectationSuite(name="release")
-    suite.add_expectation(expectations.ExpectTableRowCountToEqual(value=len(checks), meta={"family": "all"}))
-    suite.add_expectation(expectations.ExpectColumnValuesToNotBeNull(column="count", meta={"family": "all"}))
-    suite.add_expectation(expectations.ExpectColumnValuesToBeBetween(column="count", min_value=0, meta={"family": "all"}))
-    for family in dict.fromkeys(check.family for check in checks):
-        suite.add_expectation(
-            expectations.ExpectColumnPairValuesAToBeGreaterThanB(
-                column_A="at_most",
-                column_B="count",
-                or_equal=True,
-                ignore_row_if="neither",
-                row_condition=Column("family") == family,
-                meta={"family": family},
-            )
-        )
-    found: dict[str, bool] = {}
-    for result in batch.validate(suite, result_format="BOOLEAN_ONLY").results:
-        family = result.expectation_config.meta["family"]
-        raised = any("raised_exception" in str(key) and value for key, value in dict(result.exception_info or {}).items())
-        found[family] = found.get(family, True) and bool(result.success) and not raised
-    whole = found.pop("all", False)
-    return {family: passed and whole for family, passed in found.items()}

@@ -540,7 +540,6 @@ PACKAGE = (
     "ddi-codebook.xml",
     "dp_deployment.yaml",
     "nist-sp-800-226.html",
-    "nist-sp-800-226.md",
     "ro-crate-metadata.json",
     "trusted-keys.json",
     "trusted-keys.sig",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -18,6 +18,7 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
+from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.release import ReleaseFlow
@@ -27,9 +28,9 @@ from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.stages.checks import FAMILIES, Check
+from release_pipeline.stages.checks import Check
 from release_pipeline.stages.strategies.columns import ColumnStrategy, RecordStrategy
-from release_pipeline.stages.validate import Judge, Verdict, judge_counts
+from release_pipeline.stages.validate import judge_suite
 from release_pipeline.store import registry as store_registry
 from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json
 from tests.integration.publishing import failures_of
@@ -383,31 +384,33 @@ WHILE_JUDGED = {
 }
 
 
-def judge_and_edit(tiny: TinySite, text: str) -> Judge:
+def edit_while_judged(monkeypatch: pytest.MonkeyPatch, tiny: TinySite, text: str) -> None:
     """Somebody changes the vault while checks are judged."""
 
-    def judge(checks: Sequence[Check], families: Iterable[str] = FAMILIES) -> list[Verdict]:
+    def judge(*arguments: Any, **options: Any) -> list[Check]:
         edit_vault(tiny, text)
-        return judge_counts(checks, families)
+        return judge_suite(*arguments, **options)
 
-    return judge
+    monkeypatch.setattr(flow_release, "judge_suite", judge)
 
 
 @pytest.mark.parametrize("edit", WHILE_JUDGED)
-def test_raw_records_edited_while_they_are_judged(fresh: TinySite, edit: str) -> None:
+def test_raw_records_edited_while_they_are_judged(fresh: TinySite, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Persons are read once more: others are found out, and fewer, whatever is put beside or in the place of the table."""
     flow = flow_of(fresh)
     flow.ingest()
+    edit_while_judged(monkeypatch, fresh, WHILE_JUDGED[edit])
     with pytest.raises(ReleasePipelineError, match=r"the table '?raw'? (in the vault is not what was written|is in .* twice)"):
-        flow.validate(judge_and_edit(fresh, WHILE_JUDGED[edit]))
+        flow.validate()
     assert "people" not in fresh.tables()
 
 
-def test_what_was_judged_is_not_read_again(fresh: TinySite, bits: str) -> None:
+def test_what_was_judged_is_not_read_again(fresh: TinySite, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another raw income changes nothing: what was typed is what was judged."""
     flow = flow_of(fresh)
     flow.ingest()
-    flow.validate(judge_and_edit(fresh, "UPDATE raw SET income = income || '0' WHERE rowid = 0"))
+    edit_while_judged(monkeypatch, fresh, "UPDATE raw SET income = income || '0' WHERE rowid = 0")
+    flow.validate()
     for stage in (flow.microaggregate, flow.mask, flow.suppress, flow.audit):
         stage()
     assert flow.freeze().facts["candidate_hash"] == candidate_of(fresh)["SHA256SUMS"] == bits

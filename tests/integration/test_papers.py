@@ -16,19 +16,16 @@ from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import view_papers, write_papers
 from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.policy.assessment import Assessment
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.papers import ENTRY, PAPERS_OF_A_SITE, PUBLIC_PAPERS
-from release_pipeline.report.papers.sources import name_place, read_field
+from release_pipeline.report.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS
 from release_pipeline.report.standards import CRATE
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
-from tests.integration.sites import Row, TinySite, make_rows, make_site
+from tests.integration.sites import Row, TinySite, make_rows
 from tests.integration.test_contract import RECORDS, ROWS, parts_of
 from tests.leaks import find_canaries
-from tests.unit.report.places import MISSING, find_place
 from tests.unit.report.validators import find_entry_faults
 
 RELEASE = ReleaseId("people", "1")
@@ -64,110 +61,68 @@ def told(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> TinySite:
 
 def read(tiny: TinySite, folder: str) -> dict[str, str]:
     """The papers in a folder beside the site."""
-    return {file.name: file.read_text() for file in (tiny.site.home.parent / folder).iterdir()}
+    return {file.name: html.unescape(file.read_text()) for file in (tiny.site.home.parent / folder).iterdir()}
 
 
 def test_papers_before_and_after_publication(told: TinySite) -> None:
-    """Who decided, what is published, and the entry that needs a day: each as the events have it."""
+    """What is published, what was stated, and the entry that needs a day: each as the events and the policy have it."""
     before, after = read(told, "before"), read(told, "after")
     assert set(after) - set(before) == {ENTRY}
-    assert "No reviewer has decided yet." in before["output-check.md"]
-    assert "Nobody has published it." in before["output-check.md"]
-    assert "an entry needs a day of publication" in before["deployment.md"]
-    for name in ("ben", "cleo"):
-        assert f"{name} approved the candidate" in after["output-check.md"]
-        assert f"The approval of {name} holds" in after["output-check.md"]
-    assert "olga approved the policy with the hash" in before["output-check.md"]
-    assert "robot published it in event" in after["output-check.md"]
-    assert "These are enough: 2 were asked for." in after["output-check.md"]
-    assert "The policy states: “Publish it.”" in after["dpia-annex.md"]
-    assert STATED in after["dpia-annex.html"]
-    assert "Not stated: the policy's assessment says nothing of this." in after["dpia-annex.md"]
-    assert "claims individual differential privacy at scope column, and not differential privacy" in after["nist-sp-800-226.md"]
+    assert "It is not published" in before[DPIA]
+    assert "The release is not published: it is candidate." in before[DPIA]
+    assert "The release was published on" in after[DPIA]
+    assert "The policy states: “Publish it.”" in after[DPIA]
+    assert STATED in after[DPIA]
+    assert "Not stated: the policy's assessment says nothing of this." in after[DPIA]
+    assert "claims individual differential privacy at scope column, and not differential privacy" in after[NIST]
     assert list(find_entry_faults(after[ENTRY])) == []
 
 
 def test_figures_are_those_that_were_signed(told: TinySite) -> None:
-    """Every limit of the evidence with its figure, and every attack that could be tried beside its control."""
+    """Every limit of the evidence with its figure, and every attack that could be tried next to its control."""
     evidence = json.loads((told.site.candidate(str(RELEASE)) / "evidence.json").read_text())
-    text = read(told, "after")["dpia-annex.md"]
+    text = read(told, "after")[DPIA]
     assert evidence["gates"]
     for gate in evidence["gates"]:
         assert f"{gate['name']} is" in text
     for name in evidence["audit"]["inference"]:
-        assert f"inferring {name}" in text.replace("\\_", "_")
+        assert f"inferring {name}" in text
 
 
-def find_lost_places(tiny: TinySite) -> set[str]:
-    """The places that a paper names in the card and in evidence.json, where nothing is, though something was read."""
-    view = view_papers(tiny.site, RELEASE)
-    documents = {
-        "evidence.json": json.loads((tiny.site.candidate(str(RELEASE)) / "evidence.json").read_text()),
-        "privacy-card.json": json.loads((tiny.site.package(str(RELEASE)) / "privacy-card.json").read_text()),
-    }
-    paths = {path for paper in PAPERS_OF_A_SITE for _, statement in paper(view).list_statements() for path in statement.paths}
-    lost: set[str] = set()
-    for path in paths:
-        document, _, places = name_place(view, path).partition(": ")
-        if document not in documents or not read_field(view, path):
-            continue
-        lost |= {f"{path}: {place}" for place in places.split(", ") if find_place(documents[document], place) is MISSING}
-    assert len(paths) > 100
-    return lost
-
-
-def test_every_place_that_is_named_is_in_the_real_file(told: TinySite) -> None:
-    """Of the card in the package, and of the evidence: limits and attacks one by one, with the figure that the paper has."""
-    assert find_lost_places(told) == set()
-    view = view_papers(told.site, RELEASE)
-    evidence = json.loads((told.site.candidate(str(RELEASE)) / "evidence.json").read_text())
-    internal = view.internal
-    assert internal is not None
-    for kind in ("attacks", "gates"):
-        assert len(getattr(internal, kind)) == len([path for path in view.places if path.startswith(f"internal.{kind}.")])
-    for number, attack in enumerate(internal.attacks):
-        found = find_place(evidence, view.places[f"internal.attacks.{number}"])
-        assert (found["name"], found["guess"]) == (attack.name, attack.guess)
-    for number, gate in enumerate(internal.gates):
-        found = find_place(evidence, view.places[f"internal.gates.{number}"])
-        assert (found["value"] if isinstance(found, dict) else found) == gate.value
-    for number, column in enumerate(internal.columns):
-        place = name_place(view, f"internal.columns.{number}.actual_error").removeprefix("evidence.json: ")
-        assert find_place(evidence, place) == column.actual_error
+def test_the_reviewers_page_answers_the_output_check(told: TinySite) -> None:
+    """What a checker asks by the five safes, with what the policy states and what it does not."""
+    page = html.unescape((told.site.candidate(str(RELEASE)) / "report.html").read_text())
+    section = page.partition('id="output-check"')[2].partition("</section>")[0]
+    for words in ("Purpose: To learn, and to teach.", f"Controls: {STATED}.", "Publish it.", "ana is the steward", "2 reviewers"):
+        assert words in section, words
+    assert "Lawful basis: the policy's assessment says nothing of this." in section
+    assert "schema: " in section
+    assert not any(canary in section for canary in CANARIES.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["dp-cdf", "dp-table", "dp-mdav", "mdav", "k-epsilon"])
 def test_papers_of_every_family_are_true_of_it(method: str, keys: Keys, tmp_path: Path) -> None:
-    """Their places are in the real files, and none says of counts or synthetic rows what noise does to values."""
+    """None says of counts or synthetic rows what noise does to values."""
     spec = METHODS[method]
     rows = make_rows(RECORDS.get(spec.family, ROWS))
     parts = parts_of(spec, spec.claims[-1])
     tiny = make_trusted_site(tmp_path / "site", keys, rows=rows, cap="releases: 2", **parts)
     publish_release(tiny, keys)
-    assert find_lost_places(tiny) == set()
     write_papers(tiny.site, RELEASE, tmp_path / "papers")
-    text = (tmp_path / "papers" / "nist-sp-800-226.md").read_text() + (tmp_path / "papers" / "deployment.md").read_text()
+    text = "".join(file.read_text() for file in (tmp_path / "papers").iterdir() if file.name != DPIA)
     assert ("that the noise " in text) == (method == "dp-mdav")
     assert "Restoring the order" not in text
 
 
 def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp_path: Path) -> None:
-    """At the top of each, with the reason that the officer signed; questions are quoted as the page has them."""
+    """At the top of each, with the reason that the officer signed."""
     tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(), **PARTS)
     publish_release(tiny, keys)
     retract(tiny.site, RELEASE, key=keys["olga"], why="a wrong table")
     files = {file.name: file.read_text() for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}
-    assert ENTRY not in files
+    assert set(files) == {NIST, DPIA}
     assert all("Retracted on" in text and "by olga: a wrong table." in text for text in files.values())
-    assert "no place for it" in files["deployment.md"]
-    page = (tiny.site.candidate(str(RELEASE)) / "report.html").read_text()
-    internal = view_papers(tiny.site, RELEASE).internal
-    assert internal is not None
-    assert internal.decide
-    for words in map(html.escape, internal.decide):
-        assert words in page
-        assert words in files["output-check.html"]
 
 
 def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(told: TinySite) -> None:
@@ -181,9 +136,9 @@ def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(
         assert crate[name]["sha256"] == sha256(files[name]).hexdigest()
     assert crate[ENTRY]["encodingFormat"] == "application/yaml"
     assert not any(b"StatedCanary" in content for content in files.values())
-    assert not any(b"evidence.json: audit" in content for content in files.values())
+    assert not any(b"Mean squared error" in files[name] for name in PUBLIC_PAPERS)
     assert failures_of(verify_path(package)) == []
-    later = read(told, "after")[ENTRY]
+    later = (told.site.home.parent / "after" / ENTRY).read_text()
     assert files[ENTRY].decode() == later
     assert yaml.safe_load(later)["deployment"]["dp_variant"]["variant_name"] == "Custom"
 
@@ -204,8 +159,10 @@ def test_the_dossier_has_them_and_finds_a_changed_one(told: TinySite, tmp_path: 
     content = read_zip(file)
     assert {name.removeprefix("papers/") for name in content if name.startswith("papers/")} == set(read(told, "after"))
     assert failures_of(verify_path(file)) == []
-    content["papers/dpia-annex.md"] += b" and all is well"
-    assert any("papers/dpia-annex.md" in words for words in failures_of(verify_path(write_folder(content, tmp_path / "dossier"))))
+    content["papers/dpia-annex.html"] += b" and all is well"
+    assert any(
+        "papers/dpia-annex.html" in words for words in failures_of(verify_path(write_folder(content, tmp_path / "dossier")))
+    )
 
 
 def test_no_cell_of_the_records_is_in_a_paper(told: TinySite) -> None:
@@ -240,44 +197,15 @@ def test_a_release_without_a_candidate_has_no_papers(told: TinySite, tmp_path: P
     assert not (tmp_path / "papers").exists()
 
 
-def test_a_package_of_a_policy_that_says_nothing_has_no_papers(keys: Keys, tmp_path: Path) -> None:
-    """It is what it was; papers for the people of the site there are all the same."""
+def test_a_package_of_a_policy_that_says_nothing_has_no_papers(
+    keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Papers for the people of the site there are all the same, and the command says why there is no entry."""
     tiny = make_trusted_site(tmp_path / "site", keys, suppress=PARTS["suppress"], about="")
     package = publish_release(tiny, keys)
     assert not {file.name for file in package.iterdir()} & set(PUBLIC_PAPERS)
-    names = {file.name for file in write_papers(tiny.site, RELEASE, tmp_path / "papers")}
-    assert ENTRY not in names
-    assert "nist-sp-800-226.html" in names
-    assert "does not say what the data are" in (tmp_path / "papers" / "deployment.md").read_text()
-
-
-def test_a_policy_says_what_its_papers_will_go_on(told: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each part of the assessment, as it is stated or with what to write; whether a release has papers already; and no folder."""
-    fresh = make_site(tmp_path / "fresh", rows=canary_rows(), **PARTS)
-    for tiny, ready in ((fresh, False), (told, True)):
-        assert main(["papers", "people", "--home", str(tiny.home)]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert ("people/1/r1" in lines[0]) == ready
-        assert ("no release has a candidate yet" in lines[0]) != ready
-        assert f"assessment.controls: {STATED}" in lines
-        assert "assessment.necessity: not stated yet. Say why less would not do." in lines
-        assert [line.split(":")[0] for line in lines if line.startswith("assessment.")] == [
-            f"assessment.{part}" for part in Assessment.model_fields
-        ]
-        assert any(line.startswith("about: People of three towns;") for line in lines)
-        assert lines[-1].startswith("Not yet, for a release must tell it")
-    assert main(["papers", "people", "-o", str(tmp_path / "papers"), "--home", str(fresh.home)]) == 2
-    assert "Name the release: people/RELEASE" in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "papers").exists()
-    assert main(["papers", "people/1", "--home", str(told.home)]) == 2
-    assert "Add -o FOLDER" in " ".join(capsys.readouterr().err.split())
-    assert main(["papers", "nobody", "--home", str(fresh.home)]) != 0
-
-
-def test_without_about_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what to write; of an assessment that nobody began every part is told."""
-    tiny = make_site(tmp_path, about="")
-    assert main(["papers", "people", "--home", str(tiny.home)]) == 0
-    told = capsys.readouterr().out
-    assert "about: not stated yet" in told
-    assert told.count("not stated yet") == 1 + len(Assessment.model_fields)
+    folder = tmp_path / "papers"
+    assert main(["papers", "people/1", "-o", str(folder), "--home", str(tiny.home)]) == 0
+    assert f"no {ENTRY}: it needs" in capsys.readouterr().out
+    assert {file.name for file in folder.iterdir()} == {NIST, DPIA}
+    assert "does not say what the data are" in (folder / DPIA).read_text()

@@ -230,7 +230,6 @@ def test_no_internal_figure_is_in_the_package(published: Published) -> None:
             "ddi-codebook.xml",
             "dp_deployment.yaml",
             "nist-sp-800-226.html",
-            "nist-sp-800-226.md",
             "privacy-card.html",
             "privacy-card.json",
             "ro-crate-metadata.json",

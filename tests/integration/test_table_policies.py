@@ -73,7 +73,8 @@ def test_the_shipped_example_is_published_by_its_commands(
     """Dagster has every stage of it, and serves the candidate once more as it is stored: nothing is drawn or charged again."""
     tiny = TinySite(tmp_path / "site")
     (tiny.home / "policies").mkdir(parents=True)
-    shutil.copy(ROOT / "policies" / "adult-table.yaml", tiny.home / "policies")
+    for name in ("adult-table.yaml", "adult-table.suite.json"):
+        shutil.copy(ROOT / "policies" / name, tiny.home / "policies")
     shutil.copy(ROOT / "populations.yaml", tiny.home)
     monkeypatch.setenv("RELEASE_PIPELINE_REFERENCE_DATA", str(reference_data))
     take_to_candidate(command, key_folder, "adult-table")

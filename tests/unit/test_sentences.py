@@ -27,14 +27,12 @@ ASKED_BY = {
     "markdown": "PUBLIC",
     "review": "REVIEWERS",
     "list_heads": "REVIEWERS",
-    "state_fact": "PAPERS",
 }  # functions that take a sentence for a format
 ASKED_IN = {  # and those of templates
     "say": "PUBLIC",
     "review": "REVIEWERS",
     "status": "STATUS",
     "explore": "EXPLORE",
-    "paper": "PAPERS",
 }
 ANY: frozenset[str] = frozenset("*")  # places of sentences that are filled later
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where
@@ -58,7 +56,7 @@ def find_in_code(file: Path) -> Iterator[tuple[str, Use]]:
         if not isinstance(name, ast.Name) or ASKED_BY.get(name.id, name.id) not in CATALOGUES:
             continue
         where = f"{file.relative_to(PACKAGE)}:{node.lineno}"
-        passes_on = file.name in ("escaping.py", "prose.py", "figures.py", "statements.py")
+        passes_on = file.name in ("escaping.py", "prose.py", "figures.py")
         if passes_on and not isinstance(node.args[0], ast.Constant):
             continue  # which passes keys on
         assert isinstance(node.args[0], ast.Constant), f"{where}: the key is a text, so that it can be looked for"

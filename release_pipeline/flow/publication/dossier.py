@@ -73,7 +73,7 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 | checks.json | the checks of the data, the gates and the approvals of this release; looks at the data before its charge, if any |
 | claims.json | what `audit-claims` found when it attacked what the policy claims{audited} |
 | trusted-keys.json, trusted-keys.sig | whose signatures count, signed by the officer |
-| papers/ | what an officer files: evaluation, annex to a DPIA, context, output check, entry of a registry, as of today |
+| papers/ | what an officer files: evaluation by NIST SP 800-226, annex to a DPIA, entry of a registry, as of today |
 | lineage.svg, columns.csv | where the release came from; what was done to each column |
 | dossier.json, versions.json, requirements.lock | what made it: commit, versions, lock file |
 """
@@ -181,6 +181,7 @@ def _collect_checks(
     return {
         "checks_passed": evidence.checks_passed,
         **({"expectations": expectations} if expectations else {}),
+        **({"own_suite": [asdict(own) for own in evidence.own_suite]} if evidence.own_suite else {}),
         "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
         "warnings": list(evidence.warnings),
         "approved_by": release_status.approvers,

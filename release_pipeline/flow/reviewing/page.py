@@ -13,6 +13,7 @@ from release_pipeline.flow.reviewing.columns import find_clock, view_columns, vi
 from release_pipeline.flow.reviewing.questions import Question, list_questions, name_attacks
 from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
+from release_pipeline.policy.assessment import Assessment
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import pick
 from release_pipeline.policy.kinds.labels import LabelledColumn
@@ -24,7 +25,7 @@ from release_pipeline.policy.suppression import Suppress
 from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
-from release_pipeline.privacy.figures import format_percent, show_figure
+from release_pipeline.privacy.figures import count_of, count_things, format_count, format_percent, show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -122,6 +123,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         swap=_view_swap(policy, audit),
         looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
         about=None if policy.about is None else tell_about(policy.about),
+        output_check=tuple(_answer_output_check(policy, evidence)),
         column_words=tuple(tell_column(name, column) for name, column in pick(policy.columns, LabelledColumn).items()),
         criteria=tuple(
             CriterionView(
@@ -139,6 +141,35 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         ),
     )
     return replace(view, decide=tuple(question.words for question in list_questions(view, is_dp=policy.adds_up)))
+
+
+def _answer_output_check(policy: Policy, evidence: Evidence) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What an output checker asks by the five safes, each with its answers."""
+    assessment, facts = policy.assessment or Assessment(), evidence.facts
+    unstated = REVIEWERS("safes.not_stated")
+    purpose = REVIEWERS("safes.purpose", words=assessment.purpose or unstated)
+    basis = REVIEWERS("safes.lawful_basis", words=assessment.lawful_basis or unstated)
+    yield REVIEWERS("safes.projects"), (purpose, basis)
+    reviewers = count_of(policy.review.reviewers, "reviewer")
+    yield REVIEWERS("safes.people"), (REVIEWERS("safes.reviewers", steward=policy.steward, reviewers=reviewers),)
+    environment = REVIEWERS("safes.environment", words=assessment.environment or unstated)
+    yield REVIEWERS("safes.settings"), (environment, REVIEWERS("safes.controls", words=assessment.controls or unstated))
+    trials = REVIEWERS("safes.trials", trials=format_count(len(evidence.looks)))
+    rows: tuple[str, ...] = ()
+    if "rows_out" in facts:
+        rows_in, rows_out = (count_things(int(facts[name]), "record") for name in ("rows_in", "rows_out"))
+        rows = (REVIEWERS("safes.rows", rows_in=rows_in, rows_out=rows_out),)
+    yield REVIEWERS("safes.data"), (*rows, trials)
+    checks = tuple(
+        REVIEWERS("safes.family", family=family, checks=count_of(count, "check"))
+        for family, count in sorted(evidence.checks_passed.items())
+    )
+    checks += tuple(
+        REVIEWERS("safes.own", expectation=own.type, columns=own.columns or "-", records=count_things(own.broken, "record"))
+        for own in evidence.own_suite
+    )
+    yield REVIEWERS("safes.output"), (*(checks or (REVIEWERS("safes.no_checks"),)), REVIEWERS("safes.limits"))
+    yield REVIEWERS("safes.decision"), (assessment.decision or unstated,)
 
 
 def ask_reviewers(policy: Policy, view: InternalView) -> list[Question]:

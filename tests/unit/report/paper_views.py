@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from release_pipeline.policy.assessment import Assessment
 from release_pipeline.report.about import AboutView, ContributorView
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -18,7 +19,7 @@ from release_pipeline.report.internal_view import (
     SubgroupsView,
     SwapView,
 )
-from release_pipeline.report.papers.view import AssessmentView, CheckedView, DecisionView, PaperView, SignedView
+from release_pipeline.report.papers import PaperView, WithdrawalView
 from release_pipeline.report.view import ColumnView, LevelView, LooksView, PublicView, SwappedView, TableView
 from tests.unit.report import internal_views, views
 
@@ -37,7 +38,7 @@ ABOUT = AboutView(
     intended_use="Teaching.",
     recipients="Anybody.",
 )
-STATED = AssessmentView(**{part.name: f"Our word on {part.name}." for part in dataclasses.fields(AssessmentView)})
+STATED = {part: f"Our word on {part}." for part in Assessment.model_fields}
 SHARE = ShareView(0.27, 0.25, 0.29, 1000, 5638)
 LOW = ShareView(0.02, 0.0, 0.05, 1000, 5638)
 NONE_TRIED = ShareView(0.0, 0.0, 1.0, 0, None)
@@ -46,26 +47,6 @@ ATTACKS = (
     AttackView("singling out by several columns", "", SHARE, LOW, 0.06, SHARE),
     AttackView("linking", "", LOW, LOW, 0.01, LOW),
     AttackView("inferring income", "", SHARE, LOW, 0.1, SHARE),
-)
-
-
-def signed(event: int, name: str, why: str | None = None) -> SignedView:
-    """Something that somebody signed."""
-    return SignedView(event, "2026-11-20T12:00:00+00:00", name, "ab" * 32, why)
-
-
-CHECKED = CheckedView(
-    needed=2,
-    decisions=(
-        DecisionView("approved", "c" * 64, signed(9, "ben", "as it should be")),
-        DecisionView("approved", "c" * 64, signed(10, "cleo")),
-    ),
-    holding=("ben", "cleo"),
-    policy=signed(3, "olga"),
-    caps=signed(4, "olga"),
-    published=signed(12, "robot"),
-    checks=(("size", 1), ("types", 8)),
-    retain=90,
 )
 
 
@@ -98,12 +79,10 @@ def internal_view(**changes: Any) -> Any:
 def of(public: PublicView, **changes: Any) -> PaperView:
     """A published release, as the people of its site know it."""
     known: dict[str, Any] = {
-        "edition": "internal",
         "state": "published",
         "published": "2026-11-20T12:00:00+00:00",
         "assessment": STATED,
         "internal": internal_view(),
-        "checked": CHECKED,
     }
     return PaperView(public=public, **known | changes)
 
@@ -144,31 +123,22 @@ EMPTY = internal_view(
     nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
-WITHDRAWN = signed(20, "olga", "a table was wrong")
+WITHDRAWN = WithdrawalView("olga", "2026-11-20T12:00:00+00:00", "a table was wrong")
 VECTORS = dataclasses.replace(IDP, method="dp-mdav", consistency="none", looks=None)
 VIEWS = {
     "idp": of(IDP),
-    "dp, nothing stated": of(DP, assessment=AssessmentView(), internal=internal_view(gates=FAILED)),
-    "rho, one reviewer": of(
-        dataclasses.replace(RHO, about=dataclasses.replace(ABOUT, places=(), sampling=None)),
-        internal=EMPTY,
-        checked=dataclasses.replace(CHECKED, needed=1, holding=("ben",)),
+    "dp, nothing stated": of(DP, assessment=dict.fromkeys(STATED), internal=internal_view(gates=FAILED)),
+    "rho, nothing measured": of(
+        dataclasses.replace(RHO, about=dataclasses.replace(ABOUT, places=(), sampling=None)), internal=EMPTY
     ),
     "rho, little said": of(RHO),
-    "no noise, a candidate": of(
-        MDAV,
-        state="candidate",
-        published=None,
-        checked=dataclasses.replace(CHECKED, holding=("ben",), decisions=CHECKED.decisions[:1], published=None),
-    ),
+    "no noise, a candidate": of(MDAV, state="candidate", published=None),
     "little is known": of(
         dataclasses.replace(DP, epsilon=None, columns=columns_of("noise", noise=None)),
         state="candidate",
         published=None,
         internal=EMPTY,
-        checked=CheckedView(2),
     ),
-    "votes are blind": of(DP, state="candidate", published=None, checked=CheckedView(2, voted=1)),
     "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN),
     "swapped": of(
         dataclasses.replace(
@@ -179,5 +149,5 @@ VIEWS = {
         internal=internal_view(swap=SwapView(10, ("income",), ("site",), 40, 10)),
     ),
     "superseded": of(DP, state="superseded", withdrawn=dataclasses.replace(WITHDRAWN, why="rand-hie/1/r2: a table was wrong")),
-    "public": of(IDP, edition="public", assessment=None, internal=None, checked=None),
+    "public": of(IDP, assessment=None, internal=None),
 }

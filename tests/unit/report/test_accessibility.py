@@ -58,7 +58,7 @@ def test_what_is_missing_is_found(part: str) -> None:
 def test_the_pages_are_of_every_kind() -> None:
     """Whatever is a page of its own is among them."""
     own = {file.name for file in TEMPLATES.glob("*.html") if file.read_text(encoding="utf-8").startswith("{% extends")}
-    assert own == {"privacy-card.html", "internal-report.html", "paper.html", "status.html", "explore.html"}
+    assert own == {"privacy-card.html", "internal-report.html", "status.html", "explore.html"}
     assert {name.split(" ")[0].strip(",") for name in PAGES} == {"card", "report", "paper", "status", "explore"}
 
 

@@ -1,4 +1,4 @@
-"""Judging counts: Great Expectations agrees with plain comparison, and whatever goes wrong counts as failed."""
+"""Judging checks: Great Expectations by the counts of the suite, plain comparison for the rest, and whatever goes wrong fails."""
 
 from __future__ import annotations
 
@@ -6,133 +6,155 @@ import random
 import subprocess
 import sys
 import warnings
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from release_pipeline.stages import validate
-from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Check
-from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations, load_great_expectations
-from tests.integration.sites import GX_WARNINGS
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Check, families_of
+from release_pipeline.stages.suite import compile_suite, suite_to_json
+from release_pipeline.stages.validate import judge_suite, list_verdicts, load_great_expectations
+from tests.integration.sites import policy_text
 
-pytestmark = [GX_WARNINGS, pytest.mark.slow]  # Great Expectations takes seconds to import
-BOTH = pytest.mark.parametrize("judge", [judge_counts, judge_expectations])
+pytestmark = pytest.mark.slow  # Great Expectations takes seconds to import
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  came:   {role: confidential, do: drop}
+  went:   {role: confidential, do: drop}
+  town:   {role: quasi, do: keep, values: [north, south], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, missing: {fill: 0}, why: known}
+  day:    {role: confidential, do: noise, domain: [2020-01-01, 2020-12-31], grid: 1 day, outside: fail, why: known}"""
+EXPECT = """
+  in-order: {compare: [came, <=, went]}
+  once:     {unique: [person, came]}
+  loose:    {unique: [came], at_most: 2}"""
+POLICY = parse_policy(
+    policy_text(columns=COLUMNS, expect=EXPECT, source="{path: x.csv}", releases="once", drop="[]"), name="people.yaml"
+)
+HEADER = tuple(sorted(POLICY.declared))
+RECORDS = 50
+PLAIN = (Check("types", "income", "not_finite", 0, "income: not finite."), Check("roles", "town", "not_released", 0, "roles."))
 
 
-def one_each(**counts: int) -> list[Check]:
-    """One check of every family; those named found something."""
-    return [
-        Check(family, "income", "fact", counts.get(family, 0), f"column income: {family} {counts.get(family, 0)}.")
-        for family in FAMILIES
+def count(**counts: int) -> list[Check]:
+    """A check for each expectation, and some that have none; those named by their fact found something."""
+    suite = [
+        Check(one.family, one.column, one.fact, counts.get(one.fact, 0), f"{one.column}: {one.fact} found.")
+        for one in compile_suite(POLICY)
+    ]
+    return [*suite, *(replace(check, count=counts.get(check.fact, 0)) for check in PLAIN)]
+
+
+def judge(checks: list[Check], policy: Policy = POLICY, columns: tuple[str, ...] = HEADER) -> list[Check]:
+    """With so many records, of these columns."""
+    return judge_suite(checks, policy, records=RECORDS, columns=columns)
+
+
+def test_the_suite_is_of_standard_expectations_that_the_library_loads() -> None:
+    """Each is one of its own, with arguments that are the policy's; and each is of a family that a release must pass."""
+    gx = load_great_expectations()
+    written = suite_to_json(POLICY)
+    loaded = gx.ExpectationSuite(**written)
+    assert [one.expectation_type for one in loaded.expectations] == [one["type"] for one in written["expectations"]]
+    assert all(type(one).__module__.startswith("great_expectations.expectations.core") for one in loaded.expectations)
+    found = {(one["type"], one["kwargs"].get("column")): one["kwargs"] for one in written["expectations"]}
+    income = found["expect_column_values_to_be_between", "income"]
+    assert (income["min_value"], income["max_value"]) == (0, 1000)
+    day = found["expect_column_values_to_be_between", "day"]
+    assert (day["min_value"], day["max_value"]) == ("2020-01-01", "2020-12-31")
+    assert ("expect_column_values_to_be_between", "rent") not in found
+    assert ("expect_column_values_to_not_be_null", "rent") not in found
+    assert found["expect_column_values_to_be_in_set", "town"]["value_set"] == ["north", "south"]
+    assert ("expect_column_values_to_be_unique", "came") not in found  # the library has no tolerance by count
+    assert {one.family for one in compile_suite(POLICY)} <= families_of(POLICY).keys()
+
+
+def test_no_check_is_judged_twice() -> None:
+    """The library has the word on those of the suite, and on no other; every one passes where nothing was counted."""
+    judged = judge(count())
+    keys = {one.key for one in compile_suite(POLICY)}
+    assert all((check.passed is True) == ((check.family, check.column, check.fact) in keys) for check in judged)
+    assert not any(check.failed for check in judged)
+
+
+def test_each_count_fails_its_own_check_and_no_other() -> None:
+    """Whatever is counted, in one record or in all."""
+    for expected in compile_suite(POLICY):
+        if expected.fact in ("columns", "absent", "records_too_few"):
+            continue
+        for found in (1, RECORDS):
+            checks = [
+                replace(check, count=found) if (check.family, check.column, check.fact) == expected.key else check
+                for check in count()
+            ]
+            failed = [check for check in judge(checks) if check.failed]
+            assert [(check.family, check.column, check.fact) for check in failed] == [expected.key]
+            assert failed[0].message == f"{expected.column}: {expected.fact} found."
+
+
+def test_the_library_and_the_counts_agree() -> None:
+    """On random counts the suite fails a check exactly where something was counted."""
+    numbers = random.Random(5)  # noqa: S311
+    for _ in range(5):
+        checks = [
+            check if check.family in ("schema", "size") else replace(check, count=numbers.choice([0, 0, 0, 1, 7, RECORDS]))
+            for check in count()
+        ]
+        assert [check.failed for check in judge(checks)] == [check.count > 0 for check in checks]
+
+
+def test_too_few_records_fail() -> None:
+    """By their number, which the library gets."""
+    least = next(one.kwargs["min_value"] for one in compile_suite(POLICY) if one.family == "size")
+    for records in (least - 1, least):
+        judged = judge_suite(count(records_too_few=least - records), POLICY, records=records, columns=HEADER)
+        assert [check.family for check in judged if check.failed] == ["size"] * (records < least)
+
+
+def test_columns_that_are_absent_or_undeclared_fail() -> None:
+    """By the names in the header."""
+    more = [*count(), Check("schema", "shoes", "columns", 1, "column shoes: not declared.")]
+    failed = [check for check in judge(more, columns=(*HEADER, "shoes")) if check.failed]
+    assert {(check.family, check.fact) for check in failed} == {("schema", "columns")}
+    less = [replace(check, count=1) if (check.column, check.fact) == ("town", "absent") else check for check in count()]
+    failed = [check for check in judge(less, columns=tuple(set(HEADER) - {"town"})) if check.failed]
+    assert {(check.column, check.fact) for check in failed} == {("", "columns"), ("town", "absent")}
+
+
+def test_plain_checks_stay_plain() -> None:
+    """What the library has no expectation for is compared with what is allowed."""
+    assert [check.fact for check in judge(count(not_finite=1)) if check.failed] == ["not_finite"]
+    allowed = Check(EXPECTATIONS, "came", "loose", 2, "loose: 2.", at_most=2)
+    assert not any(check.failed for check in judge([*count(), allowed]))
+    assert [check.fact for check in judge([*count(), replace(allowed, count=3)]) if check.failed] == ["loose"]
+
+
+def test_what_nothing_was_counted_for_fails() -> None:
+    """An expectation without its check, where nothing else says why."""
+    checks = [check for check in count() if check.fact != "too_often"]
+    assert [(check.fact, check.message) for check in judge(checks) if check.failed] == [
+        ("too_often", "expect_column_values_to_be_unique of too_often was not judged.")
     ]
 
 
-@pytest.mark.slow
-@BOTH
-def test_nothing_found_passes_in_the_order_of_the_families(judge: Judge) -> None:
-    """Eight verdicts, all passed, without a word."""
-    verdicts = judge(one_each())
-    assert [verdict.family for verdict in verdicts] == list(FAMILIES)
-    assert all(verdict.passed and not verdict.messages and len(verdict.checks) == 1 for verdict in verdicts)
-
-
-@BOTH
-@pytest.mark.parametrize("count", [1, 10**12])
-def test_a_count_fails_its_own_family_with_its_message(judge: Judge, count: int) -> None:
-    """One family fails, with the check's sentence; the others do not."""
-    verdicts = {verdict.family: verdict for verdict in judge(one_each(domains=count))}
-    assert [family for family, verdict in verdicts.items() if not verdict.passed] == ["domains"]
-    assert verdicts["domains"].messages == (f"column income: domains {count}.",)
-
-
-@BOTH
-def test_missing_family_fails(judge: Judge) -> None:
-    """A family of which nothing was checked has not passed, and says so."""
-    verdicts = {verdict.family: verdict for verdict in judge([c for c in one_each() if c.family != "roles"])}
-    assert [family for family, verdict in verdicts.items() if not verdict.passed] == ["roles"]
-    assert verdicts["roles"].messages == ("nothing of the family roles was checked.",)
-
-
-@BOTH
-def test_empty_list_fails_everything(judge: Judge) -> None:
-    """No check at all: no family passes."""
-    verdicts = judge([])
-    assert [verdict.family for verdict in verdicts] == list(FAMILIES)
-    assert not any(verdict.passed for verdict in verdicts)
-    assert all(verdict.messages for verdict in verdicts)
-
-
-@BOTH
-def test_what_is_allowed_passes_and_one_more_fails(judge: Judge) -> None:
-    """A family of its own, asked for by name; up to `at_most` of each of its checks, each by itself."""
-    families = [*FAMILIES, EXPECTATIONS]
-
-    def verdict(*counts: int) -> Verdict:
-        own = [
-            Check(EXPECTATIONS, "a, b", f"rule-{i}", count, f"{count} break rule-{i}.", 3 * i) for i, count in enumerate(counts)
-        ]
-        verdicts = judge([*one_each(), *own], families)
-        assert [one.family for one in verdicts] == families
-        assert all(one.passed for one in verdicts[:-1])
-        return verdicts[-1]
-
-    assert verdict(0, 3, 6).passed
-    assert verdict(0, 3, 6).messages == ()
-    assert (verdict(1, 0, 0).passed, verdict(1, 0, 0).messages) == (False, ("1 break rule-0.",))
-    assert (verdict(0, 4, 7).passed, verdict(0, 4, 7).messages) == (False, ("4 break rule-1.", "7 break rule-2."))
-    assert (verdict().passed, verdict().messages) == (False, (f"nothing of the family {EXPECTATIONS} was checked.",))
-
-
-@pytest.mark.slow
-def test_both_judges_agree_on_random_checks() -> None:
-    """The same verdicts in every part, on checks in any order, with several, one or none of a family."""
-    numbers = random.Random(5)  # noqa: S311
-    failed = 0
-    for _ in range(8):
-        checks = [
-            Check(family, f"c{i}", "fact", numbers.choice([0, 0, 0, 0, 1, 7]), f"c{i}: found.", numbers.choice([0, 0, 1, 6]))
-            for i, family in enumerate(numbers.choices(list(FAMILIES), k=numbers.randrange(5, 40)))
-        ]
-        plain = judge_counts(checks)
-        assert judge_expectations(checks) == plain
-        failed += sum(not verdict.passed for verdict in plain)
-    assert 0 < failed < 64
-
-
-def test_an_expectation_that_raises_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Great Expectations could not evaluate has not passed, though every count is 0."""
-    load_great_expectations()
-    from great_expectations.execution_engine import PandasExecutionEngine
+def test_an_expectation_that_raises_fails_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the library could not evaluate has not passed, though every count is 0."""
+    gx = load_great_expectations()
 
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("a cell")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(PandasExecutionEngine, "get_domain_records", fail)
-        verdicts = judge_expectations(one_each())
-    assert not any(verdict.passed for verdict in verdicts)
-    assert all("could not be judged" in verdict.messages[0] and "a cell" not in verdict.messages[0] for verdict in verdicts)
+    monkeypatch.setattr(gx.expectations.ExpectColumnValuesToBeBetween, "metrics_validate", fail)
+    failed = [check for check in judge(count()) if check.failed]
+    assert {check.fact for check in failed} == {"outside"}
+    assert all("could not be judged" in check.message and "a cell" not in check.message for check in failed)
 
 
-@pytest.mark.parametrize("found", [{}, {"schema": True}, dict.fromkeys(FAMILIES, False), dict.fromkeys(FAMILIES, 1)])
-def test_missing_and_odd_results_fail(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]) -> None:
-    """A family whose result did not come back, or is not True itself, has not passed."""
-    monkeypatch.setattr(validate, "_validate", lambda _: found)
-    verdicts = judge_expectations(one_each())
-    assert [verdict.family for verdict in verdicts if verdict.passed] == [name for name in FAMILIES if found.get(name) is True]
-    assert all(verdict.messages for verdict in verdicts if not verdict.passed)
-
-
-def test_expectations_are_never_more_lenient_than_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that says yes to everything does not let a count through."""
-    monkeypatch.setattr(validate, "_validate", lambda _: dict.fromkeys(FAMILIES, True))
-    assert judge_expectations(one_each(types=1)) == judge_counts(one_each(types=1))
-
-
-def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only family, column, fact, count and what is allowed reach it."""
-    load_great_expectations()  # before pandas is watched
+def test_no_cell_and_no_sentence_reaches_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table without a row, and numbers."""
+    load_great_expectations()
     import pandas as pd
 
     frames: list[Any] = []
@@ -142,41 +164,46 @@ def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeyp
             super().__init__(*arguments, **options)
             frames.append(self)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(pd, "DataFrame", Watched)
-        judge_expectations(one_each(types=3))
+    monkeypatch.setattr(pd, "DataFrame", Watched)
+    judge(count())
     assert frames
-    assert not any("column income: types" in frame.to_string() for frame in frames)
-    assert list(frames[0].columns) == ["family", "column", "fact", "count", "at_most"]
+    assert all(len(frame) == 0 for frame in frames)
 
 
-def test_nothing_deprecated_of_great_expectations_is_used() -> None:
+def test_verdicts_by_family() -> None:
+    """In their order; a family without a check has not passed, and says so."""
+    verdicts = list_verdicts([Check(family, "x", "fact", 0, "found.") for family in FAMILIES if family != "roles"])
+    assert [verdict.family for verdict in verdicts] == list(FAMILIES)
+    assert [verdict.family for verdict in verdicts if not verdict.passed] == ["roles"]
+    assert {verdict.family: verdict for verdict in verdicts}["roles"].messages == ("nothing of the family roles was checked.",)
+    [size] = list_verdicts([Check("size", "", "fact", 0, "", passed=False)], ["size"])
+    assert (size.passed, size.messages) == (False, ("the family size could not be judged.",))
+    assert not any(verdict.passed for verdict in list_verdicts([]))
+
+
+def test_nothing_deprecated_of_the_library_is_used() -> None:
     """A later version of it will not take away what the judge rests on."""
-    load_great_expectations()  # what it warns of while it is imported is its own affair
-
+    load_great_expectations()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        judge_expectations(one_each())
+        judge(count())
 
 
-@pytest.mark.parametrize("before", ["", "import pyspark.sql.types, pyspark.sql.connect.session"])
-def test_the_spark_client_is_not_loaded_for_it_and_stays_as_it_was(before: str, tmp_path: Path) -> None:
-    """Loaded for a cluster before, or not: what it would load of it warns, and ends the program where it finds no Spark."""
-    loaded = "{name for name in sys.modules if name.partition('.')[0] == 'pyspark'}"
-    program = f"""\
-import sys, warnings
-warnings.simplefilter("ignore")
-{before}
-warnings.simplefilter("error", FutureWarning)
-there = {loaded}
-modules = [sys.modules[name] for name in there]
-from release_pipeline.stages.validate import load_great_expectations
-assert load_great_expectations() is load_great_expectations()
-assert {loaded} == there and [sys.modules[name] for name in there] == modules
-from great_expectations.compatibility import pyspark
-assert not pyspark.pyspark, "it sees the client"
+def test_the_library_is_loaded_once_late_and_quietly() -> None:
+    """Importing the judge does not; loading takes nothing out of what is loaded, warns of nothing, and asks no network."""
+    program = """\
+import os, socket, sys, warnings
+def refuse(*_):
+    raise SystemExit("it asked the network")
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+warnings.simplefilter("error")
+from release_pipeline.stages import validate
+assert "great_expectations" not in sys.modules
+before = dict(sys.modules)
+gx = validate.load_great_expectations()
+assert gx is validate.load_great_expectations() is sys.modules["great_expectations"]
+assert all(sys.modules.get(name) is module for name, module in before.items())
+assert os.environ["GX_ANALYTICS_ENABLED"] == "false" and "SPARK_HOME" not in os.environ
 """
-    file = tmp_path / "program.py"  # one without a file the client takes for a test of its own
-    file.write_text(program, encoding="utf-8")
-    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,163 @@
+"""The papers that an officer files about a release, each a template of its own: an annex to a DPIA, an evaluation by NIST SP
+800-226, and an entry for the OpenDP Differential Privacy Deployments Registry by its schema of July 2026 (commit 3e9c812).
+
+The registry has no name for individual differential privacy: such an entry is `Custom` and says
+what it is next to each parameter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from release_pipeline.privacy.catalogue import find_definition
+from release_pipeline.privacy.catalogue.definitions import DP, IDP, ZCDP
+from release_pipeline.privacy.figures import format_apart, format_number, format_share
+from release_pipeline.report.escaping import Format, Ready, load_templates
+from release_pipeline.report.families import find_texts
+from release_pipeline.report.internal_view import GateView, InternalView
+from release_pipeline.report.prose import format_interval, format_tried
+from release_pipeline.report.view import PublicView
+
+NIST, DPIA, ENTRY = "nist-sp-800-226.html", "dpia-annex.html", "dp_deployment.yaml"
+PUBLIC_PAPERS = (NIST, ENTRY)
+RETRACTED = "retracted"
+TABLE, CENTROID = "table", "centroid"
+CUSTOM = "Custom"  # what the registry calls a variant that it does not list
+VARIANTS = {DP.key: "Pure DP", ZCDP.key: "Zero-concentrated DP", IDP.key: CUSTOM}
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawalView:
+    """Who retracted or superseded a release, when, and why."""
+
+    name: str
+    moment: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperView:
+    """One release, for its papers. `internal` and `assessment` are None in what the public gets; `assessment` has None for each
+    part that the policy does not state. `published`: when, None before; `state`: of the release, by the events."""
+
+    public: PublicView
+    state: str
+    published: str | None = None
+    assessment: Mapping[str, str | None] | None = None
+    internal: InternalView | None = None
+    withdrawn: WithdrawalView | None = None
+
+    @property
+    def claims_dp(self) -> bool:
+        """Whether the claim is differential privacy, in one of its forms, or individual differential privacy."""
+        return find_definition(self.public.definition).composes
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the registry may have an entry: a published DP or iDP release with `about`, which was not retracted."""
+        is_out = self.published is not None and self.state != RETRACTED
+        return self.claims_dp and is_out and self.public.about is not None
+
+
+def render_papers(view: PaperView) -> dict[str, str]:
+    """Every paper of a release for the people of its site, by the name of its file."""
+    papers = {name: render_paper(name, view) for name in (NIST, DPIA)}
+    return papers | ({ENTRY: render_entry(view)} if view.has_entry else {})
+
+
+def render_public_papers(public: PublicView) -> dict[str, str]:
+    """The papers that the package has, of public facts only; none of a release that may have no entry."""
+    view = PaperView(public, "published", public.published)
+    return {NIST: render_paper(NIST, view), ENTRY: render_entry(view)} if view.has_entry else {}
+
+
+def render_paper(name: str, view: PaperView) -> str:
+    """One paper as a page that needs nothing else."""
+    return _render("html", name, view)
+
+
+def render_entry(view: PaperView) -> str:
+    """The registry's entry as YAML, whose texts are Markdown; a release that may have none is a ValueError."""
+    public, about, published = view.public, view.public.about, view.published
+    if about is None or published is None or not view.has_entry:
+        raise ValueError("there is no entry for such a release")
+    variant = VARIANTS[public.definition] if public.scope == TABLE else CUSTOM
+    slug = _make_slug(about.title, about.publisher[0], published[:4])
+    is_synthetic = any(column.done == "synthesise" for column in public.columns)
+    parameters = list(_list_parameters(public))
+    return _render("markdown", ENTRY, view, variant=variant, slug=slug, is_synthetic=is_synthetic, parameters=parameters)
+
+
+@cache
+def _load_papers(form: Format) -> jinja2.Environment:
+    environment = load_templates(form).overlay()
+    environment.filters = environment.filters | {
+        "sentences": _split_sentences,
+        "field": _write_field,
+        "json": _write_text,
+        "interval": format_interval,
+        "tried": format_tried,
+        "share": format_share,
+        "number": format_number,
+    }
+    return environment
+
+
+def _render(form: Format, name: str, view: PaperView, **more: Any) -> str:
+    def limits(among: tuple[str, ...]) -> Iterator[tuple[GateView, str, str]]:
+        """The gates whose name has one of these words, each with its value and limit as they are written."""
+        gates = () if view.internal is None else view.internal.gates
+        yield from ((gate, *format_apart(gate.value, gate.limit)) for gate in gates if any(word in gate.name for word in among))
+
+    return (
+        _load_papers(form)
+        .get_template(f"papers/{name}")
+        .render(
+            public=view.public,
+            state=view.state,
+            published=view.published,
+            assessment=view.assessment,
+            internal=view.internal,
+            withdrawn=view.withdrawn,
+            claims_dp=view.claims_dp,
+            texts=find_texts(view.public),
+            limits=limits,
+            **more,
+        )
+    )
+
+
+def _split_sentences(rendered: str) -> list[Ready]:
+    """The lines of a rendered text that say something, each once; a value has no line end when it is rendered."""
+    return list(dict.fromkeys(Ready(line.strip()) for line in rendered.split("\n") if line.strip()))
+
+
+def _write_field(rendered: str) -> Ready:
+    """A field of the entry: a sentence, or a list of them, as a YAML text that is nothing else."""
+    sentences = _split_sentences(rendered)
+    words = sentences[0] if len(sentences) == 1 else "\n".join(f"- {sentence}" for sentence in sentences)
+    return Ready(_write_text(words) + "\n")
+
+
+def _write_text(text: str) -> Ready:
+    return Ready(json.dumps(str(text), ensure_ascii=False))
+
+
+def _list_parameters(public: PublicView) -> Iterator[tuple[str, str]]:
+    """The numbers of the claim; none at scope centroid, where they are of one mean and no loss of a release."""
+    for name, value in (("epsilon", public.epsilon), ("delta", public.delta), ("rho", public.rho)):
+        if value is not None and re.fullmatch(r"\d+(\.\d+)?", value) and public.scope != CENTROID:
+            yield name, f"{Decimal(value):f}"  # an exponent YAML may read as a text
+
+
+def _make_slug(*parts: str) -> str:
+    """The address of an entry, as the registry makes it of name, curators and year."""
+    return "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")

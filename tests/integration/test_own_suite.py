@@ -1,0 +1,177 @@
+"""A steward's own suite of Great Expectations: judged before the charge, kept as counts, and never with a cell."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.stages.checks import OWN_SUITE
+from release_pipeline.stages.suite import compile_suite, suite_to_json
+from release_pipeline.stages.validate import load_great_expectations
+from tests.integration.sites import Row, TinySite, failures, make_rows, make_site, run_job
+from tests.leaks import find_canaries
+
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  remark: {role: confidential, do: drop}
+  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
+  sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}"""
+HOLDS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("expect_table_row_count_to_be_between", {"min_value": 10, "max_value": 1000}),
+    ("expect_column_values_to_be_between", {"column": "income", "min_value": 0, "max_value": 1000}),
+    ("expect_column_mean_to_be_between", {"column": "rent", "min_value": 0, "max_value": 100}),
+    ("expect_column_values_to_match_regex", {"column": "remark", "regex": "^remark[0-9]+$", "mostly": 0.9}),
+    ("expect_column_values_to_be_unique", {"column": "person"}),
+    ("expect_column_distinct_values_to_be_in_set", {"column": "town", "value_set": ["north", "south", "east"]}),
+)
+BROKEN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("expect_column_values_to_be_in_set", {"column": "remark", "value_set": ["no remark"]}),
+    ("expect_column_max_to_be_between", {"column": "income", "max_value": -1}),
+    ("expect_column_values_to_be_between", {"column": "remark", "min_value": 3, "max_value": 4}),  # raises, and quotes a cell
+    ("expect_column_values_to_match_strftime_format", {"column": "remark", "strftime_format": "%Y"}),
+    ("expect_table_columns_to_match_set", {"column_set": ["other"]}),
+)
+
+
+def make_own(folder: Path, suite: tuple[tuple[str, dict[str, Any]], ...], rows: list[Row] | None = None) -> TinySite:
+    """A site whose policy names a suite."""
+    tiny = make_site(folder, columns=COLUMNS, expectations="people.json", rows=rows or make_rows(releases=("1",)))
+    write_suite(tiny, suite)
+    return tiny
+
+
+def write_suite(tiny: TinySite, suite: tuple[tuple[str, dict[str, Any]], ...]) -> None:
+    """As Great Expectations writes one, with parts that we do not need."""
+    expectations = [{"type": name, "kwargs": kwargs, "meta": {}, "severity": "critical"} for name, kwargs in suite]
+    text = json.dumps({"name": "own", "expectations": expectations, "meta": {"great_expectations_version": "1.24.1"}})
+    (tiny.home / "policies" / "people.json").write_text(text)
+
+
+def test_a_suite_that_holds_is_kept_as_counts(tmp_path: Path) -> None:
+    """In evidence and on the page, next to the suite that the policy compiles into, which the library can load."""
+    rows = make_rows(releases=("1",))
+    rows[0]["remark"] = "another"
+    tiny = make_own(tmp_path / "site", HOLDS, rows)
+    tiny.flow().run()
+    evidence = json.loads((tiny.folder() / "evidence.json").read_text())
+    assert [(one["type"], one["broken"]) for one in evidence["own_suite"]] == [(name, int("regex" in name)) for name, _ in HOLDS]
+    assert evidence["checks_passed"][OWN_SUITE] == len(HOLDS)
+    assert evidence["expectation_suite"] == suite_to_json(tiny.site.policy("people"))
+    assert "expect_column_mean_to_be_between (rent): it holds" in (tiny.folder() / "report.html").read_text()
+    loaded = load_great_expectations().ExpectationSuite(**evidence["expectation_suite"])
+    assert len(loaded.expectations) == len(compile_suite(tiny.site.policy("people")))
+
+
+def test_a_broken_suite_stops_the_release_before_the_charge(tmp_path: Path) -> None:
+    """Each expectation says its number, type, columns, and how many records where it counts them; nothing is charged."""
+    tiny = make_own(tmp_path / "site", BROKEN)
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    told = refused.value.findings
+    assert len(told) == len(BROKEN)
+    first = "expectation 1 of the suite (expect_column_values_to_be_in_set, columns remark): up to 60 records break it."
+    assert told[0] == f"{first} Correct the source, or the suite."
+    assert all(words.endswith("Compare its arguments with the column.") for words in told[1:3])
+    assert tiny.charges() == []
+    assert tiny.status().state == "blocked"
+
+
+def test_the_suite_is_a_part_of_what_is_approved(tmp_path: Path) -> None:
+    """Its content, not its name, is hashed; a policy without one has the hash that it had."""
+    tiny = make_own(tmp_path / "site", HOLDS)
+    before = tiny.site.policy("people")
+    write_suite(tiny, HOLDS[:2])
+    after = tiny.site.policy("people")
+    assert before.canonical_hash() != after.canonical_hash()
+    assert len(after.expectations) == 2
+    tiny.write_policy(columns=COLUMNS)
+    assert "expectations" not in json.loads(tiny.site.policy("people").canonical_json())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "is no suite of Great Expectations"),
+        ('{"expectations": []}', "at least one expectation"),
+        ('{"expectations": [{"type": "expect_x", "kwargs": {"column": "shoes"}}]}', "'shoes' is not declared under columns"),
+        (
+            '{"expectations": [{"type": "expect_column_values_to_be_in_set", "kwargs": {"column": "person"}}]}',
+            "would tell of single people",
+        ),
+        (
+            '{"expectations": [{"type": "expect_x", "kwargs": {"column": "rent", "row_condition": "rent > 3"}}]}',
+            "conditions on rows are not taken",
+        ),
+        ('{"expectations": [{"type": "expect_x", "kwargs": {}, "severity": "warning"}]}', "each expectation stops a release"),
+        ('{"expectations": [{"type": "unexpected_rows_expectation", "kwargs": {}}]}', "expectations"),
+    ],
+)
+def test_a_suite_that_no_release_could_go_by_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    """With the line of the policy and what to do."""
+    tiny = make_own(tmp_path / "site", HOLDS)
+    (tiny.home / "policies" / "people.json").write_text(text)
+    with pytest.raises(PolicyInvalid) as refused:
+        tiny.site.policy("people")
+    assert words in "\n".join(refused.value.problems)
+    assert "people.yaml:" in refused.value.problems[0]
+
+
+def test_what_the_library_does_not_know_does_not_pass(tmp_path: Path) -> None:
+    """An expectation that does not exist, or without its arguments."""
+    tiny = make_own(tmp_path / "site", (("expect_the_unexpected", {}), ("expect_column_values_to_be_in_set", {"column": "sex"})))
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    assert len(refused.value.findings) == 2
+
+
+CANARIES = {"person": "PersonCanary-7Qz", "remark": "RemarkCanary-9Jx", "name": "NameCanary-3Lp"}
+
+
+def test_no_cell_leaves_through_a_suite(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is broken, and some raise: nothing in Dagster's records, in what is printed or logged, in any file of the site;
+    and nothing asks the network."""
+    asked: list[Any] = []
+
+    def connect(_: socket.socket, address: Any) -> None:
+        asked.append(address)
+        raise OSError("no network")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    caplog.set_level(0)
+    rows = [
+        row | {name: f"{canary}-{i}" for name, canary in CANARIES.items()} for i, row in enumerate(make_rows(releases=("1",)))
+    ]
+    twice = ("expect_column_values_to_be_unique", {"column": "person"})
+    tiny = make_own(tmp_path / "site", (*BROKEN, twice), [*rows[:-1], rows[0]])
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = run_job(tiny, instance=instance, policy="people")
+    assert not result.success
+    assert any("expectation 1 of the suite" in words for words in failures(result))
+    blobs = {"Dagster": "\n".join([*map(str, result.all_events), *failures(result)]).encode()}
+    handler = signal.getsignal(signal.SIGTERM)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        main(["run", "people", "--release", "1", "--home", str(tiny.home)])
+        main(["status", "--json", "--home", str(tiny.home)])
+    signal.signal(signal.SIGTERM, handler)
+    printed = capfd.readouterr()
+    blobs |= {"run": (out.getvalue() + err.getvalue() + printed.out + printed.err).encode(), "log": caplog.text.encode()}
+    source = tiny.home / "people.csv"
+    files = [file for file in tiny.home.rglob("*") if file.is_file() and tiny.site.vault not in file.parents and file != source]
+    blobs |= {str(file): file.read_bytes() for file in files} | {"events": repr(tiny.events()).encode()}
+    assert find_canaries(blobs, CANARIES.values()) == []
+    assert find_canaries({"source": source.read_bytes()}, CANARIES.values())
+    assert asked == []
