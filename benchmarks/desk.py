@@ -24,8 +24,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from benchmarks.figures import Figure, Target
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.desk.web.catalogue import WAYS
@@ -33,7 +31,7 @@ from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.store.registry import ReleaseId
 
@@ -155,7 +153,10 @@ def make_site(home: Path, releases: int) -> Site:
     for number in range(policies):
         _write_policy(home, _name_policy(number), _name_population(number), "people.csv")
     _write_policy(home, _BUSY, f"{_BUSY}-folk", "many.csv")
-    site, keys = find_site(home), {name: PrivateKey(Ed25519PrivateKey.generate()) for name in _PEOPLE}
+    site, keys = find_site(home), dict[str, PrivateKey]()
+    for name in _PEOPLE:
+        make_key(home / name)
+        keys[name] = read_key(home / name)
     for name, role in _PEOPLE.items():
         trust_key(site, name, role, keys[name].public, key=keys["olga"])
     with (home / "site.yaml").open("a", encoding="utf-8") as file:

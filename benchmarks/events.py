@@ -17,7 +17,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from benchmarks.figures import Figure, Target
 from benchmarks.synthetic import POLICY, make_site, noise_columns, write_sources
@@ -25,7 +24,7 @@ from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import Trust, need_trust, trust_key
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss
@@ -106,7 +105,10 @@ def _begin(folder: Path, *, releases: int) -> tuple[Site, dict[str, PrivateKey]]
     text = text.replace("releases: once", f"releases: [{names}]").replace("source: {path: ../table.parquet}", source)
     text = text.replace(f"  region: {{role: quasi, do: keep, values: {list(range(1, 21))}, why: synthetic, label: Region}}\n", "")
     file.with_name(f"{HISTORY}.yaml").write_text(text, encoding="utf-8")
-    site, keys = find_site(home), {name: PrivateKey(Ed25519PrivateKey.generate()) for name in _PEOPLE}
+    site, keys = find_site(home), dict[str, PrivateKey]()
+    for name in _PEOPLE:
+        make_key(home / name)
+        keys[name] = read_key(home / name)
     for name, role in _PEOPLE.items():
         trust_key(site, name, role, keys[name].public, key=keys["olga"])
     approve_populations(site, key=keys["olga"])

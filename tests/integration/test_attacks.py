@@ -49,7 +49,6 @@ from release_pipeline.verify import verify_path
 from tests.guards import HANGING
 from tests.integration.people import (
     CORRECTION,
-    PASSPHRASE,
     PEOPLE,
     RELEASE,
     appoint,
@@ -308,8 +307,8 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
         review(tiny, {"benny": keys["ben"]}, "benny")
         assert tiny.status().approvers == ["ben", "benny"]
     else:
-        make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
-        new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+        make_key(tmp_path / "new")
+        new = read_key(tmp_path / "new")
         trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
         review(tiny, {"ben": new}, "ben")
     blocked = "1 of 2 reviewers have approved" if how == "in another name" else "is not approved yet: 1 of 2 reviewers have voted"
@@ -321,8 +320,8 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
 def test_reviewer_with_a_new_key_approves_again(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
     """What they signed with the key that was replaced counts no more, and does not stand in the way of what they sign now."""
     review(tiny, keys, "ben", "cleo")
-    make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
-    new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+    make_key(tmp_path / "new")
+    new = read_key(tmp_path / "new")
     trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
     with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
@@ -1132,8 +1131,8 @@ def test_officer_who_was_not_named_is_found_out(published: Path, tmp_path: Path,
     """A whole package, made at a site of the attacker's own with keys of the same names: only the fingerprint differs."""
     own = dict(keys)
     for name in PEOPLE:
-        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
-        own[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        make_key(tmp_path / name)
+        own[name] = read_key(tmp_path / name)
     tiny = make_site(tmp_path / "site")
     appoint(tiny, own)
     tiny.flow().run()

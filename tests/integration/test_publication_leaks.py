@@ -184,7 +184,7 @@ def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFac
             "the vault's key": [key],
             "the input's hash": [hashlib.sha256(source).digest(), tiny.site.keyed_hash(source), charge["source"]],
             "the evidence's salt": [evidence["salt"]],
-            "private keys": [b"PRIVATE KEY", *((key_folder / f"{name}.key").read_text().splitlines()[2] for name in keys)],
+            "private keys": [b"PRIVATE KEY", *((key_folder / name).read_text().splitlines()[2] for name in keys)],
         },
         tiny.home,
     )

@@ -12,6 +12,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import struct
@@ -207,6 +208,26 @@ def sums(files: Files) -> bytes:
     return "".join(f"{digest(files[name])}  {name}\n" for name in sorted(files)).encode()
 
 
+def pack_texts(*parts: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
+
+
+def blob_of_ssh(namespace: str, message: bytes) -> bytes:
+    """The bytes that a key signs, after PROTOCOL.sshsig of OpenSSH."""
+    return b"SSHSIG" + pack_texts(namespace.encode(), b"", b"sha512", hashlib.sha512(message).digest())
+
+
+def armor(blob: bytes) -> str:
+    lines = "\n".join(re.findall(".{1,70}", base64.b64encode(blob).decode()))
+    return f"-----BEGIN SSH SIGNATURE-----\n{lines}\n-----END SSH SIGNATURE-----\n"
+
+
+def write_ssh_signature(message: bytes, secret: Ed25519PrivateKey, namespace: str = "statement@release-pipeline") -> str:
+    key, kind = secret.public_key().public_bytes_raw(), b"ssh-ed25519"
+    signature = pack_texts(kind, secret.sign(blob_of_ssh(namespace, message)))
+    return armor(b"SSHSIG\0\0\0\1" + pack_texts(pack_texts(kind, key), namespace.encode(), b"", b"sha512", signature))
+
+
 def plain(document: str, content: Any) -> Any:
     return content
 
@@ -244,8 +265,7 @@ class World:
         statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": TIME, "why": why}
         statement["signer"] = digest(raw(name))
         statement = self.twist(f"statement {kind}", statement)
-        signature = self.secrets[name].sign(b"release-pipeline statement\n" + canonical(statement).encode())
-        return {"statement": statement, "signature": base64.b64encode(signature).decode()}
+        return {"statement": statement, "sshsig": write_ssh_signature(f"{canonical(statement)}\n".encode(), self.secrets[name])}
 
     def note(self, kind: str, release: str | None = "", **content: Any) -> None:
         release = RELEASE if release == "" else release  # as it is now, not when this was defined
@@ -1090,8 +1110,8 @@ def test_verify_statement_as_a_library() -> None:
             verify_statement(changed, keys)
     for other in (
         {**signed, "more": 1},
-        {**signed, "signature": signed["signature"] + "\n"},
-        {**signed, "signature": ""},
+        {**signed, "sshsig": signed["sshsig"] + "\n"},
+        {**signed, "sshsig": ""},
         [],
         None,
     ):
@@ -1157,13 +1177,14 @@ def test_a_signature_has_one_text_and_a_statement_seven_parts() -> None:
     """Base64 with other unused bits is refused, and so is a part more, though it is signed."""
     world = World()
     signed = world.sign("ben", "approve", RELEASE, "0" * 64)
-    text = signed["signature"]
+    lines = signed["sshsig"].splitlines(keepends=True)
+    last = lines[-2]  # it ends in one letter of which four bits are unused, and two signs that fill up
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     for unused in range(1, 16):
-        other = text[:85] + alphabet[alphabet.index(text[85]) ^ unused] + text[86:]
-        assert base64.b64decode(other, validate=True) == base64.b64decode(text)
+        other = last[:-4] + alphabet[alphabet.index(last[-4]) ^ unused] + last[-3:]
+        assert base64.b64decode("".join((*lines[1:-2], other))) == base64.b64decode("".join(lines[1:-1]))
         with pytest.raises(Fault, match="another form"):
-            verify_statement({**signed, "signature": other}, world.keys())
+            verify_statement({**signed, "sshsig": "".join((*lines[:-2], other, lines[-1]))}, world.keys())
     world.twist = lambda document, content: {**content, "more": ""} if document.startswith("statement") else content
     with pytest.raises(Fault, match="other parts"):
         verify_statement(world.sign("ben", "approve", RELEASE, "0" * 64), plain("keys", World().keys()))

@@ -21,8 +21,22 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import verify
-from release_pipeline.verify import armor_ssh, message_of, pack_ssh, verify_path
-from tests.unit.test_verify import RELEASE, TIME, USUAL, Files, World, canonical, digest, failures, public_text, put, raw, sums
+from release_pipeline.verify import message_of, verify_path
+from tests.unit.test_verify import (
+    RELEASE,
+    TIME,
+    USUAL,
+    Files,
+    World,
+    canonical,
+    digest,
+    failures,
+    public_text,
+    put,
+    raw,
+    sums,
+    write_ssh_signature,
+)
 
 HOLDERS = ("vera", "wim", "xia")
 BEFORE, AFTER = "2026-11-19T00:00:00+00:00", "2026-11-21T00:00:00+00:00"  # of TIME, when everything is signed
@@ -54,13 +68,7 @@ class OfficeWorld(World):
     def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "", at: str = TIME) -> dict[str, Any]:
         statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": at, "why": why}
         statement["signer"] = self.fingerprint(name)
-        key, space = pack_ssh(b"ssh-ed25519", self.raw(name)), b"statement@release-pipeline"
-        signed = b"SSHSIG" + pack_ssh(space, b"", b"sha512", verify.hashlib.sha512(message_of(statement)).digest())
-        signature = pack_ssh(b"ssh-ed25519", self.secrets[name].sign(signed))
-        return {
-            "statement": statement,
-            "sshsig": armor_ssh(b"SSHSIG\0\0\0\1" + pack_ssh(key, space, b"", b"sha512", signature)),
-        }
+        return {"statement": statement, "sshsig": write_ssh_signature(message_of(statement), self.secrets[name])}
 
     def note(self, kind: str, release: str | None = RELEASE, **content: Any) -> None:
         super().note(kind, release, **content)

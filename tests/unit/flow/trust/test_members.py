@@ -16,6 +16,7 @@ from release_pipeline.flow.trust import members as trust
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
 from release_pipeline.flow.trust.members import MAY, ROLES, Trust, trust_key
 from release_pipeline.verify import MAY_SIGN, SIGNED_EVENTS, Fault, verify_statement
+from tests.ssh_keys import hold
 
 DIGEST = "ab" * 32
 
@@ -23,7 +24,7 @@ DIGEST = "ab" * 32
 @pytest.fixture(scope="module")
 def people() -> dict[str, PrivateKey]:
     """A key for each role, and one of nobody."""
-    return {name: PrivateKey(Ed25519PrivateKey.generate()) for name in (*ROLES, "stranger")}
+    return {name: hold(Ed25519PrivateKey.generate()) for name in (*ROLES, "stranger")}
 
 
 @pytest.fixture(scope="module")
