@@ -108,7 +108,7 @@ def test_what_was_shown_is_signed_and_counts(tiny: TinySite, desk: FakeDesk, ben
     again = ben.send(page, do="sign", verdict="reject", why="changed my mind", typed=digest[:8])
     assert "Signed, and the desk says that it has it" in again.text
     assert len(desk.asked) == 3
-    assert "signed: approve of people/1/r1" in ben.told[0]
+    assert "signed: approve of people/1/r1" in ben.told[1]
     assert "have a colleague look at the site" in done.text
 
 
