@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import hashlib
 import html
 import inspect
 import json
@@ -48,7 +47,9 @@ from release_pipeline.verify import (
     canonical_json,
     get,
     hash_remarks,
+    hash_ssh_key,
     message_of,
+    name_ssh_key,
     open_tree,
     printable,
     read_keys,
@@ -78,8 +79,8 @@ class Signer:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the key, as lists and statements name it."""
-        return hashlib.sha256(self.public).hexdigest()
+        """The fingerprint, as statements name it."""
+        return hash_ssh_key(self.public)
 
     def sign(self, message: bytes, namespace: str = SSH_NAMESPACE) -> str:
         """The SSH signature of a message; `WrongUsage` where ssh-keygen makes none that holds."""
@@ -354,11 +355,11 @@ def _describe_before(bundle: Bundle, signer: Signer) -> str:
         return "the policy of the last release that was published, as the site gives it"
     try:
         statement = get(bundle.signed_before, "statement", dict)
-        mine = {"keys": {get(statement, "name", str): {"role": "officer", "key": _write_public(signer.public)}}}
+        mine = {"keys": {get(statement, "name", str): {"role": "officer", "key": name_ssh_key(signer.public)}}}
         if statement.get("signer") == signer.fingerprint:
             found = verify_statement(bundle.signed_before, mine)
         else:
-            keys = {key.name: {"role": key.role, "key": _write_public(key.public)} for key in bundle.keys.values()}
+            keys = {key.name: {"role": key.role, "key": name_ssh_key(key.public)} for key in bundle.keys.values()}
             found = verify_statement(bundle.signed_before, {"keys": keys})
         if (found.kind, found.subject) != (bundle.what, bundle.subject):
             raise Fault("it is about something else")
@@ -366,10 +367,6 @@ def _describe_before(bundle: Bundle, signer: Signer) -> str:
         return "what the site says was approved before, which NO signature vouches for"
     who = "you signed" if found.signer == signer.fingerprint else f"{found.name} signed (by the list of keys in the bundle)"
     return f"what {who} at {found.at}"
-
-
-def _write_public(public: bytes) -> str:
-    return f"{'sk-ed25519' if len(public) > 32 else 'ed25519'}:{base64.b64encode(public).decode()}"
 
 
 def _quote(lines: list[str]) -> Iterator[str]:

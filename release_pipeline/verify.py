@@ -526,10 +526,28 @@ def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
     return SshSignature(public, hash_name, signed, token, wanted)
 
 
+def pack_ssh_key(public: bytes) -> bytes:
+    """An SSH public key of 32 bytes and a token's application; `read_ssh_key` reads it."""
+    return pack_ssh(SSH_TOKEN_KEY, public[:32], public[32:]) if len(public) > 32 else pack_ssh(SSH_KEY, public)
+
+
+def hash_ssh_key(public: bytes) -> str:
+    """The fingerprint of a key, in hex; `ssh-keygen -l` writes the same SHA-256 in base64."""
+    return hashlib.sha256(pack_ssh_key(public)).hexdigest()
+
+
 def name_ssh_key(public: bytes) -> str:
-    """A key of a list of trusted keys as OpenSSH writes it: its kind, and base64."""
-    kind, parts = (SSH_TOKEN_KEY, (public[:32], public[32:])) if len(public) > 32 else (SSH_KEY, (public,))
-    return f"{kind.decode()} {base64.b64encode(pack_ssh(kind, *parts)).decode()}"
+    """A key as OpenSSH and lists of trusted keys write it: its kind, and base64."""
+    kind = SSH_TOKEN_KEY if len(public) > 32 else SSH_KEY
+    return f"{kind.decode()} {base64.b64encode(pack_ssh_key(public)).decode()}"
+
+
+def parse_ssh_key(text: str) -> bytes:
+    """The key that `name_ssh_key` wrote; `Fault` for any other text."""
+    public = read_ssh_key(_base64(text.partition(" ")[2]))
+    if name_ssh_key(public) != text:
+        raise Fault("it is not a key as OpenSSH writes it")
+    return public
 
 
 def message_of(statement: Any) -> bytes:
@@ -545,7 +563,7 @@ def _is_signed_by(public: bytes, signed: Any) -> bool:
 
 @dataclass(frozen=True)
 class Key:
-    """A trusted key: whose, for what, its 32 bytes (after them a FIDO token's application), and the SHA-256 of all that."""
+    """A trusted key: whose, for what, its 32 bytes (after them a FIDO token's application), and its fingerprint."""
 
     name: str
     role: str
@@ -581,21 +599,17 @@ def read_keys(document: Any) -> dict[str, Key]:
 def _read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str, Key]:
     found: dict[str, Key] = {}
     for name, entry in entries.items():
-        kind, _, encoded = get(entry, "key", str).partition(":")
-        public, role = _base64(encoded), get(entry, "role", str)
-        known = _is_key(kind, public)
-        if not _NAME.fullmatch(name) or not known or role not in roles or len(entry) != 2:
+        text, role = get(entry, "key", str), get(entry, "role", str)
+        try:
+            public = parse_ssh_key(text)
+        except Fault:
+            public = b""
+        if not _NAME.fullmatch(name) or not public or role not in roles or len(entry) != 2:
             raise Fault(f"the entry of '{name}' is not a name with an Ed25519 key and a role")
-        found[name] = Key(name, role, public, hashlib.sha256(public).hexdigest())
+        found[name] = Key(name, role, public, hash_ssh_key(public))
     if len({key.fingerprint for key in found.values()}) < len(found):
         raise Fault("one key stands there under two names")
     return found
-
-
-def _is_key(kind: str, public: bytes) -> bool:
-    if kind == "sk-ed25519":
-        return len(public) > 32 and _APPLICATION.fullmatch(public[32:]) is not None
-    return kind == "ed25519" and len(public) == 32
 
 
 def _base64(text: str) -> bytes:
@@ -1578,7 +1592,7 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
 def _find_attester(payload: bytes, text: str, keys: Mapping[str, Key]) -> Key:
     """The key with this SSH signature of just these bytes, in the namespace of packages."""
     made = read_ssh_signature(text, PACKAGE_NAMESPACE)
-    key = keys.get(hashlib.sha256(made.public).hexdigest())
+    key = keys.get(hash_ssh_key(made.public))
     if key is None:
         raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
     if not verify_signature(key.public[:32], made.tell_signed(payload), made.signature):

@@ -6,7 +6,6 @@ the site; and somebody who owns the machine, and so the vault's key too, but nob
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -45,7 +44,7 @@ from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, m
 from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.stages.strategies import centroids
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
-from release_pipeline.verify import verify_path
+from release_pipeline.verify import name_ssh_key, verify_path
 from tests.guards import HANGING
 from tests.integration.people import (
     CORRECTION,
@@ -432,7 +431,7 @@ def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, ke
 def test_key_that_signs_anything_is_not_trusted(tiny: TinySite, keys: Keys, point: bytes) -> None:
     """A public key of small order, under which everybody can sign, or that is no point at all: it does not get into the list."""
     with refused(tiny, "this is not a public key", NotSigned):
-        public = PublicKey.parse("ed25519:" + base64.b64encode(point).decode())
+        public = PublicKey.parse(name_ssh_key(point))
         trust_key(tiny.site, "eve", "reviewer", public, key=keys["olga"])
 
 
@@ -544,9 +543,7 @@ PACKAGE = (
     "trusted-keys.json",
     "trusted-keys.sig",
     "allowed_signers",
-    "attestation.dsse.json",
     "attestation.intoto.json",
-    "attestation.intoto.json.minisig",
     "attestation.intoto.json.sig",
     "SHA256SUMS",
     "SHA256SUMS.sig",

@@ -153,7 +153,7 @@ def test_signed_on_a_machine_of_ones_own(
     signing = signing.replace("--key ben", "--key ben --yes")  # which a person is asked
     follow([signing], tiny.home, {**shell, "PATH": f"{Path(sys.executable).parent}:{shell['PATH']}"})
     assert [event.kind for event in tiny.events()][-1] == "approved"
-    line = keys["ben"].public.name_for_ssh("").strip()  # as in her .pub
+    line = keys["ben"].public.text  # as in his .pub
     printed = follow([checking.replace("ssh-ed25519 AAAA...", line)], tiny.home, shell)
     assert 'Good "statement@release-pipeline" signature for ben' in printed
 

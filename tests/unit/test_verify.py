@@ -196,12 +196,21 @@ def digest(content: bytes | str) -> str:
     return hashlib.sha256(content if isinstance(content, bytes) else content.encode()).hexdigest()
 
 
+def pack_key(public: bytes) -> bytes:
+    """As OpenSSH has it in a .pub file; a fingerprint is its hash."""
+    return pack_texts(b"ssh-ed25519", public)
+
+
 def raw(name: str) -> bytes:
     return SECRETS[name].public_key().public_bytes_raw()
 
 
+def fingerprint(name: str) -> str:
+    return digest(pack_key(raw(name)))
+
+
 def public_text(name: str) -> str:
-    return "ed25519:" + base64.b64encode(raw(name)).decode()
+    return f"ssh-ed25519 {base64.b64encode(pack_key(raw(name))).decode()}"
 
 
 def sums(files: Files) -> bytes:
@@ -263,7 +272,7 @@ class World:
 
     def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "") -> dict[str, Any]:
         statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": TIME, "why": why}
-        statement["signer"] = digest(raw(name))
+        statement["signer"] = fingerprint(name)
         statement = self.twist(f"statement {kind}", statement)
         return {"statement": statement, "sshsig": write_ssh_signature(f"{canonical(statement)}\n".encode(), self.secrets[name])}
 
@@ -315,7 +324,7 @@ class World:
         hash = digest(canonical(keys))
         signed = self.sign(by, "trusted-keys", "trusted-keys", hash)
         listed = keys.get("keys") if isinstance(keys, dict) else keys
-        self.note("trusted", None, hash=hash, officer=digest(raw(by)), keys=listed, signed=signed)
+        self.note("trusted", None, hash=hash, officer=fingerprint(by), keys=listed, signed=signed)
 
     def do_policy(self) -> None:
         text, names = self.policy_text, {name: self.policy[name] for name in ("policy", "population")}
@@ -403,7 +412,7 @@ class World:
             **{f"candidate/{name}": self.candidate[name] for name in ("SHA256SUMS", "evidence.json")},
             **{f"package/{name}": content for name, content in self.package.items() if not name.startswith("data.")},
         }
-        payload = {"release": RELEASE, "made": TIME, "tool": "0.1.0", "commit": "unknown", "officer": digest(raw(self.officer()))}
+        payload = {"release": RELEASE, "made": TIME, "tool": "0.1.0", "commit": "unknown", "officer": fingerprint(self.officer())}
         files["dossier.json"] = json.dumps(self.twist("dossier", {**payload, "series": [RELEASE]})).encode()
         return seal({**files, **self.extra})
 
@@ -461,7 +470,7 @@ def dossier() -> Files:
     return usual().dossier()
 
 
-OFFICER = digest(raw("olga"))
+OFFICER = fingerprint("olga")
 
 # --- What is whole passes -------------------------------------------------------------------------------------------------------
 
@@ -585,7 +594,7 @@ def test_an_office_may_change_hands_if_both_are_known(tmp_path: Path) -> None:
         world.do_trust()
 
     files = with_steps({"published": ["published", hand_over]}).dossier()
-    new = digest(raw("otto"))
+    new = fingerprint("otto")
     path = put(files, tmp_path / "d")
     assert failures(verify_path(path, [OFFICER, new])) == []
     assert any(OFFICER in words for words in failures(verify_path(path, new)))
@@ -1134,8 +1143,8 @@ def test_verify_statement_as_a_library() -> None:
     [
         ("Otto", {"key": public_text("otto"), "role": "steward"}),
         ("", {"key": public_text("otto"), "role": "steward"}),
-        ("otto", {"key": public_text("otto").replace("ed25519", "rsa"), "role": "steward"}),
-        ("otto", {"key": "ed25519:" + base64.b64encode(bytes(31)).decode(), "role": "steward"}),
+        ("otto", {"key": public_text("otto").replace("ssh-ed25519", "ssh-rsa"), "role": "steward"}),
+        ("otto", {"key": f"ssh-ed25519 {base64.b64encode(pack_key(bytes(31))).decode()}", "role": "steward"}),
         ("otto", {"key": public_text("otto"), "role": "auditor"}),
         ("otto", {"key": public_text("otto"), "role": "steward", "since": "2026"}),
         ("otto", {"key": public_text("otto")}),

@@ -299,7 +299,7 @@ def test_who_may_not_sign_packages_signs_no_statement(trust: Trust, name: str) -
 
 def test_a_key_in_a_token_is_listed() -> None:
     """As ssh-keygen reads it."""
-    keys = verify.read_keys({"keys": {"olga": {"role": "officer", "key": "sk-ed25519:" + encode(raw("olga") + b"ssh:")}}})
+    keys = verify.read_keys({"keys": {"olga": {"role": "officer", "key": verify.name_ssh_key(raw("olga") + b"ssh:")}}})
     [line] = verify.write_allowed_signers(keys).splitlines()
     blob = base64.b64decode(line.split(" ")[-1])
     assert line.split(" ")[2] == "sk-ssh-ed25519@openssh.com"

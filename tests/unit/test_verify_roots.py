@@ -5,7 +5,6 @@ Statements are in the form that is signed today; nothing of the package but `ver
 
 from __future__ import annotations
 
-import base64
 import http.server
 import json
 import os
@@ -21,7 +20,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import verify
-from release_pipeline.verify import message_of, verify_path
+from release_pipeline.verify import message_of, name_ssh_key, verify_path
 from tests.unit.test_verify import (
     RELEASE,
     TIME,
@@ -31,9 +30,10 @@ from tests.unit.test_verify import (
     canonical,
     digest,
     failures,
+    fingerprint,
+    pack_key,
     public_text,
     put,
-    raw,
     sums,
     write_ssh_signature,
 )
@@ -54,13 +54,13 @@ class OfficeWorld(World):
         self.chain: list[str] = []
 
     def fingerprint(self, name: str) -> str:
-        return digest(self.raw(name))
+        return digest(pack_key(self.raw(name)))
 
     def raw(self, name: str) -> bytes:
         return self.secrets[name].public_key().public_bytes_raw()
 
     def entry(self, name: str, role: str) -> dict[str, str]:
-        return {"key": "ed25519:" + base64.b64encode(self.raw(name)).decode(), "role": role}
+        return {"key": name_ssh_key(self.raw(name)), "role": role}
 
     def keys(self) -> Any:
         return {"keys": {name: self.entry(name, role) for name, role in self.people.items()}}
@@ -133,7 +133,7 @@ class OfficeWorld(World):
         return {"key": key, "name": name, "from": since, "why": "stolen", "stands": [list(each) for each in stands]}
 
 
-OLGA = digest(raw("olga"))
+OLGA = fingerprint("olga")
 
 
 def usual_world(*after: str) -> OfficeWorld:
@@ -414,7 +414,7 @@ PATHS: dict[str, Callable[[], OfficeWorld]] = {
     "accepted by the old officer": succeeded(accepted="olga"),
     "signed for another list": succeeded(signed_for={"otto": {"key": public_text("otto"), "role": "officer"}}),
     "from another officer": succeeded(**{"from": digest("other")}),
-    "with a revocation, by the officer alone": succeeded(revoked=[{"key": digest(raw("ben")), "from": TIME}]),
+    "with a revocation, by the officer alone": succeeded(revoked=[{"key": fingerprint("ben"), "from": TIME}]),
     "recovered where no recovery keys were named": succeeded(by=HOLDERS, kind="recover"),
     "recovered by one of two": recovered("vera"),
     "recovered by the same twice": recovered("vera", "vera"),

@@ -6,8 +6,6 @@ ssh-keygen makes the signatures (`verify.SshSignature`), and anybody can verify 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 import subprocess
@@ -26,14 +24,14 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.plain_files import open_plain
 from release_pipeline.sign import Signer, find_ssh_keygen, read_signer, signature_file
 from release_pipeline.verify import (
-    SSH_KEY,
     SSH_NAMESPACE,
-    SSH_TOKEN_KEY,
     Fault,
     Json,
+    hash_ssh_key,
     message_of,
     name_ssh_key,
-    pack_ssh,
+    pack_ssh_key,
+    parse_ssh_key,
     read_json,
     read_point,
     read_ssh_key,
@@ -41,7 +39,6 @@ from release_pipeline.verify import (
 )
 from release_pipeline.verify import WrongUsage as Unusable
 
-PREFIX, TOKEN_PREFIX = "ed25519:", "sk-ed25519:"
 _LONGEST_STATEMENT = 2**16
 _PROBE = "probe@release-pipeline"
 _RAW = 32  # bytes of the key itself; a token's application comes after them
@@ -60,56 +57,36 @@ def _is_point(raw: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key, as a text in lists and files: `ed25519:` and its bytes, or `sk-ed25519:` and those of a key in a FIDO token,
-    with the application that the token signs for after them."""
+    """A public key, as OpenSSH writes it without a remark: its kind, and base64."""
 
     text: str
 
     @classmethod
     def parse(cls, text: str, *, where: str = "") -> PublicKey:
-        """The key that `text` is, in base64 after what kind it is."""
+        """The key of such a text; `NotSigned` for any other."""
         try:
-            key = cls.of(base64.b64decode(text.partition(":")[2], validate=True))
-        except (ValueError, Fault):
-            key = None
-        if key is None or key.text != text:
-            raise _no_public_key(where)
-        return key
+            return cls.of(parse_ssh_key(text))
+        except Fault:
+            remedy = "A .pub file of OpenSSH begins with ssh-ed25519 AAAA... or sk-ssh-ed25519@openssh.com AAAA...."
+            raise NotSigned("this is not a public key.", where=where, remedy=remedy) from None
 
     @classmethod
     def of(cls, raw: bytes) -> PublicKey:
-        """The key of these bytes; `Fault` if they are none."""
-        kind, application = (SSH_TOKEN_KEY, [raw[_RAW:]]) if len(raw) > _RAW else (SSH_KEY, [])
-        read_ssh_key(pack_ssh(kind, raw[:_RAW], *application))
+        """The key of its 32 bytes and a token's application; `Fault` if they are none."""
+        read_ssh_key(pack_ssh_key(raw))
         if not _is_point(raw[:_RAW]):
             raise Fault("there is no such key")
-        return cls((TOKEN_PREFIX if application else PREFIX) + base64.b64encode(raw).decode())
-
-    @classmethod
-    def parse_ssh(cls, text: str, *, where: str = "") -> PublicKey:
-        """The key in a line as OpenSSH writes it: its kind, base64, and perhaps a remark."""
-        kind, encoded, *_ = [*text.split(), "", ""]
-        try:
-            blob = base64.b64decode(encoded, validate=True)
-            if not blob.startswith(pack_ssh(kind.encode())):
-                raise Fault("it names another kind of key than it is")
-            return cls.of(read_ssh_key(blob))
-        except (ValueError, Fault):
-            raise _no_public_key(where) from None
+        return cls(name_ssh_key(raw))
 
     @property
     def raw(self) -> bytes:
         """Its 32 bytes, and after them the application of a token."""
-        return base64.b64decode(self.text.partition(":")[2])
+        return parse_ssh_key(self.text)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of its bytes: short enough to compare over the telephone, group by group."""
-        return hashlib.sha256(self.raw).hexdigest()
-
-    def name_for_ssh(self, name: str) -> str:
-        """It as the line of a person in a .pub file of OpenSSH."""
-        return f"{name_ssh_key(self.raw)} {name}"
+        """SHA-256 of the key: short enough to compare over the telephone, group by group."""
+        return hash_ssh_key(self.raw)
 
     def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
         """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError` where there is no signature."""
@@ -205,7 +182,8 @@ def _usage_errors(file: Path) -> Iterator[None]:
 def read_public_key(file: Path) -> PublicKey:
     """The public key in a `.pub` file of OpenSSH."""
     try:
-        return PublicKey.parse_ssh(file.read_text(encoding="ascii").strip(), where=str(file))
+        kind_and_key = file.read_text(encoding="ascii").split()[:2]  # a remark may follow
+        return PublicKey.parse(" ".join(kind_and_key), where=str(file))
     except (OSError, UnicodeDecodeError):
         raise WrongUsage("this public key cannot be read.", where=str(file)) from None
     except NotSigned as error:  # a file that was named and is none, like one that is not there
@@ -252,8 +230,3 @@ def check_person(name: str) -> str:
     if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
         raise WrongUsage("this is not a name for a person.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     return name
-
-
-def _no_public_key(where: str) -> NotSigned:
-    remedy = "A .pub file of OpenSSH begins with ssh-ed25519 AAAA... or sk-ssh-ed25519@openssh.com AAAA...."
-    return NotSigned("this is not a public key.", where=where, remedy=remedy)

@@ -1,8 +1,8 @@
 """Whose signatures count: trusted-keys.yaml, signed by the privacy officer, whose fingerprint site.yaml pins.
 
     keys:
-      olga: {role: officer, key: "ed25519:..."}
-      ben:  {role: reviewer, key: "ed25519:..."}
+      olga: {role: officer, key: "ssh-ed25519 AAAA..."}
+      ben:  {role: reviewer, key: "ssh-ed25519 AAAA..."}
 
 Every version is an event of the registry too, so that who was trusted when can be told later, and a removed pin is found out.
 """
