@@ -7,6 +7,8 @@ import base64
 import hashlib
 import io
 import os
+import pty
+import select
 import shutil
 import struct
 import subprocess
@@ -42,6 +44,7 @@ from tests.ssh_keys import hold
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
+ROOT = Path(__file__).parents[2]
 ABOUT = {"kind": "approve", "subject": "people/1/r1", "digest": "ab" * 32}
 APPLICATION = b"ssh:"
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
@@ -231,6 +234,32 @@ def test_a_key_with_a_passphrase_signs_for_who_knows_it(tmp_path: Path, monkeypa
     words.write_text("right words\n")
     statement = statement_of(read_public_key(tmp_path / "id.pub"))
     assert accepts({"statement": statement, "sshsig": signer.sign(message_of(statement))}, read_public_key(tmp_path / "id.pub"))
+
+
+@NEEDS_SSH
+@pytest.mark.slow
+@pytest.mark.parametrize("display", ["", ":0"])
+def test_a_passphrase_is_asked_for_at_the_terminal(tmp_path: Path, display: str) -> None:
+    """Though the message goes to ssh-keygen's standard input; also where a desktop runs that could ask in a window."""
+    file = tmp_path / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
+    program = (
+        "import sys, pathlib; from release_pipeline.sign import read_signer as r; print(r(pathlib.Path(sys.argv[1])).sign(b''))"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")} | {"DISPLAY": display}
+    child, terminal = pty.fork()
+    if child == 0:  # it has the terminal alone, and no thread of this process
+        os.execve(sys.executable, [sys.executable, "-c", program], {**environment, "PYTHONPATH": str(ROOT)})  # noqa: S606
+    shown = b""
+    try:
+        while b"END SSH SIGNATURE" not in shown:
+            assert select.select([terminal], [], [], HANGING)[0]
+            shown += os.read(terminal, 1000)
+            if shown.endswith(b"passphrase: "):
+                os.write(terminal, b"right words\n")
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
 
 
 @NEEDS_SSH
