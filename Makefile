@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up everything themselves: they need python3 (3.11 or later, with venv) and make.
+# `make demo` and `make test` set up everything themselves: they need python3 (3.11 or later, with venv), OpenSSH's client and make.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -19,6 +19,8 @@ $(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 	  { echo "Python 3.11 or later is needed and $(PYTHON) is not that: install it, or name one with 'make PYTHON=python3.12 ...'." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "$(PYTHON) has no venv: install the package python3-venv (apt-get install python3-venv), then run make again." >&2; exit 1; }
+	@command -v ssh-keygen >/dev/null || \
+	  { echo "There is no ssh-keygen: install OpenSSH's client (apt-get install openssh-client), then run make again." >&2; exit 1; }
 	@echo "Setting up $(VENV) with the locked dependencies (once; about a minute) ..."
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)

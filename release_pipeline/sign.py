@@ -2,19 +2,17 @@
 """Sign what you were asked to review, on a machine of your own, offline: python sign.py BUNDLE.zip --key FILE
 
 BUNDLE.zip comes from `release-pipeline review export`. What it says of itself is not believed: the hash that is signed is
-computed from the content, and so is what changed. FILE is a key of `release-pipeline key new`, or one of OpenSSH (private, or the
-.pub of a key in an agent or a FIDO token: then ssh-keygen signs). It needs Python 3.9 or later and nothing else. Where it is
-installed, `python -m release_pipeline.sign --write-alone FILE.py` writes it and verify.py, whose curve and careful reading it
-uses, as one file. Take that from where you trust it, never with a bundle. The exit code is 0 when a statement was written, 1 when
-the bundle is wrong, 2 when nothing was signed for another reason.
+computed from the content, and so is what changed. FILE is a key of OpenSSH (private, or the .pub of a key in an agent or a FIDO
+token), and ssh-keygen signs with it. It needs Python 3.9 or later, ssh-keygen and nothing else.
+Where it is installed, `python -m release_pipeline.sign --write-alone FILE.py` writes it and verify.py, whose curve and careful
+reading it uses, as one file. Take that from where you trust it, never with a bundle. The exit code is 0 when a statement was
+written, 1 when the bundle is wrong, 2 when nothing was signed for another reason.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
-import getpass
-import hashlib
 import html
 import inspect
 import json
@@ -32,7 +30,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from release_pipeline.verify import (
-    BASE,
     KEYS,
     MAY_SIGN,
     MOST_TO_PARSE,
@@ -40,22 +37,19 @@ from release_pipeline.verify import (
     SSH_NAMESPACE,
     SUMS,
     VOTES,
-    ZERO,
     Fault,
     Finding,
     Json,
     Key,
-    L,
     Remarks,
-    SshSignature,
     Tree,
     WrongUsage,
-    add_points,
     canonical_json,
-    encode_point,
     get,
     hash_remarks,
+    hash_ssh_key,
     message_of,
+    name_ssh_key,
     open_tree,
     printable,
     read_keys,
@@ -67,223 +61,72 @@ from release_pipeline.verify import (
     verify_statement,
 )
 
-# --- A key of `key new`: PKCS #8 under a passphrase -----------------------------------------------------------------------------
-
-_SEQUENCE, _INTEGER, _OBJECT = 0x30, 0x02, 0x06
-_PBES2, _PBKDF2, _SCRYPT = "2a864886f70d01050d", "2a864886f70d01050c", "2b06010401da47040b"
-_AES_256_CBC, _HMAC_SHA256, _ED25519 = "60864801650304012a", "2a864886f70d0209", "2b6570"
-MOST_MEMORY = 2**28  # that scrypt may ask for
-_PEM = re.compile(r"-----BEGIN ENCRYPTED PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)-----END ENCRYPTED PRIVATE KEY-----\s*")
-NOT_A_KEY = "this is not a private key of `key new` or of OpenSSH"
-WRONG_PASSPHRASE = "the passphrase is not that of the key"  # noqa: S105  words
-
-
-def read_private_key(text: str, passphrase: str) -> bytes:
-    """The 32 secret bytes of an encrypted key; `WrongUsage` if it is none, or the passphrase is not its."""
-    found = _PEM.fullmatch(text)
-    try:
-        whole = base64.b64decode(found[1]) if found else b""
-        [[[scheme, [[derivation, parameters], [cipher, start]]], encrypted]] = _read_der(whole)
-        if (scheme, cipher, len(start)) != (_PBES2, _AES_256_CBC, 16):
-            raise ValueError
-        padded = _decrypt(_derive(derivation, parameters, passphrase.encode()), start, encrypted)
-    except (ValueError, TypeError):
-        raise WrongUsage(NOT_A_KEY) from None
-    try:
-        [[_, [kind], inner, *_]] = _read_der(padded[: -padded[-1]])
-        [secret] = _read_der(inner)
-        if kind != _ED25519 or len(secret) != 32 or set(padded[-padded[-1] :]) != {padded[-1]}:
-            raise ValueError
-    except (ValueError, TypeError, IndexError):
-        raise WrongUsage(WRONG_PASSPHRASE) from None
-    return secret
-
-
-def _read_der(content: bytes) -> list[Any]:
-    """What the encoding says: lists, numbers, bytes, and the names of objects in hex; `ValueError` where it is none."""
-    found: list[Any] = []
-    while content:
-        size, start = content[1] if len(content) > 1 else 0, 2
-        if size > 0x80:
-            start += size - 0x80
-            size = int.from_bytes(content[2:start], "big")
-        tag, body, content = content[0], content[start : start + size], content[start + size :]
-        if len(body) != size:
-            raise ValueError
-        found.append(
-            _read_der(body)
-            if tag == _SEQUENCE
-            else int.from_bytes(body, "big")
-            if tag == _INTEGER
-            else body.hex()
-            if tag == _OBJECT
-            else body
-        )
-    return found
-
-
-def _derive(derivation: str, parameters: list[Any], passphrase: bytes) -> bytes:
-    """The key of the cipher: by scrypt, or by PBKDF2 as `key new` wrote keys at first."""
-    if derivation == _SCRYPT:
-        salt, n, r, p = parameters[:4]
-        if 128 * r * (n + p + 2) > MOST_MEMORY:
-            raise ValueError
-        return hashlib.scrypt(passphrase, salt=salt, n=n, r=r, p=p, maxmem=MOST_MEMORY, dklen=32)
-    salt, rounds = parameters[:2]
-    if derivation != _PBKDF2 or parameters[-1][0] != _HMAC_SHA256 or rounds > 10**8:
-        raise ValueError
-    return hashlib.pbkdf2_hmac("sha256", passphrase, salt, rounds, 32)
-
-
-def _times(a: int, b: int) -> int:
-    """The product in the field of AES."""
-    product = 0
-    while b:
-        product ^= a if b & 1 else 0
-        a, b = (a << 1 ^ 0x11B if a & 0x80 else a << 1), b >> 1
-    return product
-
-
-def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other))  # noqa: B905  Python 3.9; what is longer is cut off on purpose
-
-
-def _make_box() -> bytes:
-    """The substitution of AES: the inverse in the field, and its bits mixed."""
-    box = bytearray(256)
-    for value in range(256):
-        inverse = next((other for other in range(256) if _times(value, other) == 1), 0)
-        doubled = inverse << 8 | inverse
-        box[value] = (inverse ^ doubled >> 7 ^ doubled >> 6 ^ doubled >> 5 ^ doubled >> 4) & 0xFF ^ 0x63
-    return bytes(box)
-
-
-def _expand(key: bytes, box: bytes) -> list[bytes]:
-    """The 15 round keys of AES-256."""
-    words, constant = [key[at : at + 4] for at in range(0, 32, 4)], 1
-    for number in range(8, 60):
-        word = words[-1]
-        if number % 8 == 0:
-            word = bytes(box[byte] for byte in word[1:] + word[:1])
-            word = bytes([word[0] ^ constant]) + word[1:]
-            constant = _times(constant, 2)
-        elif number % 8 == 4:
-            word = bytes(box[byte] for byte in word)
-        words.append(_xor(word, words[-8]))
-    return [b"".join(words[at : at + 4]) for at in range(0, 60, 4)]
-
-
-def _decrypt(key: bytes, start: bytes, encrypted: bytes) -> bytes:
-    """AES-256 in CBC mode, padding included. A few blocks on one's own machine: it need not be fast, nor take constant time."""
-    if not encrypted or len(encrypted) % 16 or len(encrypted) > 4096:
-        raise ValueError
-    box = _make_box()
-    back, rounds, plain = bytes(box.index(value) for value in range(256)), _expand(key, box), b""
-    products = {factor: bytes(_times(value, factor) for value in range(256)) for factor in (9, 11, 13, 14)}
-    for at in range(0, len(encrypted), 16):
-        block = _xor(encrypted[at : at + 16], rounds[14])
-        for number in range(13, -1, -1):
-            block = bytes(back[block[(place - 4 * (place % 4)) % 16]] for place in range(16))  # rows moved back, bytes put back
-            block = _xor(block, rounds[number])
-            if number:
-                columns = (block[place : place + 4] for place in range(0, 16, 4))
-                block = b"".join(_mix(column, products) for column in columns)
-        plain += _xor(block, start)
-        start = encrypted[at : at + 16]
-    return plain
-
-
-def _mix(column: bytes, products: dict[int, bytes]) -> bytes:
-    a, b, c, d = column
-    by9, by11, by13, by14 = (products[factor] for factor in (9, 11, 13, 14))
-    turns = ((a, b, c, d), (b, c, d, a), (c, d, a, b), (d, a, b, c))
-    return bytes(by14[w] ^ by11[x] ^ by13[y] ^ by9[z] for w, x, y, z in turns)
-
-
 # --- Signing --------------------------------------------------------------------------------------------------------------------
 
 
-def sign_ed25519(secret: bytes, message: bytes) -> bytes:
-    """The Ed25519 signature (RFC 8032). It does not take constant time: sign where nobody measures."""
-    scalar, prefix, public = _expand_secret(secret)
-    r = int.from_bytes(hashlib.sha512(prefix + message).digest(), "little") % L
-    nonce = encode_point(_multiply(r))
-    k = int.from_bytes(hashlib.sha512(nonce + public + message).digest(), "little")
-    return nonce + ((r + k * scalar) % L).to_bytes(32, "little")
-
-
-def public_of(secret: bytes) -> bytes:
-    """The public half of a secret key."""
-    return _expand_secret(secret)[2]
-
-
-def _expand_secret(secret: bytes) -> tuple[int, bytes, bytes]:
-    digest = hashlib.sha512(secret).digest()
-    scalar = int.from_bytes(digest[:32], "little") & (2**254 - 8) | 2**254
-    return scalar, digest[32:], encode_point(_multiply(scalar))
-
-
-def _multiply(number: int) -> Any:
-    result = ZERO
-    for bit in range(number.bit_length() - 1, -1, -1):
-        result = add_points(result, result)
-        result = add_points(result, BASE) if number >> bit & 1 else result
-    return result
+NOT_A_KEY = "this is not a key of OpenSSH, of the kind ed25519 or ed25519-sk"
+PATIENCE = 60.0  # seconds for a passphrase or a touch: the caller may hold a lock meanwhile
 
 
 @dataclass(frozen=True)
 class Signer:
-    """A key, as lists of trusted keys have it, and how it signs: with its secret bytes, or by ssh-keygen with a file."""
+    """A key of OpenSSH that ssh-keygen signs with. `file`: the private key, or the .pub of one in an agent or a FIDO token.
+    `attended`: somebody can type a passphrase."""
 
     public: bytes
-    secret: bytes = b""
-    file: str = ""
+    file: Path
+    attended: bool = True
 
     @property
     def fingerprint(self) -> str:
-        """As `key new` and `trust` print it."""
-        return hashlib.sha256(self.public).hexdigest()
+        """The fingerprint, as statements name it."""
+        return hash_ssh_key(self.public)
 
-    def sign(self, statement: dict[str, str]) -> str:
-        """The SSH signature of a statement; `WrongUsage` where ssh-keygen makes none that holds."""
-        message = message_of(statement)
-        if self.secret:
-            to_sign = SshSignature(self.public, b"sha512", b"").tell_signed(message)
-            return SshSignature(self.public, b"sha512", sign_ed25519(self.secret, to_sign)).write()
-        text = _run_ssh_keygen(self.file, message)
+    def sign(self, message: bytes, namespace: str = SSH_NAMESPACE) -> str:
+        """The SSH signature of a message; `WrongUsage` where ssh-keygen makes none that holds."""
+        text = self._ask_ssh_keygen(message, namespace)
         try:
-            found = read_ssh_signature(text)
+            made = read_ssh_signature(text, namespace)
         except Fault as fault:
-            raise WrongUsage(f"what ssh-keygen signed cannot be used: {fault.what}") from None
-        if found.public != self.public or not verify_signature(self.public[:32], found.tell_signed(message), found.signature):
-            raise WrongUsage("what ssh-keygen signed does not hold, or is by another key")
+            raise WrongUsage(f"ssh-keygen made a signature that cannot be used: {fault.what}") from None
+        if made.public != self.public or not verify_signature(self.public[:32], made.tell_signed(message), made.signature):
+            raise WrongUsage("the signature by ssh-keygen does not hold, or is by another key")
         return text
 
+    def _ask_ssh_keygen(self, message: bytes, namespace: str) -> str:
+        command = [find_ssh_keygen(), "-q", "-Y", "sign", "-f", str(self.file), "-n", namespace]
+        # It asks at the terminal, also where a desktop runs; without a session it has no terminal and asks nobody.
+        settings = {"SSH_ASKPASS_REQUIRE": "never", **os.environ} if sys.stdin and sys.stdin.isatty() else None
+        with subprocess.Popen(  # noqa: S603  a program of the system, and no shell
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=settings, start_new_session=not self.attended
+        ) as running:
+            try:
+                signature, _ = running.communicate(message, timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                running.terminate()  # it gives the terminal its echo back
+                raise WrongUsage(f"nobody answered ssh-keygen within {PATIENCE:.0f} seconds; nothing was signed") from None
+        if running.returncode:
+            raise WrongUsage("ssh-keygen did not sign; its own message says why")
+        return signature.decode("ascii", "replace")
 
-def _run_ssh_keygen(file: str, message: bytes) -> str:
+
+def find_ssh_keygen() -> str:
+    """The path of ssh-keygen; `WrongUsage` where it is not installed."""
     program = shutil.which("ssh-keygen")
     if program is None:
-        raise WrongUsage("this is a key of OpenSSH, and there is no ssh-keygen here to sign with it")
-    command = [program, "-Y", "sign", "-f", file, "-n", SSH_NAMESPACE]
-    done = subprocess.run(command, input=message, stdout=subprocess.PIPE, check=False)  # noqa: S603  asks at the terminal by itself
-    if done.returncode:
-        raise WrongUsage("ssh-keygen did not sign: its own words, above, say why")
-    return done.stdout.decode("ascii", "replace")
+        raise WrongUsage("ssh-keygen is not installed here: install the client of OpenSSH")
+    return program
 
 
-def read_signer(file: Path, passphrase_file: Path | None) -> Signer:
-    """The key in a file: of `key new`, whose passphrase is read or asked for, or of OpenSSH."""
+def read_signer(file: Path, *, attended: bool = True) -> Signer:
+    """The signer with the key in a file of OpenSSH, private or .pub."""
     try:
-        text = file.read_text(encoding="ascii")
+        public = read_ssh_key(_find_ssh_public(file.read_text(encoding="ascii")))
     except (OSError, UnicodeDecodeError):
         raise WrongUsage(f"{file}: there is no such key, or it cannot be read") from None
-    if "ENCRYPTED PRIVATE KEY" in text:
-        secret = read_private_key(text, _read_passphrase(passphrase_file))
-        return Signer(public_of(secret), secret)
-    try:
-        return Signer(read_ssh_key(_find_ssh_public(text)), file=str(file.resolve()))
     except (Fault, ValueError, IndexError):
-        raise WrongUsage(f"{file}: {NOT_A_KEY}, or not Ed25519") from None
+        raise WrongUsage(f"{file}: {NOT_A_KEY}") from None
+    return Signer(public, file.resolve(), attended)
 
 
 def _find_ssh_public(text: str) -> bytes:
@@ -297,17 +140,6 @@ def _find_ssh_public(text: str) -> bytes:
         parts.append(content[4 : 4 + size])
         content = content[4 + size :]
     return parts[4]
-
-
-def _read_passphrase(file: Path | None) -> str:
-    try:
-        if file is not None:
-            return file.read_text(encoding="utf-8").rstrip("\r\n")
-        if sys.stdin.isatty():
-            return getpass.getpass("passphrase: ")
-    except (OSError, UnicodeDecodeError):
-        raise WrongUsage(f"{file}: there is no passphrase that can be read here") from None
-    raise WrongUsage("the key has a passphrase, and there is nobody to ask: name --passphrase-file FILE")
 
 
 # --- What is in a bundle --------------------------------------------------------------------------------------------------------
@@ -523,11 +355,11 @@ def _describe_before(bundle: Bundle, signer: Signer) -> str:
         return "the policy of the last release that was published, as the site gives it"
     try:
         statement = get(bundle.signed_before, "statement", dict)
-        mine = {"keys": {get(statement, "name", str): {"role": "officer", "key": _write_public(signer.public)}}}
+        mine = {"keys": {get(statement, "name", str): {"role": "officer", "key": name_ssh_key(signer.public)}}}
         if statement.get("signer") == signer.fingerprint:
             found = verify_statement(bundle.signed_before, mine)
         else:
-            keys = {key.name: {"role": key.role, "key": _write_public(key.public)} for key in bundle.keys.values()}
+            keys = {key.name: {"role": key.role, "key": name_ssh_key(key.public)} for key in bundle.keys.values()}
             found = verify_statement(bundle.signed_before, {"keys": keys})
         if (found.kind, found.subject) != (bundle.what, bundle.subject):
             raise Fault("it is about something else")
@@ -535,10 +367,6 @@ def _describe_before(bundle: Bundle, signer: Signer) -> str:
         return "what the site says was approved before, which NO signature vouches for"
     who = "you signed" if found.signer == signer.fingerprint else f"{found.name} signed (by the list of keys in the bundle)"
     return f"what {who} at {found.at}"
-
-
-def _write_public(public: bytes) -> str:
-    return f"{'sk-ed25519' if len(public) > 32 else 'ed25519'}:{base64.b64encode(public).decode()}"
 
 
 def _quote(lines: list[str]) -> Iterator[str]:
@@ -704,9 +532,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of signing, for this file alone and for the command line of the whole."""
     parser.add_argument("bundle", type=Path, metavar="BUNDLE.zip", help="what `review export` wrote")
     parser.add_argument(
-        "--key", type=Path, required=True, metavar="FILE", help="your key: .key, or of OpenSSH (private, or .pub)"
+        "--key", type=Path, required=True, metavar="FILE", help="your OpenSSH key: private, or .pub of an agent's or token's"
     )
-    parser.add_argument("--passphrase-file", type=Path, metavar="FILE", help="where its passphrase is (default: you are asked)")
     deeds = parser.add_mutually_exclusive_group()
     deeds.add_argument("--reject", action="store_true", help="reject the candidate for good, in place of approving it")
     deeds.add_argument(
@@ -722,7 +549,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def sign_bundle(options: argparse.Namespace) -> None:
     """Show a bundle, ask, and write what was signed; `WrongUsage` or `Fault` in words when nothing was signed."""
-    signer = read_signer(options.key, options.passphrase_file)
+    signer = read_signer(options.key)
     folder = Path(tempfile.mkdtemp(prefix="review-"))
     try:
         with open_tree(options.bundle) as tree:
@@ -751,7 +578,7 @@ def sign_bundle(options: argparse.Namespace) -> None:
         _show(f"to be signed by {statement['name']}: {statement['kind']} of {bundle.subject}{why}")
     if not options.yes:
         _ask(bundle.digest)
-    signed = [(output, statement, signer.sign(statement)) for output, statement in deeds]
+    signed = [(output, statement, signer.sign(message_of(statement))) for output, statement in deeds]
     for output, statement, signature in signed:
         write_signed(statement, signature, output)
         if statement["kind"] == "remarks" and bundle.remarks is not None:

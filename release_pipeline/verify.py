@@ -251,7 +251,7 @@ class _Report:
         self.dated: list[tuple[str, str]] = []  # signed files of the package, and when each was signed
         self.revocations: _Revocations | None = None
         if not all(_HEX.fullmatch(fingerprint) for fingerprint in self.given):
-            raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key new` and `trust` print it.")
+            raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key` and `trust` print it.")
 
     def __call__(self, level: str, words: str) -> None:
         self.findings.append(Finding(level, printable(words)))
@@ -465,12 +465,6 @@ class SshSignature:
             return signed
         return hashlib.sha256(self.public[32:]).digest() + self.token + hashlib.sha256(signed).digest()
 
-    def write(self) -> str:
-        """It as `ssh-keygen` writes it, by a key that is in no token."""
-        namespace, signature = self.namespace.encode(), pack_ssh(SSH_KEY, self.signature)
-        parts = (pack_ssh(SSH_KEY, self.public), namespace, b"", self.hash_name, signature)
-        return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
-
 
 def pack_ssh(*parts: bytes) -> bytes:
     """Texts as SSH writes them, each after its length."""
@@ -532,10 +526,28 @@ def read_ssh_signature(text: str, wanted: str = SSH_NAMESPACE) -> SshSignature:
     return SshSignature(public, hash_name, signed, token, wanted)
 
 
+def pack_ssh_key(public: bytes) -> bytes:
+    """An SSH public key of 32 bytes and a token's application; `read_ssh_key` reads it."""
+    return pack_ssh(SSH_TOKEN_KEY, public[:32], public[32:]) if len(public) > 32 else pack_ssh(SSH_KEY, public)
+
+
+def hash_ssh_key(public: bytes) -> str:
+    """The fingerprint of a key, in hex; `ssh-keygen -l` writes the same SHA-256 in base64."""
+    return hashlib.sha256(pack_ssh_key(public)).hexdigest()
+
+
 def name_ssh_key(public: bytes) -> str:
-    """A key of a list of trusted keys as OpenSSH writes it: its kind, and base64."""
-    kind, parts = (SSH_TOKEN_KEY, (public[:32], public[32:])) if len(public) > 32 else (SSH_KEY, (public,))
-    return f"{kind.decode()} {base64.b64encode(pack_ssh(kind, *parts)).decode()}"
+    """A key as OpenSSH and lists of trusted keys write it: its kind, and base64."""
+    kind = SSH_TOKEN_KEY if len(public) > 32 else SSH_KEY
+    return f"{kind.decode()} {base64.b64encode(pack_ssh_key(public)).decode()}"
+
+
+def parse_ssh_key(text: str) -> bytes:
+    """The key that `name_ssh_key` wrote; `Fault` for any other text."""
+    public = read_ssh_key(_base64(text.partition(" ")[2]))
+    if name_ssh_key(public) != text:
+        raise Fault("it is not a key as OpenSSH writes it")
+    return public
 
 
 def message_of(statement: Any) -> bytes:
@@ -544,18 +556,14 @@ def message_of(statement: Any) -> bytes:
 
 
 def _is_signed_by(public: bytes, signed: Any) -> bool:
-    """Whether the key signed what stands beside the signature, in either form: as SSH does, or as it was done first."""
-    statement = signed["statement"]
-    if "sshsig" in signed:
-        found = read_ssh_signature(get(signed, "sshsig", str))
-        return found.public == public and _holds(public[:32], found.tell_signed(message_of(statement)), found.signature)
-    signature = _base64(get(signed, "signature", str))
-    return _holds(public, b"release-pipeline statement\n" + canonical_json(statement).encode(), signature)
+    """Whether the key made the SSH signature of a statement."""
+    made = read_ssh_signature(get(signed, "sshsig", str))
+    return made.public == public and _holds(public[:32], made.tell_signed(message_of(signed["statement"])), made.signature)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A trusted key: whose, for what, its 32 bytes (after them a FIDO token's application), and the SHA-256 of all that."""
+    """A trusted key: whose, for what, its 32 bytes (after them a FIDO token's application), and its fingerprint."""
 
     name: str
     role: str
@@ -591,21 +599,17 @@ def read_keys(document: Any) -> dict[str, Key]:
 def _read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str, Key]:
     found: dict[str, Key] = {}
     for name, entry in entries.items():
-        kind, _, encoded = get(entry, "key", str).partition(":")
-        public, role = _base64(encoded), get(entry, "role", str)
-        known = _is_key(kind, public)
-        if not _NAME.fullmatch(name) or not known or role not in roles or len(entry) != 2:
+        text, role = get(entry, "key", str), get(entry, "role", str)
+        try:
+            public = parse_ssh_key(text)
+        except Fault:
+            public = b""
+        if not _NAME.fullmatch(name) or not public or role not in roles or len(entry) != 2:
             raise Fault(f"the entry of '{name}' is not a name with an Ed25519 key and a role")
-        found[name] = Key(name, role, public, hashlib.sha256(public).hexdigest())
+        found[name] = Key(name, role, public, hash_ssh_key(public))
     if len({key.fingerprint for key in found.values()}) < len(found):
         raise Fault("one key stands there under two names")
     return found
-
-
-def _is_key(kind: str, public: bytes) -> bool:
-    if kind == "sk-ed25519":
-        return len(public) > 32 and _APPLICATION.fullmatch(public[32:]) is not None
-    return kind == "ed25519" and len(public) == 32
 
 
 def _base64(text: str) -> bytes:
@@ -634,8 +638,7 @@ def _verify_keys(signed: Any, keys: Mapping[str, Key], digest: str) -> Statement
 def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
     """Likewise, and its `kind`, `subject` and `hash` must be these where they are given."""
     statement = get(signed, "statement", dict)
-    if "sshsig" not in signed:
-        _base64(get(signed, "signature", str))
+    get(signed, "sshsig", str)
     for name, shape in _SHAPES.items():
         get(statement, name, shape)
     if len(statement) != len(_SHAPES) or len(signed) != 2:
@@ -1496,13 +1499,12 @@ def _report_tombstone(report: _Report, where: str, signed: Statement) -> None:
     report(level, f"{where}: {word.upper()}: release {signed.subject} was {word} at {signed.at} by {signed.name}: {signed.why}")
 
 
-# --- The package's statement, in the forms of other people's programs -----------------------------------------------------------
+# --- The package's statement, in the form of in-toto ---------------- -----------------------------------------------------------
 
-ALLOWED, ATTESTATION, ENVELOPE = "allowed_signers", "attestation.intoto.json", "attestation.dsse.json"
-ATTESTATION_SSH, ATTESTATION_MINISIGN = f"{ATTESTATION}.sig", f"{ATTESTATION}.minisig"
-ATTESTATIONS = (ATTESTATION, ENVELOPE, ATTESTATION_SSH, ATTESTATION_MINISIGN)  # what the statement cannot be about
+ALLOWED, ATTESTATION = "allowed_signers", "attestation.intoto.json"
+ATTESTATION_SSH = f"{ATTESTATION}.sig"
+ATTESTATIONS = (ATTESTATION, ATTESTATION_SSH)  # the statement cannot name these
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "urn:release-pipeline:package:1"
-PAYLOAD_TYPE = "application/vnd.in-toto+json"
 ATTESTED = (  # what the statement repeats of the card, word for word, as far as the card has it
     *(
         "release",
@@ -1519,40 +1521,20 @@ ATTESTED = (  # what the statement repeats of the card, word for word, as far as
     ),
 )
 PACKAGE_NAMESPACE = "package@release-pipeline"  # of SSH signatures of such a statement, and of nothing else
-_UNTRUSTED, _TRUSTED = "untrusted comment: ", "trusted comment: "
-
-
-def encode_payload(payload: bytes) -> bytes:
-    """What a key signs of a payload in a DSSE envelope: its pre-authentication encoding (DSSE 1.0)."""
-    kind = PAYLOAD_TYPE.encode()
-    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
-
-
-def name_minisign_key(public: bytes) -> str:
-    """A key of a list of trusted keys as minisign takes it (`-P`); its number there is the beginning of our fingerprint."""
-    return base64.b64encode(b"Ed" + hashlib.sha256(public).digest()[:8] + public).decode()
 
 
 def write_allowed_signers(keys: Mapping[str, Key]) -> str:
-    """The keys of a list of trusted keys that may sign packages, as ssh-keygen reads them, and in remarks as minisign does."""
-    lines = list[str]()
-    for key in keys.values():
-        if key.role in MAY_SIGN["package"]:
-            lines.append(f'{key.name} namespaces="{PACKAGE_NAMESPACE},{SSH_NAMESPACE}" {name_ssh_key(key.public)}\n')
-            lines += [f"# {key.name} minisign {name_minisign_key(key.public)}\n"] * (len(key.public) == 32)
-    return "".join(lines)
-
-
-def write_minisign(public: bytes, signature: bytes, comment: str, of_both: bytes) -> str:
-    """A signature file of minisign, of the form that hashes first; `of_both` signs the signature and the comment after it."""
-    packed = base64.b64encode(b"ED" + hashlib.sha256(public).digest()[:8] + signature).decode()
-    both = base64.b64encode(of_both).decode()
-    return f"{_UNTRUSTED}{ATTESTATION}\n{packed}\n{_TRUSTED}{comment}\n{both}\n"
+    """The keys of a list of trusted keys that may sign packages, as ssh-keygen reads them."""
+    return "".join(
+        f'{key.name} namespaces="{PACKAGE_NAMESPACE},{SSH_NAMESPACE}" {name_ssh_key(key.public)}\n'
+        for key in keys.values()
+        if key.role in MAY_SIGN["package"]
+    )
 
 
 def _check_attestation(report: _Report, tree: Tree, keys: Mapping[str, Key], package: _Package, signer: str) -> None:
-    """The statement about the package's files, where there is one: it says what list of sums and card say, and each signature is
-    of it, by the key that signed the list of sums, whose revocation was looked at there."""
+    """The statement about the package's files, where there is one: it agrees with the list of sums and the card, and is signed by
+    the key that signed the list of sums, whose revocation was looked at there."""
     if not {ALLOWED, *ATTESTATIONS} & {*tree.sizes, *package.sums}:
         return
     at, of_package = tree.prefix, {key.fingerprint: key for key in keys.values() if key.role in MAY_SIGN["package"]}
@@ -1561,28 +1543,22 @@ def _check_attestation(report: _Report, tree: Tree, keys: Mapping[str, Key], pac
             raise Fault(f"it does not have just the keys that may sign packages by {KEYS}")
         report("ok", f"{at}{ALLOWED}: the keys that may sign packages by {KEYS}, which vouches for them; alone it proves nothing")
     with report.about(at + ATTESTATION):
-        if not any(name in package.sums for name in ATTESTATIONS if name != ATTESTATION):
+        if ATTESTATION_SSH not in package.sums:
             raise Fault(f"{SUMS} lists no signature of it")
         count = _compare_statement(tree.json(ATTESTATION), tree.json(CARD), package)
         words = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
         report("ok", f"{at}{ATTESTATION}: {words}")
-    forms: dict[str, Callable[[bytes, str, Mapping[str, Key], str], Key]] = {
-        ENVELOPE: _check_envelope,
-        ATTESTATION_SSH: _check_ssh_attestation,
-        ATTESTATION_MINISIGN: _check_minisign,
-    }
-    for name, check in forms.items():
-        if name not in tree.sizes:  # if it should be there, the list of sums has said so
-            continue
-        with report.about(at + name):
-            try:
-                text = tree.read(name).decode("ascii")
-            except UnicodeDecodeError:
-                raise Fault("it has bytes that no such signature has") from None
-            key = check(tree.read(ATTESTATION), text, of_package, package.release)
-            if signer and key.fingerprint != signer:
-                raise Fault(f"it is signed by {key.name}, who did not sign {SUMS}")
-            report("ok", f"{at}{name}: that statement is signed by {key.name} ({key.role})")
+    if ATTESTATION_SSH not in tree.sizes:  # if it should be there, the list of sums has said so
+        return
+    with report.about(at + ATTESTATION_SSH):
+        try:
+            text = tree.read(ATTESTATION_SSH).decode("ascii")
+        except UnicodeDecodeError:
+            raise Fault("it has bytes that no such signature has") from None
+        key = _find_attester(tree.read(ATTESTATION), text, of_package)
+        if signer and key.fingerprint != signer:
+            raise Fault(f"it is signed by {key.name}, who did not sign {SUMS}")
+        report("ok", f"{at}{ATTESTATION_SSH}: that statement is signed by {key.name} ({key.role})")
 
 
 def _compare_statement(said: Any, card: Any, package: _Package) -> int:
@@ -1613,55 +1589,14 @@ def _compare_statement(said: Any, card: Any, package: _Package) -> int:
     return len(told)
 
 
-def _find_publisher(keys: Mapping[str, Key], fingerprint: str) -> Key:
-    if fingerprint not in keys:
-        raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
-    return keys[fingerprint]
-
-
-def _check_envelope(payload: bytes, text: str, keys: Mapping[str, Key], _: str) -> Key:
-    """Who signed it: an envelope of DSSE 1.0 around just these bytes, with one signature."""
-    envelope = read_json(text)
-    if get(envelope, "payloadType", str) != PAYLOAD_TYPE:
-        raise Fault(f"what is in it is not said to be {PAYLOAD_TYPE}")
-    if _base64(get(envelope, "payload", str)) != payload:
-        raise Fault(f"what is in it is not {ATTESTATION}")
-    signatures = get(envelope, "signatures", list)
-    if len(signatures) != 1:
-        raise Fault("it has not one signature")
-    key = _find_publisher(keys, get(signatures[0], "keyid", str))
-    if not verify_signature(key.public, encode_payload(payload), _base64(get(signatures[0], "sig", str))):  # a token signs none
-        raise Fault(f"the signature of '{key.name}' is not valid")
-    return key
-
-
-def _check_ssh_attestation(payload: bytes, text: str, keys: Mapping[str, Key], _: str) -> Key:
-    """Who signed it: an SSH signature of just these bytes, in its namespace."""
-    found = read_ssh_signature(text, PACKAGE_NAMESPACE)
-    key = _find_publisher(keys, hashlib.sha256(found.public).hexdigest())
-    if not verify_signature(key.public[:32], found.tell_signed(payload), found.signature):
-        raise Fault(f"the signature of '{key.name}' is not valid")
-    return key
-
-
-def _check_minisign(payload: bytes, text: str, keys: Mapping[str, Key], release: str) -> Key:
-    """Who signed it: a signature of minisign of the hash of these bytes, whose comment names the release."""
-    parts = text.split("\n")
-    if len(parts) != 5 or parts[4]:
-        raise Fault("it is not a signature of minisign as it is written here")
-    packed, comment, of_both = _base64(parts[1]), parts[2][len(_TRUSTED) :], _base64(parts[3])
-    number, signature = packed[2:10], packed[10:]
-    key = next((key for key in keys.values() if bytes.fromhex(key.fingerprint)[:8] == number and len(key.public) == 32), None)
+def _find_attester(payload: bytes, text: str, keys: Mapping[str, Key]) -> Key:
+    """The key with this SSH signature of just these bytes, in the namespace of packages."""
+    made = read_ssh_signature(text, PACKAGE_NAMESPACE)
+    key = keys.get(hash_ssh_key(made.public))
     if key is None:
         raise Fault(f"it is signed with a key that may not sign packages by {KEYS}")
-    if text != write_minisign(key.public, signature, comment, of_both):
-        raise Fault("it is not a signature of minisign as it is written here")
-    if comment != release:
-        raise Fault("its comment names another release than the card")
-    if not verify_signature(key.public, hashlib.blake2b(payload).digest(), signature):
+    if not verify_signature(key.public[:32], made.tell_signed(payload), made.signature):
         raise Fault(f"the signature of '{key.name}' is not valid")
-    if not verify_signature(key.public, signature + comment.encode(), of_both):
-        raise Fault(f"the signature of '{key.name}' is not of its comment")
     return key
 
 

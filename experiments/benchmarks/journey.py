@@ -22,7 +22,6 @@ from experiments.benchmarks import measuring
 ALL = ("ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze")
 PEOPLE = ("approve", "publish", "verify")  # what follows, by people
 _ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
-_PASSPHRASE = "correct horse battery"  # noqa: S105  of keys that guard nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def appoint(home: Path) -> None:
 
     site = find_site(home)
     for name, role in _ROLES.items():
-        public = keys.make_key(home / f"{name}.key", passphrase=_PASSPHRASE)
+        public = keys.make_key(home / name)
         members.trust_key(site, name, role, public, key=_read_key(home, "olga"))
     [file] = site.policy_files()
     approvals.approve_policy(site, file.stem, key=_read_key(home, "olga"))
@@ -112,7 +111,7 @@ def appoint(home: Path) -> None:
 def _read_key(home: Path, name: str) -> Any:
     from release_pipeline.flow.trust import keys
 
-    return keys.read_key(home / f"{name}.key", passphrase=_PASSPHRASE)
+    return keys.read_key(home / name)
 
 
 def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:

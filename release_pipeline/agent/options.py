@@ -44,13 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="FILE",
-        help="your key: .key, or of OpenSSH (private, or .pub); again for each",
-    )
-    parser.add_argument(
-        "--passphrase-file",
-        type=Path,
-        metavar="FILE",
-        help="where the passphrase of every .key is (default: you are asked, once)",
+        help="your OpenSSH key: private, or .pub of one in ssh-agent or a FIDO token; again for each",
     )
     parser.add_argument(
         "--port", type=_read_port, default=PORT, metavar="N", help=f"listen on 127.0.0.1:N (default: {PORT}, where desks look)"
@@ -75,14 +69,14 @@ def run_agent(options: argparse.Namespace) -> int:
     from release_pipeline.agent.server import Agent, say
 
     desks = [Desk(read_origin(text)) for text in options.desk]
-    signers = [_read_key(file, options.passphrase_file) for file in options.key]
+    signers = [_read_key(file) for file in options.key]
     with (
         _ended_once(),
         Reviews(desks, signers) as reviews,
         Agent(reviews, port=options.port, once=options.once, tell=say) as agent,
     ):
         for file, signer in zip(options.key, signers, strict=True):
-            say(f"key {file}: {signer.fingerprint}" + (" (ssh-keygen asks at each signature)" if signer.file else ""))
+            say(f"key {file}: {signer.fingerprint}")
         say(f"{LISTENING} {agent.address} for {', '.join(reviews.desks)}; Ctrl-C ends it")
         if not can_tell():
             say(SHARED)
@@ -120,11 +114,11 @@ def _ended_once() -> Generator[None]:
             signal.signal(number, had)
 
 
-def _read_key(file: Path, passphrase_file: Path | None) -> Signer:
+def _read_key(file: Path) -> Signer:
     from release_pipeline.sign import read_signer
 
     try:
-        return read_signer(file, passphrase_file)
+        return read_signer(file)
     except Unreadable as error:
         raise WrongUsage(f"{error.what}.", where=str(file)) from None
 

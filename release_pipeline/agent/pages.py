@@ -275,7 +275,6 @@ def _build_form(review: Review, verdict: str, *, trouble: str = "", why: str | N
     needed = verdict not in (APPROVE, REMARK)
     from_desk = wished and bool(review.ticket.why) and given == review.ticket.why
     label = AGENT("sign.why_needed") if needed else AGENT("sign.why")
-    asked = review.signer is not None and bool(review.signer.file)
     reason: tuple[str, ...] = (
         tag("label", label, for_="why"),
         tag("p", AGENT("sign.why_from_desk"), class_="theirs", id="why-from") if from_desk else "",
@@ -293,7 +292,7 @@ def _build_form(review: Review, verdict: str, *, trouble: str = "", why: str | N
     do = AGENT("sign.do_remarks") if verdict == REMARK else AGENT("sign.do", verdict=_VERDICTS[verdict]())
     return _section(
         AGENT("sign.title"),
-        tag("p", AGENT("review.key_asked"), class_="panel") if asked else "",
+        tag("p", AGENT("review.key_asked"), class_="panel") if review.signer is not None else "",
         _form(
             review,
             tag("input", type="hidden", name="verdict", value=verdict),

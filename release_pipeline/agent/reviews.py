@@ -31,7 +31,7 @@ from release_pipeline.sign import (
     make_statement,
     read_bundle,
 )
-from release_pipeline.verify import VOTES, Fault, Key, Tree, WrongUsage, hash_remarks, open_tree
+from release_pipeline.verify import VOTES, Fault, Key, Tree, WrongUsage, hash_remarks, message_of, open_tree
 
 OPEN, SIGNED, TAKEN, REFUSED = "open", "signed", "taken", "refused"
 MOST_REVIEWS = 8  # at the same time: the oldest makes room
@@ -45,6 +45,9 @@ class BundleWrong(ReleasePipelineError):
 
 class NotSigned(ReleasePipelineError):
     """The person asked for something that is not signed."""
+
+
+_TERMINAL = "Look at the terminal where the agent runs: ssh-keygen says there what was wrong."
 
 
 @dataclass
@@ -190,9 +193,9 @@ class Reviews:
                 raise NotSigned("this needs its reason: nothing was signed.", remedy="Write what is wrong, in a sentence.")
             try:
                 statements = make_statements(review.bundle, review.signer, verdict, reason)
-                review.signed = tuple({"statement": one, "sshsig": review.signer.sign(one)} for one in statements)
+                review.signed = tuple({"statement": one, "sshsig": review.signer.sign(message_of(one))} for one in statements)
             except WrongUsage as error:
-                raise NotSigned(f"nothing was signed: {error.what}.", remedy=_tell_terminal(review.signer)) from None
+                raise NotSigned(f"nothing was signed: {error.what}.", remedy=_TERMINAL) from None
             review.state = SIGNED
             self._hand_in(review)
 
@@ -261,7 +264,3 @@ def _refuse_bundle(desk: Desk, what: str) -> BundleWrong:
         where=desk.origin.text,
         remedy="Nothing can be signed. Tell the desk's operator: a desk that works gives no such bundle.",
     )
-
-
-def _tell_terminal(signer: Signer) -> str:
-    return "Look at the terminal where the agent runs: ssh-keygen says there what was wrong." if signer.file else ""

@@ -222,8 +222,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _sign(self, review: Review, given: dict[str, str]) -> None:
         verdict, why = given.get("verdict", ""), given.get("why", "")
-        if review.signer is not None and review.signer.file and review.state == OPEN:
-            self._agent.tell(f"{verdict} {review.bundle.subject}, {' '.join(review.words)}: ssh-keygen asks now")
+        if review.signer is not None and review.state == OPEN:
+            what = f"{verdict} {review.bundle.subject}, {' '.join(review.words)}"
+            self._agent.tell(f"{what}: ssh-keygen signs now; it may ask here for a passphrase or a touch")
         try:
             self._agent.reviews.sign(review, verdict, why, given.get("typed", ""))
         except NotSigned as error:

@@ -30,7 +30,7 @@ _NO_AGENT = """\
 THE AGENT DID NOT START; if it said why, that stands above. Without it *Hand over to the agent* leads nowhere: nobody can sign
 from the pages, neither a vote nor an approval. Another agent may have its port, {port}: end that one and this, and start this
 again. Or sign with files, as the desk's page says:
-release-pipeline sign BUNDLE.zip --key {keys}/NAME.key --passphrase-file {keys}/passphrase"""
+release-pipeline sign BUNDLE.zip --key {keys}/NAME"""
 _SERVICE = """\
 What has all its votes is published a few seconds later by the demo's service, whose key site.yaml names. No page of
 the desk publishes: in earnest Dagster's daemon does it, or somebody by a command."""
@@ -140,11 +140,9 @@ def _demo_agent(site: Site, address: str) -> Iterator[bool]:
     """Meanwhile one agent signs with everybody's demo key, a process of its own; gives whether it listens."""
     from release_pipeline.agent.options import LISTENING
     from release_pipeline.desk.demo import list_demo_keys
-    from release_pipeline.flow.demo import find_demo_passphrase
 
     keys = [part for key in list_demo_keys(site) for part in ("--key", key)]
     command = [sys.executable, "-m", "release_pipeline.agent", "--desk", address, *keys]
-    command += ["--passphrase-file", str(find_demo_passphrase(site))]
     agent = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own program
     listens, told = threading.Event(), threading.Event()
 

@@ -1,9 +1,8 @@
-"""What several commands share: the site, keys and their passphrases, numbers, and progress."""
+"""What several commands share: the site, keys, numbers, and progress."""
 
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
 import os
 import sys
@@ -65,16 +64,9 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def add_key(command: argparse.ArgumentParser, whose: str, *, required: bool = True) -> None:
-    """--key, with which the command signs, and where its passphrase is."""
-    command.add_argument("--key", type=Path, required=required, metavar="FILE.key", help=whose)
-    add_passphrase(command)
-
-
-def add_passphrase(command: argparse.ArgumentParser) -> None:
-    """--passphrase-file, for whoever is not asked."""
-    command.add_argument(
-        "--passphrase-file", type=Path, metavar="FILE", help="where the passphrase of the key is (default: you are asked)"
-    )
+    """--key, with which the command signs."""
+    what = f"{whose}: an OpenSSH key, or the .pub of one in ssh-agent or a FIDO token"
+    command.add_argument("--key", type=Path, required=required, metavar="FILE", help=what)
 
 
 def check_input(file: Path) -> Path:
@@ -103,24 +95,9 @@ def read_release_of(options: argparse.Namespace) -> tuple[Site, ReleaseId]:
 
 def read_key_of(options: argparse.Namespace) -> PrivateKey:
     """The key that was named."""
-    from release_pipeline.flow.trust.keys import read_key, read_key_file
+    from release_pipeline.flow.trust.keys import read_key
 
-    read_key_file(options.key)  # before anybody types a passphrase for a key that is not there
-    return read_key(options.key, passphrase=read_passphrase_of(options))
-
-
-def read_passphrase_of(options: argparse.Namespace, *, twice: bool = False) -> str:
-    """The passphrase from its file, or from the person at the terminal; a new one `twice`."""
-    if options.passphrase_file is not None:
-        from release_pipeline.flow.trust.keys import read_passphrase
-
-        return read_passphrase(options.passphrase_file)
-    if not sys.stdin.isatty():
-        raise WrongUsage("the key has a passphrase, and there is nobody to ask.", remedy="Name --passphrase-file FILE.")
-    given = getpass.getpass("passphrase: ")
-    if twice and getpass.getpass("once more: ") != given:
-        raise WrongUsage("the two differ.", remedy="Try again.")
-    return given
+    return read_key(options.key)
 
 
 def whole_number(least: int, most: int, what: str) -> Callable[[str], int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from release_pipeline.cli.delivering import deliver_release
-from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of, read_release_of
+from release_pipeline.cli.options import add_home, add_key, read_key_of, read_release_of
 from release_pipeline.cli.stopping import AGAIN, describe_release
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
@@ -22,23 +22,24 @@ _NOT_SEEN = "note: signed as it was at this moment on this machine; `review expo
 
 def add_commands(commands: Any) -> None:
     """Add these commands."""
-    key = commands.add_parser("key", help="make a key of your own", description="Keys belong to people: keep yours to yourself.")
-    actions = key.add_subparsers(title="actions", metavar="ACTION", required=True)
-    new = actions.add_parser("new", help="an encrypted private key NAME.key, and NAME.pub to give away")
-    new.add_argument("name", metavar="NAME", help="your name, as policies write it")
-    new.add_argument("--folder", type=Path, default=Path(), help="where to write both (default: here)")
-    add_passphrase(new)
-    new.set_defaults(run=_key_new, stopped="a key is written whole or not at all: look whether it is there")
+    key = commands.add_parser(
+        "key",
+        help="print the fingerprint of a public key",
+        description="Prints the fingerprint that lists and statements have, to compare over the telephone. OpenSSH makes keys: "
+        "ssh-keygen -t ed25519 -f NAME, or -t ed25519-sk for a FIDO token. Example: release-pipeline key NAME.pub",
+    )
+    key.add_argument("public", type=Path, metavar="FILE.pub", help="a public key of OpenSSH")
+    key.set_defaults(run=_key, stopped=AGAIN)
 
     trust = commands.add_parser(
         "trust",
         help="whose signatures count: the officer maintains the list",
         description="Add somebody to trusted-keys.yaml, or take them off, signed by the privacy officer. The first is the "
-        "officer: trust NAME --role officer --public NAME.pub --key NAME.key. site.yaml then pins their fingerprint.",
+        "officer: trust NAME --role officer --public NAME.pub --key NAME. site.yaml then pins their fingerprint.",
     )
     trust.add_argument("name", metavar="NAME", help="whose key it is")
     trust.add_argument("--role", choices=("officer", "steward", "reviewer", "service"))
-    trust.add_argument("--public", type=Path, metavar="FILE.pub", help="their public key, ours or OpenSSH's")
+    trust.add_argument("--public", type=Path, metavar="FILE.pub", help="their public key of OpenSSH")
     trust.add_argument("--remove", action="store_true", help="take them off the list")
     add_key(trust, "the officer's key")
     add_home(trust)
@@ -127,14 +128,10 @@ def _describe_approval(options: argparse.Namespace) -> str:
     return AGAIN if Path(options.target).suffix == ".yaml" else describe_release(options)
 
 
-def _key_new(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.trust.keys import check_person, make_key
+def _key(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.trust.keys import read_public_key
 
-    file = options.folder / f"{check_person(options.name)}.key"
-    public = make_key(file, passphrase=read_passphrase_of(options, twice=True))
-    print(f"{file}: encrypted; keep it, and its passphrase, to yourself")
-    print(f"{file.with_suffix('.pub')}: for the privacy officer\nfingerprint {public.fingerprint}")
-    print(f"for OpenSSH: {public.name_for_ssh(options.name)}")
+    print(read_public_key(options.public).fingerprint)
     return 0
 
 

@@ -193,4 +193,4 @@ def list_approved(site: Site) -> list[ReleaseId]:
 def list_demo_keys(site: Site) -> list[str]:
     """The keys that one agent signs with, so that one person can play everybody: those of people, not that of the service."""
     names = [name for name, role in PEOPLE.items() if role != "service"]
-    return [str(site.home / "keys" / f"{name}.key") for name in names]
+    return [str(site.home / "keys" / name) for name in names]

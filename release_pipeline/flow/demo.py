@@ -63,11 +63,9 @@ rand-hie-people: {cap: {epsilon: 6, delta: 0.000001, definition: zcdp, scope: ta
 )
 OFFICER = "olga"
 PEOPLE = {OFFICER: "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
-_PASSPHRASE = "for the demo only"  # noqa: S105
 _SITE = """\
 # What is approved is published by the demo's service.
-service_key: keys/robot.key
-service_passphrase_file: keys/passphrase
+service_key: keys/robot
 # These data are public, so figures computed against the original may stand in Dagster's UI here.
 internal_metrics_in_ui: true
 """
@@ -101,10 +99,9 @@ def trust_demo_people(demo: Demo, site: Site) -> dict[str, PrivateKey]:
     folder = site.home / "keys"
     folder.mkdir(exist_ok=True)
     for name in PEOPLE:
-        if not (folder / f"{name}.key").exists():
-            make_key(folder / f"{name}.key", passphrase=_PASSPHRASE)
-    _write_once(folder / "passphrase", _PASSPHRASE + "\n")
-    keys = {name: read_key(folder / f"{name}.key", passphrase=_PASSPHRASE) for name in PEOPLE}
+        if not (folder / name).exists():
+            make_key(folder / name)
+    keys = {name: read_key(folder / name) for name in PEOPLE}
     with site.open_registry(read_only=True) as registry:
         known = {member.name for member in trust.members} if (trust := read_trust(site, registry)) else set[str]()
     for name, role in PEOPLE.items():
@@ -125,12 +122,7 @@ def review_demo_wave(site: Site, release: ReleaseId, keys: Mapping[str, PrivateK
 
 def read_demo_key(site: Site, name: str) -> PrivateKey:
     """The key of one of the demo's people, which lies in its folder."""
-    return read_key(site.home / "keys" / f"{name}.key", passphrase=_PASSPHRASE)
-
-
-def find_demo_passphrase(site: Site) -> Path:
-    """The file with the passphrase of all of the demo's keys."""
-    return site.home / "keys" / "passphrase"
+    return read_key(site.home / "keys" / name)
 
 
 def name_demo(folder: Path) -> str:

@@ -31,8 +31,7 @@ class _Setting:
 
 _KNOWN = {
     "officer": _Setting(str, "officer: FINGERPRINT"),
-    "service_key": _Setting(str, "service_key: FILE.key"),
-    "service_passphrase_file": _Setting(str, "service_passphrase_file: FILE"),
+    "service_key": _Setting(str, "service_key: FILE"),
     "internal_metrics_in_ui": _Setting(bool, "internal_metrics_in_ui: true"),
     "looks": _Setting(str, "looks: forbidden", LOOKS),
     "memory": _Setting(str, "memory: 8 GiB"),

@@ -157,14 +157,10 @@ class Site:
         return self._settings().get("officer")
 
     @property
-    def service_key(self) -> tuple[Path, Path] | None:
-        """The key that publishes by schedule, and the file with its passphrase, if site.yaml names them."""
-        said = self._settings()
-        if "service_key" not in said:
-            return None
-        return self.home / said["service_key"], self.home / said.get(
-            "service_passphrase_file", f"{said['service_key']}.passphrase"
-        )
+    def service_key(self) -> Path | None:
+        """The file of the key that publishes by schedule, if site.yaml names it."""
+        file = self._settings().get("service_key")
+        return None if file is None else self.home / file
 
     def upstream_of(self, policy: str) -> tuple[str, ...]:
         """The key of the asset in somebody's Dagster that the policy's source comes from, in its parts; empty where site.yaml

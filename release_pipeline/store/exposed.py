@@ -9,10 +9,9 @@ from pathlib import Path
 
 import duckdb
 
-from release_pipeline.store.connections import open_database, open_memory, read_batches
+from release_pipeline.store.connections import open_database, open_memory
 from release_pipeline.store.folders import locked
-from release_pipeline.store.hashing import MANY, Rows, sum_words
-from release_pipeline.store.sql import Qualified, statement
+from release_pipeline.store.sql import Qualified, Subquery, statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Sums:
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
         """Those of everything that is there."""
         return cls(
-            exposed=_sum_rows(connection.sql(statement("stages/read_exposed")), key),
+            exposed=_sum_rows(connection, statement("stages/read_exposed"), key),
             identities=_sum_identities(connection, "main.identities", key),
             charged=sum_charged(connection, key),
         )
@@ -36,12 +35,12 @@ class Sums:
 
 def sum_charged(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
     """The sum over the releases that are kept as charged."""
-    return _sum_rows(connection.sql(statement("stages/read_charged")), key)
+    return _sum_rows(connection, statement("stages/read_charged"), key)
 
 
 def sum_exposed_in(connection: duckdb.DuckDBPyConnection, release: str, key: bytes) -> int:
     """The part of the sum over who is in which release that one of them has."""
-    return _sum_rows(connection.sql(statement("stages/read_exposed_in"), params={"release": release}), key + release.encode())
+    return _sum_rows(connection, statement("stages/read_exposed_in"), key + release.encode(), {"release": release})
 
 
 def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
@@ -58,17 +57,13 @@ def add_identities(connection: duckdb.DuckDBPyConnection, key: bytes) -> int:
 
 
 def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: bytes) -> int:
-    return _sum_rows(connection.sql(statement("stages/read_identities", table=Qualified(table))), key)
+    return _sum_rows(connection, statement("stages/read_identities", table=Qualified(table)), key)
 
 
-def _sum_rows(rows: duckdb.DuckDBPyRelation, beginning: bytes) -> int:
-    """The sum of the keyed hashes of rows of bytes: whoever has no key cannot change a row and keep it. An empty row, which none
-    of ours is, counts as one without bytes."""
-    if rows.shape[0] < MANY:
-        return sum_words(beginning, Rows.of([row or b"" for [row] in rows.fetchall()]), many=False)
-    return sum(
-        sum_words(beginning, Rows.of_arrow(batch.column(0)), many=True) for batch in read_batches(rows.to_arrow_reader(MANY))
-    )
+def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, values: Mapping[str, str] | None = None) -> int:
+    """The sum of the keyed hashes of the rows that a query gives: nobody without the key can change a row and keep the sum."""
+    text = statement("stages/sum_hashes", rows=Subquery(rows))
+    return connection.execute(text, {"key": key, **(values or {})}).fetchall()[0][0]
 
 
 class Exposed:

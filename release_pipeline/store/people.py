@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TypeAlias
 
 import duckdb
 import numpy as np
@@ -20,11 +21,28 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.hashing import PERSON, Bytes
 from release_pipeline.store.scratch import disk_errors
 
+PERSON = 16  # bytes that are kept of the hash of a person
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+_BLOCK = 64  # bytes of SHA-256
 _TOGETHER = 1 << 19  # rows that are sorted together, as a rule
 _OF_ROOT = 64  # where there are very many, so many times their root: else there would be as many parts as rows in each
+
+
+def list_pads(population: bytes, everywhere: bytes) -> dict[str, bytes]:
+    """The pads of HMAC-SHA256 under the key of a population and under that of all, as stages/read_persons names them."""
+    pads: dict[str, bytes] = {}
+    for ending, key in (("", population), ("_everywhere", everywhere)):
+        padded = key.ljust(_BLOCK, b"\0")
+        for name, mask in (("inner", 0x36), ("outer", 0x5C)):
+            pads[name + ending] = bytes(byte ^ mask for byte in padded)
+    return pads
+
+
+def as_rows(hashes: pa.Array) -> Bytes:
+    """The hashes of persons that DuckDB made, one under the other."""
+    return np.frombuffer(b"".join(hashes.to_pylist()), dtype=np.uint8).reshape(-1, 2 * PERSON)
 
 
 def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[Bytes]:

@@ -237,11 +237,11 @@ class RawTable:
         """One categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
-    def persons(self, column: str) -> Iterator[pa.Array]:
-        """Whose record each is, in bytes, many at a time: to be hashed, and for nothing else."""
+    def persons(self, column: str, pads: Mapping[str, bytes]) -> Iterator[pa.Array]:
+        """Whose record each is, as hashes under the keys with these pads, many at a time."""
         self._prepare_persons(column)
         with source_errors(self._name):
-            found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)))
+            found = self._connection.sql(statement("stages/read_persons", person=self._person_of(column)), params=dict(pads))
             yield from (batch.column(0) for batch in read_batches(found.to_arrow_reader(_TOGETHER)))
 
     def _parts(self) -> list[dict[str, int]]:

@@ -22,10 +22,9 @@ from release_pipeline.store.beside import BesideRooms, read_note, write_note
 from release_pipeline.store.connections import open_database, read_batches, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.hashing import MANY, PERSON, PersonKeys, Rows
 from release_pipeline.store.kept import KeptColumns
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
-from release_pipeline.store.people import as_arrow, insert_people, sort_people
+from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.shared import Cluster, OnCluster, is_shared
@@ -205,17 +204,14 @@ class ReleaseWorkspace(BesideRooms):
         order of the first: nobody sees them."""
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
-        keys, rows = PersonKeys.of(key, everywhere), self._connection.table("raw").shape[0]
-        batches = self.raw(source_name).persons(column)
-        hashed = (keys.hash(Rows.of_arrow(batch), many=rows >= MANY) for batch in batches)
-        insert_people(self._connection, sort_people(hashed, rows, self._folder))
+        hashed = map(as_rows, self.raw(source_name).persons(column, list_pads(key, everywhere)))
+        insert_people(self._connection, sort_people(hashed, self._connection.table("raw").shape[0], self._folder))
         self._stored = None
 
     def write_owners(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
         """Replace the table `owners`: the person of each record, in their order, as the hash under the key of the population."""
-        keys, rows = PersonKeys.of(key, everywhere), self._connection.table("raw").shape[0]
-        batches = self.raw(source_name).persons(column)
-        hashed = [keys.hash(Rows.of_arrow(batch), many=rows >= MANY)[:, :PERSON] for batch in batches]
+        batches = self.raw(source_name).persons(column, list_pads(key, everywhere))
+        hashed = [as_rows(batch)[:, :PERSON] for batch in batches]
         self.write("owners", pa.table({"person": as_arrow(np.concatenate(hashed))}))
 
     def read_earlier_blocks(self, policy: str) -> IntArray:

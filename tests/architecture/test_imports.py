@@ -39,7 +39,10 @@ OUTSIDE = {  # third-party modules each folder may import
     "privacy": {"numpy", "scipy", "numba", "cryptography"},
     "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
     "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
-    "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager", "pyreadstat", "fsspec", "pandas"},
+    "store": {
+        *("numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager", "pyreadstat", "fsspec", "pandas"),
+        "httpx",  # servers that packages go to, and web hooks
+    },
     "report": {"numpy", "pyarrow", "jinja2"},
     "claims": {"numpy", "pyarrow"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},

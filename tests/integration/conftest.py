@@ -7,29 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.trust import pkcs8
 from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
 from tests.integration.sites import ROOT, make_site
 
 collect_ignore = ["warm.py"]  # for other processes: what it imports takes seconds, and warns of what others deprecate
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _cheap_keys() -> Iterator[None]:
-    """Keys that tests make in this process open in milliseconds, and not in the third of a second that stops who guesses: a file
-    says what it costs, and whoever reads it pays that. The real cost: tests/unit/test_sign.py, and every `key new` of a shell."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pkcs8, "N", 2**10)
-        patch.setattr(pkcs8, "P", 1)
-        yield
 
 
 def _make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from release_pipeline.flow.trust import approvals
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.keys import PrivateKey, make_key
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import TinySite
+from tests.ssh_keys import hold
 
 PEOPLE = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "dora": "reviewer", "robot": "service"}
 STRANGER = "stranger"  # somebody with a key that is in no list
 RELEASE = ReleaseId("people", "1")
 CORRECTION = RELEASE.next
-PASSPHRASE = "correct horse battery"  # noqa: S105
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,18 @@ class Demo:
 def make_keys(folder: Path) -> None:
     """Everybody's key as a file, and a stranger's."""
     for name in (*PEOPLE, STRANGER):
-        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
+        make_key(folder / name)
 
 
 def read_keys(folder: Path) -> dict[str, PrivateKey]:
-    """The same, read."""
-    return {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in (*PEOPLE, STRANGER)}
+    """The same, in memory: they sign in no time, and what they sign is what ssh-keygen signs with the files."""
+    files = {name: (folder / name).read_bytes() for name in (*PEOPLE, STRANGER)}
+    return {name: hold(load_ssh_private_key(content, None)) for name, content in files.items()}
+
+
+def set_passphrase(file: Path, old: str, new: str) -> None:
+    """Another passphrase of a key."""
+    subprocess.run(["ssh-keygen", "-q", "-p", "-P", old, "-N", new, "-f", str(file)], check=True, stdout=subprocess.DEVNULL)
 
 
 def copy_site(site: Path, home: Path) -> TinySite:

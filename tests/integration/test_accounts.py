@@ -25,7 +25,7 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.editing import examine_text, read_file, save_text
 from release_pipeline.store.connections import open_delivered
 from tests.guards import HANGING
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 from tests.integration.sites import ROOT, TinySite, policy_text
 
 PEOPLE = {"operator": 61001, "steward": 61002, "reviewer": 61003, "officer": 61004, "auditor": 61005, "public": 61006}
@@ -92,8 +92,7 @@ def office(candidate: Path, key_folder: Path) -> Iterator[TinySite]:
     for person, key in (("reviewer", "ben"), ("officer", "olga")):
         own = folder / person
         own.mkdir(mode=0o700)
-        shutil.copy(key_folder / f"{key}.key", own / "my.key")
-        (own / "pass").write_text(PASSPHRASE)
+        shutil.copy(key_folder / key, own / "my")
         for path in (own, *own.iterdir()):
             os.chown(path, PEOPLE[person], PEOPLE[person])
     yield tiny
@@ -152,8 +151,8 @@ def test_a_review_by_accounts_of_their_own(office: TinySite, monkeypatch: pytest
     os.chown(given, PEOPLE["reviewer"], PEOPLE["reviewer"])
     monkeypatch.setenv("TMPDIR", str(desk))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    command = [str(given), "--key", str(desk / "my.key"), "--passphrase-file", str(desk / "pass"), "--yes"]
-    assert "PermissionError" in be("operator", lambda: (desk / "my.key").read_bytes() and None)
+    command = [str(given), "--key", str(desk / "my"), "--yes"]
+    assert "PermissionError" in be("operator", lambda: (desk / "my").read_bytes() and None)
     assert be("reviewer", lambda: sign.main([*command, "-o", str(desk / "said.json")])) == ""
     taken = [folder / "said.json", folder / "said.json.sig"]
     for file in taken:

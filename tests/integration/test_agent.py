@@ -21,7 +21,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from release_pipeline import sign
 from release_pipeline.agent import desk as asking
@@ -29,11 +28,11 @@ from release_pipeline.agent import peers, reviews, server
 from release_pipeline.fingerprint import spell
 from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.flow.trust.approvals import import_statement
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
+from release_pipeline.flow.trust.keys import NotSigned
 from release_pipeline.sign import Signer, read_signer
 from tests.guards import HANGING
 from tests.integration.fake_desks import FakeDesk, Machine, find_port, open_agent, open_desk
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 from tests.integration.sites import ROOT, TinySite
 from tests.integration.test_detached import HOSTILE, rewrite
 from tests.leaks import find_canaries
@@ -60,11 +59,9 @@ def policy_bundle(tiny: TinySite) -> Path:
 
 
 @pytest.fixture(scope="module")
-def signers(key_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Signer]:
+def signers(key_folder: Path) -> dict[str, Signer]:
     """Keys as the agent reads them."""
-    secret = tmp_path_factory.mktemp("secret") / "pass"
-    secret.write_text(f"{PASSPHRASE}\n")
-    return {name: read_signer(key_folder / f"{name}.key", secret) for name in ("ben", "cleo", "ana", "olga")}
+    return {name: read_signer(key_folder / name) for name in ("ben", "cleo", "ana", "olga")}
 
 
 @pytest.fixture
@@ -111,7 +108,7 @@ def test_what_was_shown_is_signed_and_counts(tiny: TinySite, desk: FakeDesk, ben
     again = ben.send(page, do="sign", verdict="reject", why="changed my mind", typed=digest[:8])
     assert "Signed, and the desk says that it has it" in again.text
     assert len(desk.asked) == 3
-    assert "signed: approve of people/1/r1" in ben.told[0]
+    assert "signed: approve of people/1/r1" in ben.told[1]
     assert "have a colleague look at the site" in done.text
 
 
@@ -526,11 +523,10 @@ def test_whoever_ends_the_agent_finds_nothing_that_it_had_fetched(
     desk: FakeDesk, key_folder: Path, bundle: Path, tmp_path: Path, ways: tuple[str, ...]
 ) -> None:
     """A real process: told to end, by a terminal that was closed, by Ctrl-C, or by a desk that a Ctrl-C ends with it."""
-    secret, room = tmp_path / "pass", tmp_path / "room"
-    secret.write_text(f"{PASSPHRASE}\n")
+    room = tmp_path / "room"
     room.mkdir()
     command = [sys.executable, "-m", "release_pipeline.agent", "--desk", desk.origin, "--port", str(port := find_port())]
-    command += ["--key", str(key_folder / "ben.key"), "--passphrase-file", str(secret)]
+    command += ["--key", str(key_folder / "ben")]
     environment = {**os.environ, "TMPDIR": str(room)}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -605,9 +601,7 @@ def test_forms_have_an_end(desk: FakeDesk, ben: Machine, bundle: Path) -> None:
     assert ben.ask("POST", path, "%ff=" + "a" * 100).status == 403
 
 
-def test_no_page_has_a_key_or_its_passphrase(
-    tiny: TinySite, desk: FakeDesk, ben: Machine, signers: dict[str, Signer], bundle: Path
-) -> None:
+def test_no_page_has_a_key(tiny: TinySite, desk: FakeDesk, ben: Machine, signers: dict[str, Signer], bundle: Path) -> None:
     """Of all that a browser, a terminal and the desk get: right, wrong and broken."""
     page = ben.open(desk, desk.give(bundle, "ben"))
     given = desk.tickets[next(iter(desk.tickets))]
@@ -617,24 +611,20 @@ def test_no_page_has_a_key_or_its_passphrase(
     ben.ask("GET", LINK)
     ben.ask("GET", "/nothing")
     blobs = {str(number): text.encode() for number, text in enumerate([*ben.pages, *ben.told, json.dumps(given.statements)])}
-    secret = signers["ben"].secret
-    assert len(secret) == 32
-    assert find_canaries(blobs, [secret, PASSPHRASE]) == []
-    assert find_canaries({"control": secret.hex().encode() + PASSPHRASE.encode()}, [secret, PASSPHRASE])
+    lines = signers["ben"].file.read_bytes().splitlines()[3:5]  # the secret half
+    assert find_canaries(blobs, lines) == []
+    assert find_canaries({"control": lines[0]}, lines)
 
 
-def test_an_openssh_key_is_asked_for_at_the_terminal(
-    candidate: Path, desk: FakeDesk, keys: dict[str, PrivateKey], bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_key_is_asked_for_at_the_terminal(
+    candidate: Path, desk: FakeDesk, key_folder: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page says so before, the terminal what it is about; where ssh-keygen fails, nothing is signed and the page says it."""
-    file = tmp_path / "id_ed25519"
-    file.write_bytes(keys["ben"].key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
-    file.chmod(0o600)
     site = copy_site(candidate, tmp_path / "site")
-    with open_agent([desk.origin], [read_signer(file, None)]) as machine:
+    with open_agent([desk.origin], [read_signer(key_folder / "ben")]) as machine:
         given = desk.tickets[ticket := desk.give(bundle, "ben")]
         page = machine.open(desk, ticket)
-        assert "ssh-keygen asks for its passphrase at the terminal" in page.text
+        assert "Your key may ask for its passphrase at the terminal" in page.text
         fields = {"do": "sign", "verdict": "approve", "why": "", "typed": digest_of(site)[:8]}
         false = shutil.which("false")
         with monkeypatch.context() as patch:
@@ -644,7 +634,7 @@ def test_an_openssh_key_is_asked_for_at_the_terminal(
         assert "nothing was signed: ssh-keygen did not sign" in failed.text
         assert "Look at the terminal" in failed.text
         assert machine.send(page, **fields).status == 200
-        assert "ssh-keygen asks now" in machine.told[0]
+        assert "ssh-keygen signs now" in machine.told[0]
     assert import_statement(site.site, given.statements[0]).new
 
 

@@ -14,7 +14,7 @@ from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.sign import read_signer
 from tests.guards import HANGING
 from tests.integration.fake_desks import open_agent, open_desk
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become other accounts"),
@@ -65,8 +65,7 @@ def bundle(candidate: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_another_account_is_not_answered(bundle: Path, key_folder: Path, tmp_path: Path) -> None:
     """Neither a ticket nor a review that is open, though it has their names; the agent's own account is, in the same ways."""
-    (tmp_path / "pass").write_text(f"{PASSPHRASE}\n")
-    signer = read_signer(key_folder / "ben.key", tmp_path / "pass")
+    signer = read_signer(key_folder / "ben")
     with open_desk() as desk, open_agent([desk.origin], [signer]) as ben:
         port = ben.agent.server_address[1]
         link = "/?" + urlencode({"desk": desk.origin, "ticket": desk.give(bundle, "ben")})

@@ -18,7 +18,7 @@ from release_pipeline.sign import Signer, read_signer
 from tests.integration.axe import LOOKS, find_violations_at, load_axe
 from tests.integration.browser import Page, open_browser
 from tests.integration.fake_desks import FakeDesk, Machine, open_agent, open_desk
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 from tests.integration.sites import TinySite
 
 pytestmark = pytest.mark.slow  # a browser starts
@@ -64,11 +64,9 @@ def bundle(tiny: TinySite, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def signer(key_folder: Path, tmp_path: Path) -> Signer:
+def signer(key_folder: Path) -> Signer:
     """Ben's key."""
-    secret = tmp_path / "pass"
-    secret.write_text(PASSPHRASE)
-    return read_signer(key_folder / "ben.key", secret)
+    return read_signer(key_folder / "ben")
 
 
 @pytest.fixture

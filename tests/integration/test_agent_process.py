@@ -21,7 +21,7 @@ from release_pipeline.cli import main
 from release_pipeline.flow.reviewing.bundle import write_bundle
 from tests.guards import HANGING
 from tests.integration.fake_desks import FakeDesk, open_desk
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 
 WAYS = {"the whole": ["release_pipeline", "agent"], "the analyst's distribution": ["release_pipeline.agent"]}
 
@@ -39,10 +39,9 @@ def options(desk: FakeDesk, key_folder: Path, tmp_path: Path) -> list[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    (tmp_path / "pass").write_text(PASSPHRASE)
     (tmp_path / "place").mkdir()
-    key = str(key_folder / "ben.key")
-    return ["--desk", desk.origin, "--key", key, "--passphrase-file", str(tmp_path / "pass"), "--port", port]
+    key = str(key_folder / "ben")
+    return ["--desk", desk.origin, "--key", key, "--port", port]
 
 
 @contextmanager

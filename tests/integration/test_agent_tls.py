@@ -12,7 +12,7 @@ from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.sign import Signer, read_signer
 from tests.certificates import make_certificate
 from tests.integration.fake_desks import FakeDesk, open_agent, open_desk
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 from tests.integration.sites import TinySite
 
 pytestmark = pytest.mark.slow
@@ -46,11 +46,9 @@ def desk(certificate: Path) -> Iterator[FakeDesk]:
 
 
 @pytest.fixture(scope="module")
-def ben(key_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Signer:
+def ben(key_folder: Path) -> Signer:
     """His key."""
-    secret = tmp_path_factory.mktemp("secret") / "pass"
-    secret.write_text(PASSPHRASE)
-    return read_signer(key_folder / "ben.key", secret)
+    return read_signer(key_folder / "ben")
 
 
 def test_a_desk_with_a_certificate_that_is_trusted_gets_what_is_signed(

@@ -6,7 +6,6 @@ the site; and somebody who owns the machine, and so the vault's key too, but nob
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -45,11 +44,10 @@ from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, m
 from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.stages.strategies import centroids
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
-from release_pipeline.verify import verify_path
+from release_pipeline.verify import name_ssh_key, verify_path
 from tests.guards import HANGING
 from tests.integration.people import (
     CORRECTION,
-    PASSPHRASE,
     PEOPLE,
     RELEASE,
     appoint,
@@ -308,8 +306,8 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
         review(tiny, {"benny": keys["ben"]}, "benny")
         assert tiny.status().approvers == ["ben", "benny"]
     else:
-        make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
-        new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+        make_key(tmp_path / "new")
+        new = read_key(tmp_path / "new")
         trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
         review(tiny, {"ben": new}, "ben")
     blocked = "1 of 2 reviewers have approved" if how == "in another name" else "is not approved yet: 1 of 2 reviewers have voted"
@@ -321,8 +319,8 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
 def test_reviewer_with_a_new_key_approves_again(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
     """What they signed with the key that was replaced counts no more, and does not stand in the way of what they sign now."""
     review(tiny, keys, "ben", "cleo")
-    make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
-    new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+    make_key(tmp_path / "new")
+    new = read_key(tmp_path / "new")
     trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
     with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
@@ -433,7 +431,7 @@ def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, ke
 def test_key_that_signs_anything_is_not_trusted(tiny: TinySite, keys: Keys, point: bytes) -> None:
     """A public key of small order, under which everybody can sign, or that is no point at all: it does not get into the list."""
     with refused(tiny, "this is not a public key", NotSigned):
-        public = PublicKey.parse("ed25519:" + base64.b64encode(point).decode())
+        public = PublicKey.parse(name_ssh_key(point))
         trust_key(tiny.site, "eve", "reviewer", public, key=keys["olga"])
 
 
@@ -544,9 +542,7 @@ PACKAGE = (
     "trusted-keys.json",
     "trusted-keys.sig",
     "allowed_signers",
-    "attestation.dsse.json",
     "attestation.intoto.json",
-    "attestation.intoto.json.minisig",
     "attestation.intoto.json.sig",
     "SHA256SUMS",
     "SHA256SUMS.sig",
@@ -1131,8 +1127,8 @@ def test_officer_who_was_not_named_is_found_out(published: Path, tmp_path: Path,
     """A whole package, made at a site of the attacker's own with keys of the same names: only the fingerprint differs."""
     own = dict(keys)
     for name in PEOPLE:
-        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
-        own[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        make_key(tmp_path / name)
+        own[name] = read_key(tmp_path / name)
     tiny = make_site(tmp_path / "site")
     appoint(tiny, own)
     tiny.flow().run()

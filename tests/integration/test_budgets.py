@@ -433,7 +433,7 @@ def test_the_same_people_elsewhere_are_told_of(two: TinySite, capsys: pytest.Cap
     assert words in " ".join(capsys.readouterr().out.split())
     assert command(["check", str(file), "--no-source", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["same_people"] == [words]
-    assert command(["approve", str(file), "--key", str(two.home / "nobody.key"), "--home", str(two.home)]) == 2
+    assert command(["approve", str(file), "--key", str(two.home / "nobody"), "--home", str(two.home)]) == 2
     assert f"warning: {words}\n" in capsys.readouterr().err
     assert warn_by_name(two.site, "health") == [words.replace("folk are in sick", "sick are in folk")]
     (two.home / "site.yaml").write_text("looks: forbidden\n")

@@ -14,7 +14,7 @@ from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.verify import verify_path
-from tests.integration.people import PASSPHRASE, copy_site, review
+from tests.integration.people import copy_site, review, set_passphrase
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures
 
 pytestmark = GX_WARNINGS
@@ -27,9 +27,8 @@ def reviewed(candidate: Path, keys: dict[str, PrivateKey], key_folder: Path, tmp
     review(tiny, keys, "ben", "cleo")
     folder = tiny.home / "keys"
     shutil.copytree(key_folder, folder)
-    (folder / "robot.passphrase").write_text(f"{PASSPHRASE}\n")
     with (tiny.home / "site.yaml").open("a") as settings:
-        settings.write("service_key: keys/robot.key\nservice_passphrase_file: keys/robot.passphrase\n")
+        settings.write("service_key: keys/robot\n")
     return tiny.home
 
 
@@ -94,10 +93,11 @@ def test_the_schedule_asks_for_what_may_be_published(tiny: TinySite, instance: d
 
 
 def test_the_schedule_waits_in_words(tiny: TinySite, instance: dg.DagsterInstance) -> None:
-    """No key, a wrong passphrase, caps that were changed since: a skipped tick says which, and no run begins."""
-    (tiny.home / "keys" / "robot.passphrase").write_text("something else\n")
-    assert "not a private key, or the passphrase is not its" in tick(tiny, instance).skip_message
-    (tiny.home / "keys" / "robot.passphrase").write_text(f"{PASSPHRASE}\n")
+    """A key that cannot sign, caps that were changed since: a skipped tick says which, and no run begins."""
+    key = tiny.home / "keys" / "robot"
+    set_passphrase(key, "", "something")
+    assert "ssh-keygen did not sign" in tick(tiny, instance).skip_message
+    set_passphrase(key, "something", "")
     tiny.write_cap("epsilon: 11, definition: idp, scope: column")
     assert tick(tiny, instance).skip_message.endswith("populations.yaml is not approved by the privacy officer as it is now.")
     settings = tiny.home / "site.yaml"

@@ -21,7 +21,7 @@ from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.targets import http
 from release_pipeline.verify import verify_path
 from tests.guards import HANGING
-from tests.integration.people import PASSPHRASE, RELEASE, copy_site, review
+from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.processes import child, hear, run_program, start_program
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures
 from tests.integration.targets import TOKEN, Bucket, Ckan, KeptObjects, serve_bucket, serving
@@ -34,14 +34,6 @@ NAME = str(RELEASE)
 def find_files_with(folder: Path, secret: str) -> list[Path]:
     """The files that have a secret, as it is: registry, vault, Dagster's records and logs."""
     return [file for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
-
-
-@pytest.fixture
-def passphrase(tmp_path: Path) -> Path:
-    """Everybody's."""
-    file = tmp_path / "passphrase"
-    file.write_text(f"{PASSPHRASE}\n")
-    return file
 
 
 @pytest.fixture
@@ -64,13 +56,13 @@ def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ckan]:
 
 @pytest.mark.slow
 def test_a_publisher_that_is_killed_while_it_sends_is_finished_once_by_the_same_command(
-    approved: TinySite, key_folder: Path, passphrase: Path
+    approved: TinySite, key_folder: Path
 ) -> None:
     """By the system, in the middle of the third file, with an object store that got two: a process of its own, for it dies. The
     bucket has what verifies, once, and nobody could take for whole what lay there meanwhile."""
     pytest.importorskip("s3fs")
     bucket = Bucket(hold=r"PUT /open-data/.*/data\.csv")
-    command = ["publish", NAME, "--key", key_folder / "robot.key", "--passphrase-file", passphrase, "--home", approved.home]
+    command = ["publish", NAME, "--key", key_folder / "robot", "--home", approved.home]
     with serving(bucket):
         case = make_bucket_case(bucket)
         name_target(approved, case.text)
@@ -105,12 +97,12 @@ def test_a_publisher_that_is_killed_while_it_sends_is_finished_once_by_the_same_
 
 @pytest.mark.slow
 def test_a_store_that_is_killed_while_it_is_sent_to_is_filled_once_by_the_same_command(
-    approved: TinySite, key_folder: Path, passphrase: Path, tmp_path: Path
+    approved: TinySite, key_folder: Path, tmp_path: Path
 ) -> None:
     """The store's process, in the middle of the third file; publishing says so, and the release is published all the same. When
     the store is back, with what it had, the same command sends the rest."""
     pytest.importorskip("s3fs")
-    command = ["publish", NAME, "--key", key_folder / "robot.key", "--passphrase-file", passphrase, "--home", approved.home]
+    command = ["publish", NAME, "--key", key_folder / "robot", "--home", approved.home]
     secrets = {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": PASSWORD, "AWS_DEFAULT_REGION": "nowhere-1"}
     (kept := tmp_path / "kept").mkdir()
     name_target(approved, '  open: {to: "s3://open-data/health"}\n')
@@ -157,13 +149,13 @@ def test_a_bucket_whose_etags_tell_nothing_is_filled_all_the_same(
 
 
 def test_commands_tell_what_was_done_and_what_was_not(
-    approved: TinySite, key_folder: Path, passphrase: Path, ckan: Ckan, capsys: pytest.CaptureFixture[str]
+    approved: TinySite, key_folder: Path, ckan: Ckan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`publish` publishes, whatever a target says; `status` has what is outstanding, `deliver` does it, `retract` tells it."""
     name_target(approved, make_ckan_case(ckan).text + "  copy: {to: ../copy, policies: [people]}\n")
     ckan.refuse = {"POST .*package_create": [403]}
-    home, signed = ["--home", str(approved.home)], ["--passphrase-file", str(passphrase), "--key"]
-    assert main(["publish", NAME, *signed, str(key_folder / "robot.key"), *home]) == 1
+    home, signed = ["--home", str(approved.home)], ["--key"]
+    assert main(["publish", NAME, *signed, str(key_folder / "robot"), *home]) == 1
     printed = capsys.readouterr()
     assert f"package {approved.status().package_hash}" in printed.out
     assert f"{NAME}: delivered to copy: ../copy/{NAME}" in printed.out
@@ -178,7 +170,7 @@ def test_commands_tell_what_was_done_and_what_was_not(
     assert capsys.readouterr().out == "nothing is outstanding\n"
     assert main(["deliver", *home]) == 0
     assert capsys.readouterr().out == f"{NAME}: delivered to open: {ckan.base}/dataset/people-1-r1\n"
-    assert main(["retract", NAME, "--why", "wrong", *signed, str(key_folder / "olga.key"), *home]) == 0
+    assert main(["retract", NAME, "--why", "wrong", *signed, str(key_folder / "olga"), *home]) == 0
     assert f"{NAME}: retracted at open: put there: RETRACTED.json, RETRACTED.md; removed: data." in capsys.readouterr().out
     assert main(["deliver", NAME, "--target", "none", *home]) == 2
     assert "site.yaml has no target 'none'. There are: open, copy." in capsys.readouterr().err
@@ -229,9 +221,8 @@ def test_other_files_where_a_package_belongs_are_left_alone(
 def test_dagster_delivers_what_it_publishes(approved: TinySite, key_folder: Path, ckan: Ckan, tmp_path: Path) -> None:
     """A target that refuses fails the run, in words; the package is public and its materialization told. The next run does it."""
     shutil.copytree(key_folder, approved.home / "keys")
-    (approved.home / "keys" / "robot.passphrase").write_text(f"{PASSPHRASE}\n")
     with (approved.home / "site.yaml").open("a") as settings:
-        settings.write("service_key: keys/robot.key\nservice_passphrase_file: keys/robot.passphrase\n")
+        settings.write("service_key: keys/robot\n")
     name_target(approved, make_ckan_case(ckan).text)
     ckan.refuse = {"POST .*": [403]}
     job = build_defs(approved.home).resolve_job_def("publish_people")

@@ -27,7 +27,7 @@ from release_pipeline.flow.trust.revocation import revoke
 from release_pipeline.flow.trust.roster import Roster, read_roster
 from release_pipeline.flow.trust.succession import accept, hand_over, name_recovery
 from tests.integration.desks import OpenDesk, open_desk
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import copy_site
 from tests.integration.sites import PARTS, TinySite
 from tests.integration.test_desk_auditing import CELL
 from tests.unit.report.accessibility import find_faults
@@ -254,8 +254,8 @@ def test_the_lives_of_keys(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path
     site, olga = desk.tiny.site, keys["olga"]
     new: dict[str, PrivateKey] = {}
     for name in ("ben2", "pia", "h1", "h2", "h3"):
-        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
-        new[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        make_key(tmp_path / name)
+        new[name] = read_key(tmp_path / name)
     ever = {key.public.fingerprint for name, key in keys.items() if name != "stranger"}
 
     def check(*states: tuple[PrivateKey, str]) -> Roster:

@@ -25,7 +25,7 @@ from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.flow.trust.revocation import revoke
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.desks import OpenDesk, open_desk
-from tests.integration.people import CORRECTION, PASSPHRASE, RELEASE, copy_site
+from tests.integration.people import CORRECTION, RELEASE, copy_site
 from tests.integration.publishing import failures_of, flip
 from tests.integration.sites import TinySite, make_site
 from tests.unit.report.accessibility import find_faults
@@ -57,8 +57,8 @@ def story(corrected: Path, keys: dict[str, PrivateKey], tmp_path_factory: pytest
     approve_candidate(tiny.site, SECOND.next, key=keys["cleo"])
     reject_candidate(tiny.site, SECOND.next, key=keys["dora"], why="a thief's word")
     revoke(tiny.site, "dora", since=tiny.events()[-1].moment, why="her laptop was stolen", key=keys["olga"])
-    make_key(folder / "dora2.key", passphrase=PASSPHRASE)
-    trust_key(tiny.site, "dora", "reviewer", read_key(folder / "dora2.key", passphrase=PASSPHRASE).public, key=keys["olga"])
+    make_key(folder / "dora2")
+    trust_key(tiny.site, "dora", "reviewer", read_key(folder / "dora2").public, key=keys["olga"])
     return tiny
 
 

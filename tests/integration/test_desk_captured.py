@@ -133,7 +133,7 @@ def look_around(folder: Path) -> list[str]:
     names = ("key", "head.json", "folk.duckdb", f"candidates/{RELEASE}/evidence.json", "sent")
     files = [*secrets, *(folder / "site" / "vault" / name for name in names)]
     files += [folder / "site" / "desk" / name for name in ("tokens.json", "drafts-ben.json", "counter.sock")]
-    files += [folder / "keys" / f"{name}.key" for name in ("olga", "ben", "robot")]
+    files += [folder / "keys" / name for name in ("olga", "ben", "robot")]
     for file in files:
         with contextlib.suppress(OSError):
             file.read_bytes()
@@ -146,7 +146,7 @@ def meddle(folder: Path) -> list[str]:
     found: list[str] = []
     site = folder / "site"
     names = ("policies/people.yaml", "site.yaml", "new", "registry.duckdb", "people.csv", "desk/tokens.json", "vault/new")
-    for file in (*(site / name for name in names), folder / "keys" / "ben.key", folder / "run" / "new"):
+    for file in (*(site / name for name in names), folder / "keys" / "ben", folder / "run" / "new"):
         for how in ("ab", "xb"):
             with contextlib.suppress(OSError), file.open(how):
                 found.append(f"{how} {file}")

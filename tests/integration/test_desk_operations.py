@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
 from tests.integration.fake_desks import find_port
-from tests.integration.people import PASSPHRASE, RELEASE, Demo, copy_site, review
+from tests.integration.people import RELEASE, Demo, copy_site, review
 from tests.integration.sites import ROOT, make_rows, make_site
 
 Keys = Mapping[str, PrivateKey]
@@ -124,8 +125,8 @@ def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Ke
     file = desk.tiny.home / "populations.yaml"
     file.write_text(file.read_text().replace("epsilon: 10", "epsilon: 11"))
     assert "populations.yaml is not approved by the privacy officer as it is now." in show(desk)
-    add_to_site(desk.tiny.home, "service_key: robot.key\n")
-    assert "there is no robot.key and no robot.key.passphrase: nothing is published by itself" in show(desk)
+    add_to_site(desk.tiny.home, "service_key: robot\n")
+    assert "there is no robot: nothing is published by itself" in show(desk)
 
 
 def test_releases_are_kept_as_long_as_their_policy_says(tmp_path: Path) -> None:
@@ -162,9 +163,8 @@ def test_the_demos_service_publishes_what_has_all_its_votes(
 ) -> None:
     """And nothing before."""
     tiny = copy_site(candidate, tmp_path / "site")
-    (tiny.home / "robot.pass").write_text(PASSPHRASE + "\n")
-    (tiny.home / "robot.key").write_bytes((key_folder / "robot.key").read_bytes())
-    add_to_site(tiny.home, "service_key: robot.key\nservice_passphrase_file: robot.pass\n")
+    shutil.copy(key_folder / "robot", tiny.home / "robot")
+    add_to_site(tiny.home, "service_key: robot\n")
     monkeypatch.setattr(desk_demo, "_EVERY_SECONDS", 0.01)
     told, done = list[ReleaseId | None](), threading.Event()
 

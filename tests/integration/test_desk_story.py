@@ -33,7 +33,6 @@ from release_pipeline.sign import read_signer
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.browser import Page, open_browser
-from tests.integration.people import PASSPHRASE
 from tests.integration.publishing import make_trusted_site
 from tests.integration.sites import TinySite, make_rows
 
@@ -126,9 +125,7 @@ def served(tiny: TinySite, key_folder: Path) -> Iterator[None]:
         )
         web.start()
         assert ready.wait(HANGING)
-        passphrase = key_folder / "passphrase"
-        passphrase.write_text(f"{PASSPHRASE}\n")
-        signers = [read_signer(key_folder / f"{name}.key", passphrase) for name in ("olga", "ana", "ben", "cleo")]
+        signers = [read_signer(key_folder / name) for name in ("olga", "ana", "ben", "cleo")]
         reviews = stack.enter_context(Reviews([AskedDesk(read_origin(ORIGIN))], signers))
         agent = stack.enter_context(Agent(reviews, port=8797, once=False, tell=lambda _: None))
         threading.Thread(target=agent.serve_forever, daemon=True).start()

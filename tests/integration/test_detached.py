@@ -24,8 +24,9 @@ from release_pipeline.flow.trust.approvals import approve_policy, approve_popula
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_statement
 from release_pipeline.flow.trust.members import distrust
 from release_pipeline.flow.trust.succession import accept, name_recovery, recover, sign_proposal
-from tests.integration.people import PASSPHRASE, RELEASE, copy_site
+from tests.integration.people import RELEASE, copy_site
 from tests.integration.sites import TinySite
+from tests.ssh_keys import hold
 
 POLICY = "policies/people.yaml"
 
@@ -43,11 +44,10 @@ def sign_as(key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr("tempfile.tempdir", None)
-    (place / "pass").write_text(PASSPHRASE + "\n")
 
     def sign_it(name: str, bundle: Path, *more: str) -> Path:
         output = place / f"{name}-{len(list(place.iterdir()))}.json"
-        given = [str(bundle), "--key", str(key_folder / f"{name}.key"), "--passphrase-file", str(place / "pass")]
+        given = [str(bundle), "--key", str(key_folder / name)]
         code = sign.main([*given, "--yes", "-o", str(output), *more])
         if code:
             raise verify.WrongUsage(f"exit code {code}")
@@ -216,7 +216,7 @@ def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, key
     """With a key that was revoked from before: the next officer is shown what changes since the approval that counts, and told
     where there is none."""
     steal, target, words = THEFTS[what]
-    vera, otto = (PrivateKey(Ed25519PrivateKey.from_private_bytes(name.ljust(32, b"."))) for name in (b"vera", b"otto"))
+    vera, otto = (hold(Ed25519PrivateKey.from_private_bytes(name.ljust(32, b"."))) for name in (b"vera", b"otto"))
     name_recovery(tiny.site, 1, {"vera": vera.public}, [], key=keys["olga"])
     time.sleep(1.1)  # moments are whole seconds
     stolen = datetime.now(UTC).replace(microsecond=0)
@@ -360,10 +360,8 @@ def _sha(content: bytes) -> bytes:
 
 def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked, the first 8 characters of the hash sign, and nothing else does; nobody to ask is a no."""
-    bundle, secret = export(tiny, "people/1"), tmp_path / "pass"
-    secret.write_text(PASSPHRASE)
-    output = tmp_path / "ben.json"
-    given = [str(bundle), "--key", str(key_folder / "ben.key"), "--passphrase-file", str(secret), "-o", str(output)]
+    bundle, output = export(tiny, "people/1"), tmp_path / "ben.json"
+    given = [str(bundle), "--key", str(key_folder / "ben"), "-o", str(output)]
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     assert sign.main(given) == 2
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)

@@ -24,7 +24,7 @@ from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.store.registry import ReleaseId
-from tests.integration.people import PASSPHRASE, PEOPLE, Demo, appoint, copy_site, review
+from tests.integration.people import PEOPLE, Demo, appoint, copy_site, review
 from tests.integration.publishing import Keys, publish_release
 from tests.integration.shells import ROOT, execute, open_shell, read_blocks
 from tests.integration.sites import HEADER, PARTS, Row, make_rows, make_site, policy_text
@@ -145,15 +145,14 @@ def test_signed_on_a_machine_of_ones_own(
     """docs/reviewing.md: a bundle, `sign.py` as one file, the import, and ssh-keygen over what was signed."""
     tiny = copy_site(candidate, tmp_path / "site")
     (tiny.home / "sign.py").write_text(sign.join_sources())
-    shutil.copyfile(key_folder / "ben.key", tiny.home / "ben.key")
-    (tiny.home / "ben.pass").write_text(PASSPHRASE)
+    shutil.copy(key_folder / "ben", tiny.home / "ben")
     saying, signing, checking = read_blocks("reviewing.md")
-    follow([saying.replace("--key ben.key", "--key ben.key --passphrase-file ben.pass")], tiny.home, shell)
+    follow([saying], tiny.home, shell)
     assert [event.kind for event in tiny.events()][-3:] == ["remarked", "returned", "remarked"]
-    signing = signing.replace("--key ben.key", "--key ben.key --passphrase-file ben.pass --yes")  # which a person is asked
+    signing = signing.replace("--key ben", "--key ben --yes")  # which a person is asked
     follow([signing], tiny.home, {**shell, "PATH": f"{Path(sys.executable).parent}:{shell['PATH']}"})
     assert [event.kind for event in tiny.events()][-1] == "approved"
-    line = keys["ben"].public.name_for_ssh("").strip()  # as `key new` prints it
+    line = keys["ben"].public.text  # as in his .pub
     printed = follow([checking.replace("ssh-ed25519 AAAA...", line)], tiny.home, shell)
     assert 'Good "statement@release-pipeline" signature for ben' in printed
 

@@ -22,7 +22,7 @@ from release_pipeline.flow.trust.approvals import approve_policy, reject_candida
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.verify import verify_path
-from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_files, review
+from tests.integration.people import RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site
 
 INTENT, BUILT, NOTED, PLACED = (
@@ -207,19 +207,16 @@ def test_the_list_is_the_officers(tiny: TinySite, keys: dict[str, PrivateKey]) -
         trust_key(tiny.site, "eve", "reviewer", keys["ben"].public, key=keys["olga"])
 
 
-def test_a_key_file_is_encrypted_and_private(tmp_path: Path) -> None:
-    """0600, not readable with another passphrase, never overwritten; a short passphrase is refused."""
-    make_key(tmp_path / "ben.key", passphrase=PASSPHRASE)
-    assert (tmp_path / "ben.key").stat().st_mode & 0o777 == 0o600
-    assert b"ENCRYPTED" in (tmp_path / "ben.key").read_bytes()
-    for wrong in (
-        lambda: read_key(tmp_path / "ben.key", passphrase=PASSPHRASE + "!"),
-        lambda: make_key(tmp_path / "ben.key", passphrase=PASSPHRASE),
-    ):
-        with pytest.raises(WrongUsage):
-            wrong()
-    with pytest.raises(WrongUsage, match="at least 8"):
-        make_key(tmp_path / "eve.key", passphrase=PASSPHRASE[:7])
+def test_a_key_file_is_private(tmp_path: Path) -> None:
+    """0600, and never overwritten; no other file is taken for a key."""
+    public = make_key(tmp_path / "ben")
+    assert (tmp_path / "ben").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(WrongUsage, match="no key can be made there"):
+        make_key(tmp_path / "ben")
+    assert read_key(tmp_path / "ben").public == read_key(tmp_path / "ben.pub").public == public
+    (tmp_path / "eve").write_text("no key")
+    with pytest.raises(WrongUsage, match="not a key of OpenSSH"):
+        read_key(tmp_path / "eve")
 
 
 def test_the_verifier_runs_alone_on_a_package(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
@@ -259,8 +256,7 @@ def test_only_files_of_the_site_are_approved(
 ) -> None:
     """A file of the same name elsewhere, there or not, is not taken for the site's."""
     (tmp_path / "people.yaml").write_text(tiny.site.policy_file("people").read_text())
-    (tmp_path / "passphrase").write_text(PASSPHRASE)
-    sign = ["--key", str(key_folder / "olga.key"), "--passphrase-file", str(tmp_path / "passphrase"), "--home", str(tiny.home)]
+    sign = ["--key", str(key_folder / "olga"), "--home", str(tiny.home)]
     events = tiny.events()
     for other in (tmp_path / "people.yaml", tmp_path / "populations.yaml", Path("/etc/populations.yaml")):
         assert main(["approve", str(other), *sign]) == 2

@@ -115,15 +115,9 @@ def test_dates_in_another_format_have_a_remedy(tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in told] == ["column income", "column rent"]
 
 
-@pytest.mark.parametrize("options", [[], ["--passphrase-file", "{home}/passphrase"]])
-def test_a_key_that_is_not_there_is_no_such_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
-    """Before anybody is asked for its passphrase, or is told that nobody can be."""
+def test_a_key_that_is_not_there_is_no_such_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before ssh-keygen is asked."""
     tiny = make_site(tmp_path / "site")
-    (tiny.home / "passphrase").write_text("a passphrase\n")
-    key = tiny.home / "keys" / "nobody.key"
-    passphrase = [word.format(home=tiny.home) for word in options]
-    assert (
-        main(["approve", str(tiny.home / "policies" / "people.yaml"), "--key", str(key), *passphrase, "--home", str(tiny.home)])
-        == 2
-    )
+    key = tiny.home / "keys" / "nobody"
+    assert main(["approve", str(tiny.home / "policies" / "people.yaml"), "--key", str(key), "--home", str(tiny.home)]) == 2
     assert f"{key}: there is no such file. Check the path" in capsys.readouterr().err

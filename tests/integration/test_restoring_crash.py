@@ -29,7 +29,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.swap import find_left
-from tests.integration.people import PASSPHRASE, RELEASE, copy_site
+from tests.integration.people import RELEASE, copy_site
 from tests.integration.processes import LONGEST, child, hear
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite, make_rows
@@ -67,7 +67,7 @@ def restore_and_die(file: Path, home: Path, place: int, lines: Connection) -> No
 
 def accept_and_die(home: Path, key: Path, place: int, lines: Connection) -> None:
     """Accept what was put back."""
-    olga = read_key(key, passphrase=PASSPHRASE)
+    olga = read_key(key)
     kill_before(place, home, lambda: entering.accept(Site(home, {}), key=olga, named={NAMED: {"records": 60}}), lines)
 
 
@@ -159,7 +159,7 @@ def test_an_acceptance_that_was_killed_is_none_or_whole(
     moments = list[str]()
     while True:
         tiny = copy_site(restored.home, tmp_path / str(len(moments)) / "site")
-        with child(accept_and_die, tiny.home, key_folder / "olga.key", len(moments)) as hears:
+        with child(accept_and_die, tiny.home, key_folder / "olga", len(moments)) as hears:
             told = listen(hears)
         if told[-1] != DONE:
             moments.append(told[-1])

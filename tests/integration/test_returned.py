@@ -42,7 +42,7 @@ from release_pipeline.flow.trust.members import distrust, need_trust, trust_key
 from release_pipeline.flow.trust.revocation import revoke
 from release_pipeline.policy.documents import to_json
 from release_pipeline.report.papers import render_papers
-from tests.integration.people import PASSPHRASE, RELEASE, copy_site, review
+from tests.integration.people import RELEASE, copy_site, review
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite
 
@@ -58,13 +58,11 @@ def tiny(candidate: Path, tmp_path: Path) -> TinySite:
 
 
 @pytest.fixture
-def shell(key_folder: Path, tmp_path: Path, tiny: TinySite) -> Callable[..., int]:
+def shell(key_folder: Path, tiny: TinySite) -> Callable[..., int]:
     """A command of the site; with a name it is signed with that person's key."""
-    secret = tmp_path / "pass"
-    secret.write_text(PASSPHRASE + "\n")
 
     def run(*words: str, by: str = "") -> int:
-        signed = ["--key", str(key_folder / f"{by}.key"), "--passphrase-file", str(secret)] if by else []
+        signed = ["--key", str(key_folder / by)] if by else []
         home = [] if words[0] == "sign" else ["--home", str(tiny.home)]
         return main([*words, *signed, *home])
 

@@ -59,7 +59,7 @@ class Walked:
 
 
 def read_keys(folder: Path) -> dict[str, PrivateKey]:
-    return {name: read_key(folder / "keys" / f"{name}.key", passphrase=f"the passphrase of {name}") for name in ROLES}
+    return {name: read_key(folder / "keys" / name) for name in ROLES}
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +69,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("keys", "office/policies", "office/data"):
         (folder / part).mkdir(parents=True)
     for name in ROLES:
-        (folder / "keys" / f"{name}.pass").write_text(f"the passphrase of {name}\n")
-        make_key(folder / "keys" / f"{name}.key", passphrase=f"the passphrase of {name}")
+        make_key(folder / "keys" / name)
     [files] = [block for block in read_blocks("publishing.md") if "visits.csv" in block]
     writing = "".join(line for line in files.splitlines(keepends=True) if not line.startswith(("mkdir", "release-pipeline")))
     subprocess.run(["bash", "-e", "-u"], input=writing, cwd=folder, text=True, check=True)
@@ -103,7 +102,7 @@ def walked(office: Path, tmp_path_factory: pytest.TempPathFactory) -> Walked:
     retract(site, FIRST, key=keys["olga"], why="clinic west was incomplete")
     officer = keys["olga"].public.fingerprint
     begin = [
-        'as() { echo "--key keys/$1.key --passphrase-file keys/$1.pass"; }',
+        'as() { echo "--key keys/$1"; }',
         "export RELEASE_PIPELINE_HOME=$PWD/office",
         f"officer={officer}",
     ]
@@ -157,7 +156,7 @@ def test_a_later_officer_retracts_what_an_earlier_one_let_out(walked: Walked, tm
     """The tombstone brings the way from the package's officer to its signer; the site and a stranger find nothing else wrong."""
     shutil.copytree(walked.folder / "office", tmp_path / "office")
     site = Site(tmp_path / "office", {})
-    pia = read_key(walked.folder / "keys" / "pia.key", passphrase="the passphrase of pia")  # noqa: S106
+    pia = read_key(walked.folder / "keys" / "pia")
     folder = retract(site, SECOND, key=pia, why="wrong year")
     assert (folder / "RETRACTED.officers.json").is_file()
     [words] = failures_of(verify_path(folder, walked.officer))
@@ -206,9 +205,8 @@ def test_rejections_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *,
     assert (status.state, status.approvers) == (("rejected", ["cleo"]) if before else ("candidate", ["cleo"]))
     if before:
         return
-    words = "the passphrase of ben"
-    trust_key(site, "ben", "reviewer", make_key(tmp_path / "ben-2.key", passphrase=words), key=keys["olga"])
-    approve_candidate(site, SECOND, key=read_key(tmp_path / "ben-2.key", passphrase=words))
+    trust_key(site, "ben", "reviewer", make_key(tmp_path / "ben-2"), key=keys["olga"])
+    approve_candidate(site, SECOND, key=read_key(tmp_path / "ben-2"))
     publish(site, SECOND, key=keys["robot"])
     assert failures_of(verify(site.home)) == []
 
@@ -216,7 +214,7 @@ def test_rejections_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *,
 def test_what_a_former_officer_signs_after_the_hand_over(walked: Walked, tmp_path: Path) -> None:
     """A package under their own list, in the form of the one that they let out, dated back to before: it verifies for whoever
     knows them and nothing else, and not for whoever has the list of revoked keys, or knows the later officer."""
-    otto = read_key(walked.folder / "keys" / "otto.key", passphrase="the passphrase of otto")  # noqa: S106
+    otto = read_key(walked.folder / "keys" / "otto")
     officers = json.loads((walked.folder / "office" / "releases" / "officers.json").read_text())["officers"]
     pia = officers[-1]["content"]["officer"]
     files = read_folder(walked.package)

@@ -16,7 +16,7 @@ from release_pipeline.flow.trust.approvals import approve_policy, approve_popula
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.trust.members import need_trust
 from release_pipeline.verify import verify_path
-from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_as_before, review, trust_people
+from tests.integration.people import RELEASE, appoint, approve_as_before, review, trust_people
 from tests.integration.sites import TinySite, make_site
 
 Keys = Mapping[str, PrivateKey]
@@ -105,12 +105,10 @@ def test_what_an_earlier_version_approved_is_released_as_it_is(tiny: TinySite, k
         approve_policy(tiny.site, "people", key=keys["olga"])
 
 
-def test_the_command_says_it(tiny: TinySite, key_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_it(tiny: TinySite, key_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In words, with an exit code, and what is printed then is what lacks."""
     silence(tiny)
-    secret = tmp_path / "pass"
-    secret.write_text(PASSPHRASE, encoding="utf-8")
-    sign = ["--key", str(key_folder / "olga.key"), "--passphrase-file", str(secret), "--home", str(tiny.home)]
+    sign = ["--key", str(key_folder / "olga"), "--home", str(tiny.home)]
     assert main(["approve", "policies/people.yaml", *sign]) == Blocked.exit_code
     assert "it does not say what readers must be told. about is missing" in capsys.readouterr().err
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--skeleton"]) == 0

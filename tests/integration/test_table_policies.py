@@ -13,7 +13,7 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.flow.site import find_site
-from tests.integration.people import PASSPHRASE, PEOPLE
+from tests.integration.people import PEOPLE
 from tests.integration.sites import GX_WARNINGS, QUIET, ROOT, STAGES, TinySite, failures, make_site, materializations, run_job
 from tests.integration.test_whole_table import CAP, NEVER, PARTS, find_impossible, make_people, obey
 
@@ -25,11 +25,9 @@ Command = Callable[..., str]
 def command(tmp_path: Path, key_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """A command at the site `site`, signed with the key of `who` where it is; it must end well. What it printed."""
     monkeypatch.setenv("RELEASE_PIPELINE_HOME", str(tmp_path / "site"))
-    secret = tmp_path / "passphrase"
-    secret.write_text(PASSPHRASE)
 
     def run(*words: str | Path, who: str = "") -> str:
-        signs = ["--key", key_folder / f"{who}.key", "--passphrase-file", secret] if who else []
+        signs = ["--key", key_folder / who] if who else []
         code = main([str(word) for word in (*words, *signs)])
         said = capsys.readouterr()
         assert code == 0, said.err

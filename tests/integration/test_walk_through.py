@@ -23,7 +23,6 @@ pytestmark = pytest.mark.slow
 BLOCKS = read_blocks("publishing.md")
 BY_HAND = next(block for block in BLOCKS if "officer_alone" in block)
 TAKE_APART = next(block for block in BLOCKS if "take_apart() {" in block).partition("\ntake_apart stranger")[0]
-PASSPHRASE = "of nobody"  # noqa: S105
 
 
 @dataclass(frozen=True)
@@ -65,10 +64,10 @@ def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
 def forge(package: Path, folder: Path, signers: list[str]) -> None:
     """A package with other data, whose list of keys, statement and sums somebody signed who is in no list; in `allowed_signers`
     these lines stand before their own."""
-    made = {name: folder.parent / f"{name}.key" for name in ("evil", "helper")}
+    made = {name: folder.parent / name for name in ("evil", "helper")}
     for file in made.values():
-        make_key(file, passphrase=PASSPHRASE)
-    evil, helper = (read_key(file, passphrase=PASSPHRASE) for file in made.values())
+        make_key(file)
+    evil, helper = (read_key(file) for file in made.values())
     shutil.copytree(package, folder)
     (folder / "data.csv").write_bytes((folder / "data.csv").read_bytes().replace(b"north", b"south"))
     listed = {"olga": {"key": evil.public.text, "role": "officer"}, "robot": {"key": helper.public.text, "role": "service"}}

@@ -1,4 +1,4 @@
-"""Signatures of SSH, keys at rest, and the one file that signs: against `cryptography`, openssl and ssh-keygen."""
+"""Signatures of SSH, and the one file that signs: against `cryptography` and ssh-keygen."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ast
 import base64
 import hashlib
 import io
-import json
 import os
+import pty
+import select
 import shutil
 import struct
 import subprocess
@@ -18,28 +19,32 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 from release_pipeline import sign, verify
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.trust import pkcs8
 from release_pipeline.flow.trust.keys import (
     NotSigned,
-    PrivateKey,
     PublicKey,
     check_signature,
     make_key,
-    read_key,
     read_public_key,
 )
-from release_pipeline.verify import SSH_NAMESPACE, Fault, Json, armor_ssh, message_of, pack_ssh, verify_statement
+from release_pipeline.verify import (
+    PACKAGE_NAMESPACE,
+    SSH_NAMESPACE,
+    Fault,
+    Json,
+    armor_ssh,
+    message_of,
+    pack_ssh,
+    verify_statement,
+)
 from tests.guards import HANGING
+from tests.ssh_keys import hold
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
-COSTS = pkcs8.N, pkcs8.P  # as they are when tests are collected
-PASSPHRASE = "correct horse battery"  # noqa: S105
+ROOT = Path(__file__).parents[2]
 ABOUT = {"kind": "approve", "subject": "people/1/r1", "digest": "ab" * 32}
 APPLICATION = b"ssh:"
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
@@ -71,7 +76,7 @@ def statement_of(key: PublicKey) -> dict[str, str]:
 
 
 def list_keys(key: PublicKey) -> dict[str, object]:
-    officer = PrivateKey(Ed25519PrivateKey.from_private_bytes(bytes(32))).public
+    officer = hold(Ed25519PrivateKey.from_private_bytes(bytes(32))).public
     return {"keys": {"ben": {"role": "reviewer", "key": key.text}, "olga": {"role": "officer", "key": officer.text}}}
 
 
@@ -91,33 +96,36 @@ def accepts(signed: object, key: PublicKey) -> bool:
     return site
 
 
-def test_both_forms_of_a_signature_verify() -> None:
-    """What is signed now is SSH's; what was signed before goes on verifying; neither passes as the other."""
-    key = PrivateKey(SECRET)
+def test_one_form_of_a_signature_verifies() -> None:
+    """SSH's, in the namespace of statements; no other bytes by the same key pass for it."""
+    key = hold(SECRET)
     signed = key.sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
     assert set(signed) == {"statement", "sshsig"}
     assert accepts(signed, key.public)
     statement = signed["statement"]
-    text = json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()
-    first = base64.b64encode(SECRET.sign(b"release-pipeline statement\n" + text)).decode()
-    assert accepts({"statement": statement, "signature": first}, key.public)
-    assert not accepts({"statement": statement, "signature": first, "sshsig": signed["sshsig"]}, key.public)
-    plain = base64.b64encode(SECRET.sign(text + b"\n")).decode()
-    assert not accepts({"statement": statement, "signature": plain}, key.public)
+    plain = base64.b64encode(SECRET.sign(message_of(statement))).decode()
+    for other in (
+        {"statement": statement, "signature": plain},
+        {**signed, "signature": plain},
+        {"statement": statement, "sshsig": plain},
+        {"statement": statement, "sshsig": key.sign_for_ssh(message_of(statement), PACKAGE_NAMESPACE)},
+        {"statement": statement, "sshsig": key.sign_for_ssh(message_of({**statement, "why": "so"}))},
+    ):
+        assert not accepts(other, key.public)
 
 
 @pytest.mark.parametrize("field", ["kind", "subject", "hash", "signer", "name", "at", "why"])
 def test_a_changed_field_voids_it(field: str) -> None:
     """Whoever carries a statement can change none of it."""
-    signed = PrivateKey(SECRET).sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
+    signed = hold(SECRET).sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
     changed = signed["statement"][field].replace("a", "b") or "so"
     changed = changed if changed != signed["statement"][field] else changed[:-1] + "8"
-    assert not accepts({**signed, "statement": {**signed["statement"], field: changed}}, PrivateKey(SECRET).public)
+    assert not accepts({**signed, "statement": {**signed["statement"], field: changed}}, hold(SECRET).public)
 
 
 def _parts(**changed: bytes) -> str:
     """A signature whose parts are right but for these."""
-    statement = statement_of(PrivateKey(SECRET).public)
+    statement = statement_of(hold(SECRET).public)
     parts = {"key": pack_ssh(b"ssh-ed25519", PUBLIC), "namespace": SSH_NAMESPACE.encode(), "reserved": b"", "hash": b"sha512"}
     parts |= {name: part for name, part in changed.items() if name in parts}
     digest = hashlib.new(parts["hash"].decode(), message_of(statement)).digest()
@@ -149,14 +157,14 @@ def _parts(**changed: bytes) -> str:
 )
 def test_an_ssh_signature_has_one_form(changed: dict[str, bytes], passes: bool) -> None:
     """Every part is looked at, though the signature over it is right."""
-    key = PrivateKey(SECRET).public
+    key = hold(SECRET).public
     assert accepts({"statement": statement_of(key), "sshsig": _parts(**changed)}, key) == passes
 
 
 @pytest.mark.parametrize("change", ["\n", " ", "-----BEGIN SSH SIGNATURE-----\n"])
 def test_its_armor_too(change: str) -> None:
     """Not a space more."""
-    key = PrivateKey(SECRET).public
+    key = hold(SECRET).public
     for text in (_parts() + change, change + _parts(), _parts().replace("\n", "\r\n"), ""):
         assert not accepts({"statement": statement_of(key), "sshsig": text}, key)
 
@@ -164,7 +172,7 @@ def test_its_armor_too(change: str) -> None:
 def test_a_token_signs_with_presence_and_for_its_application() -> None:
     """A software token after OpenSSH's protocol: touched it passes, untouched or for another application not."""
     key = PublicKey.of(PUBLIC + APPLICATION)
-    assert key.text.startswith("sk-ed25519:")
+    assert key.text.startswith("sk-ssh-ed25519@openssh.com AAAA")
     assert PublicKey.parse(key.text) == key
     statement = statement_of(key)
     for flags, passes in ((1, True), (5, True), (0, False), (4, False), (0x41, False)):
@@ -173,8 +181,6 @@ def test_a_token_signs_with_presence_and_for_its_application() -> None:
     assert not accepts({"statement": statement, "sshsig": other}, key)
     bare = PublicKey.of(PUBLIC)
     assert not accepts({"statement": statement_of(bare), "sshsig": sign_as_token(statement_of(bare))}, bare)
-    line = key.name_for_ssh("ben")
-    assert PublicKey.parse_ssh(line) == key
     with pytest.raises(Fault):
         PublicKey.of(PUBLIC + b"web:")
 
@@ -183,74 +189,99 @@ def test_keys_of_openssh_are_trusted(tmp_path: Path) -> None:
     """From a .pub line, and nothing that only looks like one."""
     key = PublicKey.of(PUBLIC)
     file = tmp_path / "ben.pub"
-    for text in (key.text, key.name_for_ssh("ben@home"), f"{key.name_for_ssh('ben')} of mine\n"):
+    for text in (key.text, f"{key.text} ben@home", f"{key.text} ben of mine\n"):
         file.write_text(text)
         assert read_public_key(file) == key
     for text in (
         "",
         "ssh-ed25519",
         "ssh-ed25519 AAAA",
-        key.name_for_ssh("x").replace("ssh-ed25519 ", "ssh-rsa "),
-        "ed25519:AAAA",
+        key.text.replace("ssh-ed25519 ", "ssh-rsa "),
+        "ssh-ed25519",
     ):
         file.write_text(text)
         with pytest.raises(WrongUsage, match="not a public key"):
             read_public_key(file)
 
 
-@pytest.fixture
-def real_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the software: tests of whole sites, which this process may have run before, make keys at lower ones."""
-    monkeypatch.setattr(pkcs8, "N", COSTS[0])
-    monkeypatch.setattr(pkcs8, "P", COSTS[1])
+@pytest.mark.parametrize("text", ["", "no key", "-----BEGIN OPENSSH PRIVATE KEY-----\nAA==\n-----END OPENSSH PRIVATE KEY-----"])
+def test_a_file_that_is_no_key_is_refused(tmp_path: Path, text: str) -> None:
+    """Without a traceback; and so is a file that is not there."""
+    (tmp_path / "id").write_text(text)
+    with pytest.raises(verify.WrongUsage, match="not a key of OpenSSH"):
+        sign.read_signer(tmp_path / "id")
+    with pytest.raises(verify.WrongUsage, match="no such key"):
+        sign.read_signer(tmp_path / "none")
 
 
+@NEEDS_SSH
+def test_a_key_with_a_passphrase_signs_for_who_knows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked by a program that SSH_ASKPASS names; a wrong one signs nothing, and neither does nobody at all."""
+    file, words, ask = tmp_path / "id", tmp_path / "words", tmp_path / "ask"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
+    ask.write_text(f"#!/bin/sh\ncat {words}\n")
+    ask.chmod(0o700)
+    signer = sign.read_signer(file, attended=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
+        signer.sign(b"text")
+    monkeypatch.setenv("SSH_ASKPASS", str(ask))
+    monkeypatch.setenv("SSH_ASKPASS_REQUIRE", "force")
+    words.write_text("wrong words\n")
+    with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
+        signer.sign(b"text")
+    words.write_text("right words\n")
+    statement = statement_of(read_public_key(tmp_path / "id.pub"))
+    assert accepts({"statement": statement, "sshsig": signer.sign(message_of(statement))}, read_public_key(tmp_path / "id.pub"))
+
+
+@NEEDS_SSH
 @pytest.mark.slow
-@pytest.mark.usefixtures("real_costs")
-def test_a_key_at_rest_is_under_scrypt(tmp_path: Path) -> None:
-    """With these costs; `cryptography`, openssl and sign.py read it, and keys of before; a wrong passphrase opens none."""
-    file = tmp_path / "ben.key"
-    public = make_key(file, passphrase=PASSPHRASE)
-    assert (file.stat().st_mode & 0o777, file.with_suffix(".pub").stat().st_mode & 0o777) == (0o600, 0o644)
-    whole = sign._read_der(base64.b64decode("".join(file.read_text().split("-----")[2].split())))
-    derivation, (_, *costs) = whole[0][0][1][0]
-    assert (derivation, costs) == ("2b06010401da47040b", [2**14, 8, 8])
-    assert read_key(file, passphrase=PASSPHRASE).public == public
-    secret = sign.read_private_key(file.read_text(), PASSPHRASE)
-    assert sign.public_of(secret) == public.raw
-    openssl = shutil.which("openssl")
-    if openssl is not None:
-        command = [openssl, "pkey", "-in", str(file), "-passin", f"pass:{PASSPHRASE}", "-pubout", "-outform", "DER"]
-        assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(public.raw)
-    with pytest.raises(verify.WrongUsage, match="passphrase"):
-        sign.read_private_key(file.read_text(), "another one")
-    before = SECRET.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(PASSPHRASE.encode()))
-    assert sign.read_private_key(before.decode(), PASSPHRASE) == bytes(range(32))
-    file.write_bytes(before)
-    assert read_key(file, passphrase=PASSPHRASE).public.raw == PUBLIC
+@pytest.mark.parametrize("display", ["", ":0"])
+def test_a_passphrase_is_asked_for_at_the_terminal(tmp_path: Path, display: str) -> None:
+    """Though the message goes to ssh-keygen's standard input; also where a desktop runs that could ask in a window."""
+    file = tmp_path / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
+    program = (
+        "import sys, pathlib; from release_pipeline.sign import read_signer as r; print(r(pathlib.Path(sys.argv[1])).sign(b''))"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")} | {"DISPLAY": display}
+    child, terminal = pty.fork()
+    if child == 0:  # it has the terminal alone, and no thread of this process
+        os.execve(sys.executable, [sys.executable, "-c", program], {**environment, "PYTHONPATH": str(ROOT)})  # noqa: S606
+    shown = b""
+    try:
+        while b"END SSH SIGNATURE" not in shown:
+            assert select.select([terminal], [], [], HANGING)[0]
+            shown += os.read(terminal, 1000)
+            if shown.endswith(b"passphrase: "):
+                os.write(terminal, b"right words\n")
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "no key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----"]
-)
-def test_what_is_no_key_is_refused_in_words(text: str) -> None:
-    """Without a traceback."""
-    with pytest.raises(verify.WrongUsage, match="not a private key"):
-        sign.read_private_key(text, PASSPHRASE)
+@NEEDS_SSH
+def test_who_does_not_answer_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller holds a lock meanwhile, and so it is not kept for ever."""
+    make_key(tmp_path / "id")
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o700)
+    monkeypatch.setattr(sign, "PATIENCE", 0.05)
+    monkeypatch.setattr(sign, "find_ssh_keygen", lambda: str(slow))
+    with pytest.raises(verify.WrongUsage, match="nobody answered ssh-keygen"):
+        sign.read_signer(tmp_path / "id").sign(b"text")
 
 
-def test_curve_and_cipher_agree_with_cryptography() -> None:
-    """On fixed texts of several lengths."""
-    for number in range(6):
-        secret, key, start = (hashlib.sha512(bytes([number, part])).digest() for part in range(3))
-        theirs = Ed25519PrivateKey.from_private_bytes(secret[:32])
-        assert sign.sign_ed25519(secret[:32], start[: 9 * number]) == theirs.sign(start[: 9 * number])
-        assert sign.public_of(secret[:32]) == theirs.public_key().public_bytes_raw()
-        cipher = Cipher(algorithms.AES(key[:32]), modes.CBC(start[:16])).encryptor()
-        assert (
-            sign._decrypt(key[:32], start[:16], cipher.update(secret[: 16 + 16 * (number % 3)]))
-            == secret[: 16 + 16 * (number % 3)]
-        )
+@NEEDS_SSH
+def test_a_signature_by_another_key_is_not_taken(tmp_path: Path) -> None:
+    """As where a .pub file is beside another private key."""
+    public = make_key(tmp_path / "ben")
+    make_key(tmp_path / "eve")
+    with pytest.raises(verify.WrongUsage, match="by another key"):
+        sign.Signer(public.raw, tmp_path / "eve").sign(b"text")
 
 
 @NEEDS_SSH
@@ -259,13 +290,13 @@ def test_ssh_keygen_signs_and_verifies(tmp_path: Path) -> None:
     file = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
     public = read_public_key(tmp_path / "id.pub")
-    signer = sign.read_signer(file, None)
-    assert signer.public == public.raw == sign.read_signer(tmp_path / "id.pub", None).public
+    signer = sign.read_signer(file)
+    assert signer.public == public.raw == sign.read_signer(tmp_path / "id.pub").public
     statement = statement_of(public)
-    assert accepts({"statement": statement, "sshsig": signer.sign(statement)}, public)
-    ours = PrivateKey(SECRET)
+    assert accepts({"statement": statement, "sshsig": signer.sign(message_of(statement))}, public)
+    ours = hold(SECRET)
     signed = ours.sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
-    (tmp_path / "allowed").write_text(f'ben namespaces="{SSH_NAMESPACE}" {ours.public.name_for_ssh("ben")}\n')
+    (tmp_path / "allowed").write_text(f'ben namespaces="{SSH_NAMESPACE}" {ours.public.text}\n')
     (tmp_path / "ben.sig").write_text(signed["sshsig"])
     command = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ben", "-n", SSH_NAMESPACE, "-s", "ben.sig"]
     for message, code in ((message_of(signed["statement"]), 0), (message_of(statement), 255)):
@@ -288,11 +319,11 @@ def test_an_agent_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             file.unlink()
             public = read_public_key(tmp_path / "id.pub")
             statement = statement_of(public)
-            signed = sign.read_signer(tmp_path / "id.pub", None).sign(statement)
+            signed = sign.read_signer(tmp_path / "id.pub").sign(message_of(statement))
             assert accepts({"statement": statement, "sshsig": signed}, public)
             subprocess.run(["ssh-add", "-q", "-D"], check=True)
             with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
-                sign.read_signer(tmp_path / "id.pub", None).sign(statement)
+                sign.read_signer(tmp_path / "id.pub").sign(message_of(statement))
         finally:
             agent.terminate()
     shutil.rmtree(socket.parent)
@@ -306,7 +337,7 @@ def test_ssh_keygen_takes_what_our_token_signs(tmp_path: Path, application: byte
     statement = statement_of(public)
     signed = sign_as_token(statement, application=application)
     assert accepts({"statement": statement, "sshsig": signed}, public)
-    (tmp_path / "allowed").write_text(f'ben namespaces="{SSH_NAMESPACE}" {public.name_for_ssh("ben")}\n')
+    (tmp_path / "allowed").write_text(f'ben namespaces="{SSH_NAMESPACE}" {public.text}\n')
     (tmp_path / "ben.sig").write_text(signed)
     command = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ben", "-n", SSH_NAMESPACE, "-s", "ben.sig"]
     for message, code in ((message_of(statement), 0), (message_of({**statement, "why": "so"}), 255)):

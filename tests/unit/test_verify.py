@@ -12,6 +12,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import struct
@@ -195,16 +196,45 @@ def digest(content: bytes | str) -> str:
     return hashlib.sha256(content if isinstance(content, bytes) else content.encode()).hexdigest()
 
 
+def pack_key(public: bytes) -> bytes:
+    """As OpenSSH has it in a .pub file; a fingerprint is its hash."""
+    return pack_texts(b"ssh-ed25519", public)
+
+
 def raw(name: str) -> bytes:
     return SECRETS[name].public_key().public_bytes_raw()
 
 
+def fingerprint(name: str) -> str:
+    return digest(pack_key(raw(name)))
+
+
 def public_text(name: str) -> str:
-    return "ed25519:" + base64.b64encode(raw(name)).decode()
+    return f"ssh-ed25519 {base64.b64encode(pack_key(raw(name))).decode()}"
 
 
 def sums(files: Files) -> bytes:
     return "".join(f"{digest(files[name])}  {name}\n" for name in sorted(files)).encode()
+
+
+def pack_texts(*parts: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
+
+
+def blob_of_ssh(namespace: str, message: bytes) -> bytes:
+    """The bytes that a key signs, after PROTOCOL.sshsig of OpenSSH."""
+    return b"SSHSIG" + pack_texts(namespace.encode(), b"", b"sha512", hashlib.sha512(message).digest())
+
+
+def armor(blob: bytes) -> str:
+    lines = "\n".join(re.findall(".{1,70}", base64.b64encode(blob).decode()))
+    return f"-----BEGIN SSH SIGNATURE-----\n{lines}\n-----END SSH SIGNATURE-----\n"
+
+
+def write_ssh_signature(message: bytes, secret: Ed25519PrivateKey, namespace: str = "statement@release-pipeline") -> str:
+    key, kind = secret.public_key().public_bytes_raw(), b"ssh-ed25519"
+    signature = pack_texts(kind, secret.sign(blob_of_ssh(namespace, message)))
+    return armor(b"SSHSIG\0\0\0\1" + pack_texts(pack_texts(kind, key), namespace.encode(), b"", b"sha512", signature))
 
 
 def plain(document: str, content: Any) -> Any:
@@ -242,10 +272,9 @@ class World:
 
     def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "") -> dict[str, Any]:
         statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": TIME, "why": why}
-        statement["signer"] = digest(raw(name))
+        statement["signer"] = fingerprint(name)
         statement = self.twist(f"statement {kind}", statement)
-        signature = self.secrets[name].sign(b"release-pipeline statement\n" + canonical(statement).encode())
-        return {"statement": statement, "signature": base64.b64encode(signature).decode()}
+        return {"statement": statement, "sshsig": write_ssh_signature(f"{canonical(statement)}\n".encode(), self.secrets[name])}
 
     def note(self, kind: str, release: str | None = "", **content: Any) -> None:
         release = RELEASE if release == "" else release  # as it is now, not when this was defined
@@ -295,7 +324,7 @@ class World:
         hash = digest(canonical(keys))
         signed = self.sign(by, "trusted-keys", "trusted-keys", hash)
         listed = keys.get("keys") if isinstance(keys, dict) else keys
-        self.note("trusted", None, hash=hash, officer=digest(raw(by)), keys=listed, signed=signed)
+        self.note("trusted", None, hash=hash, officer=fingerprint(by), keys=listed, signed=signed)
 
     def do_policy(self) -> None:
         text, names = self.policy_text, {name: self.policy[name] for name in ("policy", "population")}
@@ -383,7 +412,7 @@ class World:
             **{f"candidate/{name}": self.candidate[name] for name in ("SHA256SUMS", "evidence.json")},
             **{f"package/{name}": content for name, content in self.package.items() if not name.startswith("data.")},
         }
-        payload = {"release": RELEASE, "made": TIME, "tool": "0.1.0", "commit": "unknown", "officer": digest(raw(self.officer()))}
+        payload = {"release": RELEASE, "made": TIME, "tool": "0.1.0", "commit": "unknown", "officer": fingerprint(self.officer())}
         files["dossier.json"] = json.dumps(self.twist("dossier", {**payload, "series": [RELEASE]})).encode()
         return seal({**files, **self.extra})
 
@@ -441,7 +470,7 @@ def dossier() -> Files:
     return usual().dossier()
 
 
-OFFICER = digest(raw("olga"))
+OFFICER = fingerprint("olga")
 
 # --- What is whole passes -------------------------------------------------------------------------------------------------------
 
@@ -565,7 +594,7 @@ def test_an_office_may_change_hands_if_both_are_known(tmp_path: Path) -> None:
         world.do_trust()
 
     files = with_steps({"published": ["published", hand_over]}).dossier()
-    new = digest(raw("otto"))
+    new = fingerprint("otto")
     path = put(files, tmp_path / "d")
     assert failures(verify_path(path, [OFFICER, new])) == []
     assert any(OFFICER in words for words in failures(verify_path(path, new)))
@@ -1090,8 +1119,8 @@ def test_verify_statement_as_a_library() -> None:
             verify_statement(changed, keys)
     for other in (
         {**signed, "more": 1},
-        {**signed, "signature": signed["signature"] + "\n"},
-        {**signed, "signature": ""},
+        {**signed, "sshsig": signed["sshsig"] + "\n"},
+        {**signed, "sshsig": ""},
         [],
         None,
     ):
@@ -1114,8 +1143,8 @@ def test_verify_statement_as_a_library() -> None:
     [
         ("Otto", {"key": public_text("otto"), "role": "steward"}),
         ("", {"key": public_text("otto"), "role": "steward"}),
-        ("otto", {"key": public_text("otto").replace("ed25519", "rsa"), "role": "steward"}),
-        ("otto", {"key": "ed25519:" + base64.b64encode(bytes(31)).decode(), "role": "steward"}),
+        ("otto", {"key": public_text("otto").replace("ssh-ed25519", "ssh-rsa"), "role": "steward"}),
+        ("otto", {"key": f"ssh-ed25519 {base64.b64encode(pack_key(bytes(31))).decode()}", "role": "steward"}),
         ("otto", {"key": public_text("otto"), "role": "auditor"}),
         ("otto", {"key": public_text("otto"), "role": "steward", "since": "2026"}),
         ("otto", {"key": public_text("otto")}),
@@ -1157,13 +1186,14 @@ def test_a_signature_has_one_text_and_a_statement_seven_parts() -> None:
     """Base64 with other unused bits is refused, and so is a part more, though it is signed."""
     world = World()
     signed = world.sign("ben", "approve", RELEASE, "0" * 64)
-    text = signed["signature"]
+    lines = signed["sshsig"].splitlines(keepends=True)
+    last = lines[-2]  # it ends in one letter of which four bits are unused, and two signs that fill up
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     for unused in range(1, 16):
-        other = text[:85] + alphabet[alphabet.index(text[85]) ^ unused] + text[86:]
-        assert base64.b64decode(other, validate=True) == base64.b64decode(text)
+        other = last[:-4] + alphabet[alphabet.index(last[-4]) ^ unused] + last[-3:]
+        assert base64.b64decode("".join((*lines[1:-2], other))) == base64.b64decode("".join(lines[1:-1]))
         with pytest.raises(Fault, match="another form"):
-            verify_statement({**signed, "signature": other}, world.keys())
+            verify_statement({**signed, "sshsig": "".join((*lines[:-2], other, lines[-1]))}, world.keys())
     world.twist = lambda document, content: {**content, "more": ""} if document.startswith("statement") else content
     with pytest.raises(Fault, match="other parts"):
         verify_statement(world.sign("ben", "approve", RELEASE, "0" * 64), plain("keys", World().keys()))

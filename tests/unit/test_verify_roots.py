@@ -5,7 +5,6 @@ Statements are in the form that is signed today; nothing of the package but `ver
 
 from __future__ import annotations
 
-import base64
 import http.server
 import json
 import os
@@ -21,8 +20,23 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import verify
-from release_pipeline.verify import armor_ssh, message_of, pack_ssh, verify_path
-from tests.unit.test_verify import RELEASE, TIME, USUAL, Files, World, canonical, digest, failures, public_text, put, raw, sums
+from release_pipeline.verify import message_of, name_ssh_key, verify_path
+from tests.unit.test_verify import (
+    RELEASE,
+    TIME,
+    USUAL,
+    Files,
+    World,
+    canonical,
+    digest,
+    failures,
+    fingerprint,
+    pack_key,
+    public_text,
+    put,
+    sums,
+    write_ssh_signature,
+)
 
 HOLDERS = ("vera", "wim", "xia")
 BEFORE, AFTER = "2026-11-19T00:00:00+00:00", "2026-11-21T00:00:00+00:00"  # of TIME, when everything is signed
@@ -40,13 +54,13 @@ class OfficeWorld(World):
         self.chain: list[str] = []
 
     def fingerprint(self, name: str) -> str:
-        return digest(self.raw(name))
+        return digest(pack_key(self.raw(name)))
 
     def raw(self, name: str) -> bytes:
         return self.secrets[name].public_key().public_bytes_raw()
 
     def entry(self, name: str, role: str) -> dict[str, str]:
-        return {"key": "ed25519:" + base64.b64encode(self.raw(name)).decode(), "role": role}
+        return {"key": name_ssh_key(self.raw(name)), "role": role}
 
     def keys(self) -> Any:
         return {"keys": {name: self.entry(name, role) for name, role in self.people.items()}}
@@ -54,13 +68,7 @@ class OfficeWorld(World):
     def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "", at: str = TIME) -> dict[str, Any]:
         statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": at, "why": why}
         statement["signer"] = self.fingerprint(name)
-        key, space = pack_ssh(b"ssh-ed25519", self.raw(name)), b"statement@release-pipeline"
-        signed = b"SSHSIG" + pack_ssh(space, b"", b"sha512", verify.hashlib.sha512(message_of(statement)).digest())
-        signature = pack_ssh(b"ssh-ed25519", self.secrets[name].sign(signed))
-        return {
-            "statement": statement,
-            "sshsig": armor_ssh(b"SSHSIG\0\0\0\1" + pack_ssh(key, space, b"", b"sha512", signature)),
-        }
+        return {"statement": statement, "sshsig": write_ssh_signature(message_of(statement), self.secrets[name])}
 
     def note(self, kind: str, release: str | None = RELEASE, **content: Any) -> None:
         super().note(kind, release, **content)
@@ -125,7 +133,7 @@ class OfficeWorld(World):
         return {"key": key, "name": name, "from": since, "why": "stolen", "stands": [list(each) for each in stands]}
 
 
-OLGA = digest(raw("olga"))
+OLGA = fingerprint("olga")
 
 
 def usual_world(*after: str) -> OfficeWorld:
@@ -406,7 +414,7 @@ PATHS: dict[str, Callable[[], OfficeWorld]] = {
     "accepted by the old officer": succeeded(accepted="olga"),
     "signed for another list": succeeded(signed_for={"otto": {"key": public_text("otto"), "role": "officer"}}),
     "from another officer": succeeded(**{"from": digest("other")}),
-    "with a revocation, by the officer alone": succeeded(revoked=[{"key": digest(raw("ben")), "from": TIME}]),
+    "with a revocation, by the officer alone": succeeded(revoked=[{"key": fingerprint("ben"), "from": TIME}]),
     "recovered where no recovery keys were named": succeeded(by=HOLDERS, kind="recover"),
     "recovered by one of two": recovered("vera"),
     "recovered by the same twice": recovered("vera", "vera"),

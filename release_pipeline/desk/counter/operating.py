@@ -186,9 +186,10 @@ def _describe_publishing(site: Site) -> str:
         return f"site.yaml cannot be read, so that nothing is published by itself: {shorten_place(site, error.in_full)}"
     if named is None:
         return f"Nothing is published by itself here, for site.yaml names no service key: {by_hand}."
-    missing = [shorten_place(site, str(file)) for file in named if not file.is_file()]
-    if missing:
-        return f"site.yaml names a service key, and there is no {' and no '.join(missing)}: nothing is published by itself."
+    if not named.is_file():
+        return (
+            f"site.yaml names a service key, and there is no {shorten_place(site, str(named))}: nothing is published by itself."
+        )
     return f"The site's service publishes what is approved, as often as Dagster's daemon asks it to; by hand: {by_hand}."
 
 

@@ -1,33 +1,28 @@
 """How alerts travel: by a webhook, or as a mail. What fails is told in words without an address, for that may be a secret.
 
-Imported only when something is sent: what speaks TLS takes long to load.
+Imported only when something is sent: httpx takes long to load.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import http.client
-import json
 import smtplib
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
+from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import urlsplit
 
-from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts.alert import Alert
 from release_pipeline.flow.alerts.outbox import NotSent
 from release_pipeline.flow.alerts.settings import EmailSettings, Rule, WebhookSettings, fill
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.documents import to_json
-from release_pipeline.store.web import open_request
+from release_pipeline.store.web import FAULTS, name_fault, open_client
 
 Made = TypeVar("Made")
 WAIT_SECONDS = 10.0  # for each step of a connection
@@ -128,32 +123,20 @@ def _open(site: Site, said: WebhookSettings | EmailSettings) -> Channel:
 
 
 def post(address: str, document: Mapping[str, Any]) -> None:
-    """Post a document as JSON; whoever answers with 2xx has it. A name and password in the address are sent as HTTP has them."""
+    """Post a document as JSON; whoever answers with 2xx has it. httpx sends a name and password in the address as a header."""
     try:
         parts = urlsplit(address)
         if parts.scheme not in _WEB or not parts.hostname:
             raise NotSent("what it names is no address that begins with https://.")
-        headers = {"Content-Type": "application/json", "User-Agent": f"release-pipeline/{__version__}", **_basic(parts)}
-        bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
-        request = urllib.request.Request(bare, json.dumps(document).encode(), headers, method="POST")  # noqa: S310  judged above
-        with open_request(request, timeout=WAIT_SECONDS):
-            return
-    except urllib.error.HTTPError as error:
-        error.close()
-        status = error.code
-        raise NotSent(f"it answered {status}.", for_good=status in _REFUSED) from None
-    except urllib.error.URLError as error:
-        reason = error.reason if isinstance(error.reason, Exception) else error
-        raise NotSent(f"it cannot be reached ({type(reason).__name__}).") from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NotSent(f"it cannot be reached ({type(error).__name__}).") from None
-
-
-def _basic(parts: SplitResult) -> dict[str, str]:
-    if parts.username is None:
-        return {}
-    said = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return {"Authorization": f"Basic {base64.b64encode(said.encode()).decode()}"}
+        with (
+            open_client(address, timeout=WAIT_SECONDS) as client,
+            client.stream("POST", address, json=document) as reply,  # the answer's body is not read
+        ):
+            status = reply.status_code
+    except FAULTS as error:
+        raise NotSent(f"it cannot be reached ({name_fault(error)}).") from None
+    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        raise NotSent(f"it answered {status}.", for_good=status in _REFUSED)
 
 
 def _one_line(text: str) -> str:

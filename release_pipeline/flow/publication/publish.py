@@ -33,7 +33,7 @@ from release_pipeline.flow.states import PUBLISHED, PUBLISHING, ReleaseStatus, c
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import find_approval, valid_approvers
 from release_pipeline.flow.trust.clocks import believed, is_ahead
-from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
+from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.report.papers import render_public_papers
@@ -90,7 +90,7 @@ def _begin(
 ) -> tuple[Trust, Event, PublicView, Mapping[str, str]]:
     """The list of keys, the intent, what the public will be told, and the papers for it, when everything was looked at."""
     trust = need_trust(site, registry)
-    by = trust.sign(key, kind="package", subject=str(status.id), digest="")["statement"]["name"]  # refused if they may not
+    by = trust.check_may_sign(key, kind="package", subject=str(status.id)).name
     _check_publishable(site, registry, trust, status, now=now)
     intent = _record_intent(site, registry, status, by)
     policy = policy_of(registry, status.policy_hash)
@@ -123,15 +123,17 @@ def _finish(folder: Path, built: Path, status: ReleaseStatus) -> None:
 
 
 def read_service_key(site: Site) -> PrivateKey:
-    """The key that site.yaml names for publishing without a person."""
+    """The key that site.yaml names for publishing without a person, if it can sign now."""
     named = site.service_key
     if named is None:
         raise WrongUsage(
             "the site names no key to publish with.",
             where=str(site.home / "site.yaml"),
-            remedy="Add 'service_key: FILE.key' and 'service_passphrase_file: FILE', or publish by command.",
+            remedy="Add 'service_key: FILE', or publish by command.",
         )
-    return read_key(named[0], passphrase=read_passphrase(named[1]))
+    key = read_key(named, attended=False)
+    key.check()
+    return key
 
 
 def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Policy]:

@@ -73,8 +73,10 @@ def _withdraw(
             if status.state != state:
                 check(registry)
             about: dict[str, str] = {"kind": KINDS[state], "subject": str(release), "digest": str(status.package_hash)}
-            signed = trust.sign(key, **about, why=why)
-            if status.state != state:
+            if status.state == state:
+                trust.check_may_sign(key, kind=KINDS[state], subject=str(release))
+            else:
+                signed = trust.sign(key, **about, why=why)
                 move(registry, release, state, **payload, hash=status.package_hash, signed=signed)
             event = _find_event(registry, release, state)
             signed, officers = event.content["signed"], _name_officers(registry, trust, release, event)

@@ -1,17 +1,16 @@
 """Ed25519 keys of people, and what they sign: a statement that says what, about which hash, by whom and when.
 
-Private keys belong to people, not to the site: encrypted files or FIDO tokens, wherever they keep them. Signatures are those of
-SSH (`verify.SshSignature`), so that ssh-keygen makes and verifies them too; those of the first form go on verifying.
+Private keys are those of OpenSSH and belong to people, not to the site: files, agents or FIDO tokens, wherever they keep them.
+ssh-keygen makes the signatures (`verify.SshSignature`), and anybody can verify them with it.
 """
 
 from __future__ import annotations
 
-import base64
-import dataclasses
-import hashlib
 import json
 import re
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,42 +18,30 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import PUBLIC, check_output, write_text
-from release_pipeline.flow.trust.pkcs8 import encrypt
 from release_pipeline.plain_files import open_plain
-from release_pipeline.sign import signature_file
-from release_pipeline.store.registry import canonical_json
+from release_pipeline.sign import Signer, find_ssh_keygen, read_signer, signature_file
 from release_pipeline.verify import (
-    SSH_KEY,
     SSH_NAMESPACE,
-    SSH_TOKEN_KEY,
     Fault,
     Json,
-    SshSignature,
+    hash_ssh_key,
     message_of,
     name_ssh_key,
-    pack_ssh,
+    pack_ssh_key,
+    parse_ssh_key,
     read_json,
     read_point,
     read_ssh_key,
     read_ssh_signature,
 )
+from release_pipeline.verify import WrongUsage as Unusable
 
-PREFIX, TOKEN_PREFIX = "ed25519:", "sk-ed25519:"
 _LONGEST_STATEMENT = 2**16
+_PROBE = "probe@release-pipeline"
 _RAW = 32  # bytes of the key itself; a token's application comes after them
-SHORTEST_PASSPHRASE = 8
-_CONTEXT = b"release-pipeline statement\n"
 _FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 
 
@@ -70,85 +57,60 @@ def _is_point(raw: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key, as a text in lists and files: `ed25519:` and its bytes, or `sk-ed25519:` and those of a key in a FIDO token,
-    with the application that the token signs for after them."""
+    """A public key, as OpenSSH writes it without a remark: its kind, and base64."""
 
     text: str
 
     @classmethod
     def parse(cls, text: str, *, where: str = "") -> PublicKey:
-        """The key that `text` is, in base64 after what kind it is."""
+        """The key of such a text; `NotSigned` for any other."""
         try:
-            key = cls.of(base64.b64decode(text.partition(":")[2], validate=True))
-        except (ValueError, Fault):
-            key = None
-        if key is None or key.text != text:
-            raise _no_public_key(where)
-        return key
+            return cls.of(parse_ssh_key(text))
+        except Fault:
+            remedy = "A .pub file of OpenSSH begins with ssh-ed25519 AAAA... or sk-ssh-ed25519@openssh.com AAAA...."
+            raise NotSigned("this is not a public key.", where=where, remedy=remedy) from None
 
     @classmethod
     def of(cls, raw: bytes) -> PublicKey:
-        """The key of these bytes; `Fault` if they are none."""
-        kind, application = (SSH_TOKEN_KEY, [raw[_RAW:]]) if len(raw) > _RAW else (SSH_KEY, [])
-        read_ssh_key(pack_ssh(kind, raw[:_RAW], *application))
+        """The key of its 32 bytes and a token's application; `Fault` if they are none."""
+        read_ssh_key(pack_ssh_key(raw))
         if not _is_point(raw[:_RAW]):
             raise Fault("there is no such key")
-        return cls((TOKEN_PREFIX if application else PREFIX) + base64.b64encode(raw).decode())
-
-    @classmethod
-    def parse_ssh(cls, text: str, *, where: str = "") -> PublicKey:
-        """The key in a line as OpenSSH writes it: its kind, base64, and perhaps a remark."""
-        kind, encoded, *_ = [*text.split(), "", ""]
-        try:
-            blob = base64.b64decode(encoded, validate=True)
-            if not blob.startswith(pack_ssh(kind.encode())):
-                raise Fault("it names another kind of key than it is")
-            return cls.of(read_ssh_key(blob))
-        except (ValueError, Fault):
-            raise _no_public_key(where) from None
+        return cls(name_ssh_key(raw))
 
     @property
     def raw(self) -> bytes:
         """Its 32 bytes, and after them the application of a token."""
-        return base64.b64decode(self.text.partition(":")[2])
+        return parse_ssh_key(self.text)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of its bytes: short enough to compare over the telephone, group by group."""
-        return hashlib.sha256(self.raw).hexdigest()
-
-    def name_for_ssh(self, name: str) -> str:
-        """It as the line of a person in a .pub file of OpenSSH."""
-        return f"{name_ssh_key(self.raw)} {name}"
+        """SHA-256 of the key: short enough to compare over the telephone, group by group."""
+        return hash_ssh_key(self.raw)
 
     def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
         """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError` where there is no signature."""
-        if "sshsig" in signed:
-            found = read_ssh_signature(signed["sshsig"])
-            signature, message = found.signature, found.tell_signed(message_of(statement))
-            if found.public != self.raw or set(signed) != {"statement", "sshsig"}:
-                raise InvalidSignature
-        else:
-            signature, message = base64.b64decode(signed["signature"], validate=True), _first_message(statement)
-            if len(self.raw) > _RAW:  # a token never signed in the first form
-                raise InvalidSignature
-        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(signature, message)
+        if set(signed) != {"statement", "sshsig"}:
+            raise InvalidSignature
+        made = read_ssh_signature(signed["sshsig"])
+        if made.public != self.raw:
+            raise InvalidSignature
+        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(made.signature, made.tell_signed(message_of(statement)))
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateKey:
-    """A person's key while they sign."""
+    """A private key of OpenSSH, by its file: ssh-keygen signs with it, or asks an agent or a FIDO token to."""
 
-    key: Ed25519PrivateKey
+    signer: Signer
 
     @property
     def public(self) -> PublicKey:
         """Its public half."""
-        raw = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return PublicKey(PREFIX + base64.b64encode(raw).decode())
+        return PublicKey.of(self.signer.public)
 
     def sign(self, *, kind: str, subject: str, digest: str, name: str, why: str = "", at: str | None = None) -> dict[str, Any]:
-        """A signed statement. The same statement gets the same signature."""
+        """A signed statement. The same statement gets the same signature, except from a FIDO token."""
         statement = {
             "kind": kind,
             "subject": subject,
@@ -160,10 +122,14 @@ class PrivateKey:
         }
         return {"statement": statement, "sshsig": self.sign_for_ssh(message_of(statement))}
 
+    def check(self) -> None:
+        """Raise `WrongUsage` unless it can sign now; the signature is in a namespace that nothing accepts."""
+        self.sign_for_ssh(b"", _PROBE)
+
     def sign_for_ssh(self, message: bytes, namespace: str = SSH_NAMESPACE) -> str:
-        """An SSH signature, as `ssh-keygen -Y sign` would make it."""
-        unsigned = SshSignature(self.public.raw, b"sha512", b"", namespace=namespace)
-        return dataclasses.replace(unsigned, signature=self.key.sign(unsigned.tell_signed(message))).write()
+        """An SSH signature in a namespace; `WrongUsage` where ssh-keygen makes none."""
+        with _usage_errors(self.signer.file):
+            return self.signer.sign(message, namespace)
 
 
 def write_statement(signed: Any) -> str:
@@ -186,61 +152,40 @@ def check_signature(signed: Any, key: PublicKey, *, kind: str, subject: str, dig
     return statement
 
 
-def make_key(file: Path, *, passphrase: str) -> PublicKey:
-    """A new key in `file`, encrypted, for its owner alone; the public half beside it in a `.pub` file."""
-    if len(passphrase) < SHORTEST_PASSPHRASE:
-        raise WrongUsage(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters.", where=str(file))
-    public_file = file.with_suffix(".pub")
-    check_output(file, endings=(".key",), overwrite=False, hint=False)
-    check_output(public_file, endings=(".pub",), overwrite=False, hint=False)
-    key = Ed25519PrivateKey.generate()
-    public = PrivateKey(key).public
-    write_text(public_file, public.text + "\n", mode=PUBLIC)
-    write_text(file, encrypt(key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()), passphrase.encode()))
-    return public
+def make_key(file: Path) -> PublicKey:
+    """The public half of a new key without a passphrase in `file`, for made-up people; `FILE.pub` has it too."""
+    with _usage_errors(file):
+        command = [find_ssh_keygen(), "-q", "-t", "ed25519", "-N", "", "-C", file.name, "-f", str(file)]
+    if file.exists() or subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:  # noqa: S603
+        raise WrongUsage("no key can be made there.", where=str(file), remedy="Name a new file in a folder of yours.")
+    return read_key(file).public
 
 
-def read_passphrase(file: Path) -> str:
-    """The passphrase in a file, without the end of its line."""
+def read_key(file: Path, *, attended: bool = True) -> PrivateKey:
+    """The key in a file of OpenSSH, private or .pub. `attended`: somebody can type its passphrase."""
+    if not file.exists():
+        remedy = "Check the path; `ssh-keygen -t ed25519 -f FILE` makes a key."
+        raise WrongUsage("there is no such file.", where=str(file), remedy=remedy)
+    with _usage_errors(file):
+        return PrivateKey(read_signer(file, attended=attended))
+
+
+@contextmanager
+def _usage_errors(file: Path) -> Iterator[None]:
+    """Errors of the stand-alone signer as the site's own."""
     try:
-        return file.read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError):
-        raise WrongUsage("there is no passphrase that can be read here.", where=str(file), remedy="Name another file.") from None
-
-
-def read_key_file(file: Path) -> bytes:
-    """What is in the file of a key; `WrongUsage` where there is none."""
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        remedy = "Check the path; `release-pipeline key new NAME` makes a key."
-        raise WrongUsage("there is no such file.", where=str(file), remedy=remedy) from None
-    except OSError as error:
-        raise WrongUsage(f"the key cannot be read: {error.strerror}.", where=str(file)) from None
-
-
-def read_key(file: Path, *, passphrase: str) -> PrivateKey:
-    """The key in `file`."""
-    try:
-        key = load_pem_private_key(read_key_file(file), passphrase.encode())
-    except (ValueError, TypeError):
-        raise WrongUsage(
-            "this is not a private key, or the passphrase is not its.", where=str(file), remedy="Name a .key, and its passphrase."
-        ) from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise WrongUsage("this is not an Ed25519 key.", where=str(file))
-    return PrivateKey(key)
+        yield
+    except Unusable as error:
+        raise WrongUsage(f"{error.what.removeprefix(f'{file}: ')}.", where=str(file)) from None
 
 
 def read_public_key(file: Path) -> PublicKey:
-    """The public key in a `.pub` file, ours or OpenSSH's."""
+    """The public key in a `.pub` file of OpenSSH."""
     try:
-        text = file.read_text(encoding="ascii").strip()
+        kind_and_key = file.read_text(encoding="ascii").split()[:2]  # a remark may follow
+        return PublicKey.parse(" ".join(kind_and_key), where=str(file))
     except (OSError, UnicodeDecodeError):
         raise WrongUsage("this public key cannot be read.", where=str(file)) from None
-    parse = PublicKey.parse if ":" in text.split(" ")[0] else PublicKey.parse_ssh
-    try:
-        return parse(text, where=str(file))
     except NotSigned as error:  # a file that was named and is none, like one that is not there
         raise WrongUsage(error.what, where=error.where, remedy=error.remedy) from None
 
@@ -285,13 +230,3 @@ def check_person(name: str) -> str:
     if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
         raise WrongUsage("this is not a name for a person.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     return name
-
-
-def _first_message(statement: Mapping[str, Any]) -> bytes:
-    """What the first form of signatures is of."""
-    return _CONTEXT + canonical_json(statement).encode()
-
-
-def _no_public_key(where: str) -> NotSigned:
-    remedy = "It looks like ed25519:..., in the .pub file of `key new`, or like ssh-ed25519 AAAA..., in that of OpenSSH."
-    return NotSigned("this is not a public key.", where=where, remedy=remedy)

@@ -1,8 +1,8 @@
 """Whose signatures count: trusted-keys.yaml, signed by the privacy officer, whose fingerprint site.yaml pins.
 
     keys:
-      olga: {role: officer, key: "ed25519:..."}
-      ben:  {role: reviewer, key: "ed25519:..."}
+      olga: {role: officer, key: "ssh-ed25519 AAAA..."}
+      ben:  {role: reviewer, key: "ssh-ed25519 AAAA..."}
 
 Every version is an event of the registry too, so that who was trusted when can be told later, and a removed pin is found out.
 """
@@ -79,10 +79,15 @@ class Trust:
         self, key: PrivateKey, *, kind: str, subject: str, digest: str, why: str = "", at: str | None = None
     ) -> dict[str, Any]:
         """A statement by somebody who may make it."""
+        member = self.check_may_sign(key, kind=kind, subject=subject)
+        return key.sign(kind=kind, subject=subject, digest=digest, name=member.name, why=why, at=at)
+
+    def check_may_sign(self, key: PrivateKey, *, kind: str, subject: str) -> Member:
+        """The person with this key, if they may sign that."""
         member = self.find(key.public)
         self.check_not_revoked(key.public)
         self._check_role(member, kind, subject)
-        return key.sign(kind=kind, subject=subject, digest=digest, name=member.name, why=why, at=at)
+        return member
 
     def check_not_revoked(self, key: PublicKey) -> None:
         """Refuse to sign with a key that was revoked."""

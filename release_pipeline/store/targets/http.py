@@ -1,34 +1,29 @@
 """A server with an API of JSON, as archives have it. What it replies is read for what is needed, and never passed on: an error is
 a sentence of ours with the status. The token goes to this server alone, and never by a road that others can read.
 
-Imported only when something is delivered: what speaks TLS takes long to load.
+Imported only when something is delivered: httpx takes long to load.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import mimetypes
-import secrets
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeAlias, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.store.addresses import find_address_fault
 from release_pipeline.store.targets.target import TargetFailed
-from release_pipeline.store.web import open_request
+from release_pipeline.store.web import FAULTS, name_fault, open_client
 
 WAIT_SECONDS = 120.0  # for each step of a connection: an archive may look at a large file before it answers
 PAUSES = (1.0, 4.0)  # seconds before what changes nothing if it is done twice is tried again
 _LONGEST = 32 << 20  # bytes of a reply
-_PIECE = 1 << 20
 _AGAIN = (429, 500, 502, 503, 504)
 _SAFE = ("GET", "PUT", "DELETE")
 NOT_FOUND = 404
@@ -75,26 +70,26 @@ class Server:
         pauses = list(PAUSES) if method in _SAFE else []
         while True:
             try:
-                return self._ask_once(method, self._join(path, query), document, body)
-            except urllib.error.HTTPError as error:
-                error.close()
-                if error.code == NOT_FOUND and method in ("GET", "DELETE"):
+                status, content = self._exchange(method, f"{self.base}{path}", query, document, body)
+            except FAULTS as error:
+                if not pauses:
+                    what = f"it cannot be reached, or the connection was cut ({name_fault(error)}, {doing})."
+                    raise TargetFailed(what, where=self.name, remedy="Check address and network, and try again.") from None
+            else:
+                if content is not None:
+                    return self._read(doing, content)
+                if status == NOT_FOUND and method in ("GET", "DELETE"):
                     return None
-                if error.code not in _AGAIN or not pauses:
-                    refused = self.refused(doing, error.code)
-                    raise refused from None
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                if isinstance(error, _NoJson) or not pauses:
-                    broken = self._broken(doing, error)
-                    raise broken from None
+                if status not in _AGAIN or not pauses:
+                    raise self.refused(doing, status)
             time.sleep(pauses.pop(0))
 
     def refused(self, doing: str, status: int) -> TargetFailed:
         """What a status means, in words."""
         what, remedy = _WORDS.get(status, ("it refused", "Look there, or ask who runs it."))
-        if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             what, remedy = "it failed", "Try again later."
-        if http.HTTPStatus.MULTIPLE_CHOICES <= status < http.HTTPStatus.BAD_REQUEST:
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             what, remedy = "it sends one elsewhere, where the token does not go", "Name its own address in site.yaml."
         return TargetFailed(f"{what} ({status}, {doing}).", where=self.name, remedy=remedy)
 
@@ -103,45 +98,40 @@ class Server:
         what = f"what it replied is not what its documents describe ({doing})."
         return TargetFailed(what, where=self.name, remedy="Is that its address, and of a version that is known?")
 
-    def _broken(self, doing: str, error: Exception) -> TargetFailed:
-        if isinstance(error, _NoJson):
-            return self.misread(doing)
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        kind = type(reason).__name__ if isinstance(reason, Exception) else type(error).__name__
-        what = f"it cannot be reached, or the connection was cut ({kind}, {doing})."
-        return TargetFailed(what, where=self.name, remedy="Check address and network, and try again.")
+    def _exchange(
+        self, method: str, address: str, query: Query | None, document: Any, body: Path | Form | None
+    ) -> tuple[int, bytes | None]:
+        """The status of a reply, and what it says if it is a success: at most one byte more than is read of any."""
+        headers = {"Accept": "application/json", **self.header}
+        with ExitStack() as stack:
+            client = stack.enter_context(open_client(address, timeout=WAIT_SECONDS))
+            sent: dict[str, Any] = {} if document is None else {"json": document}
+            if isinstance(body, Form):
+                file = stack.enter_context(body.file.open("rb"))
+                sent = {"data": body.fields, "files": {body.name: (body.file.name, file)}}
+            elif body is not None:
+                sent = {"content": stack.enter_context(body.open("rb"))}
+                headers["Content-Type"] = "application/octet-stream"
+            reply = stack.enter_context(client.stream(method, address, params=query, headers=headers, **sent))
+            if not reply.is_success:
+                return reply.status_code, None
+            content = bytearray()
+            for piece in reply.iter_raw():
+                content += piece
+                if len(content) > _LONGEST:
+                    break
+            return reply.status_code, bytes(content)
 
-    def _join(self, path: str, query: Query | None) -> str:
-        return f"{self.base}{path}" + (f"?{urlencode(query)}" if query else "")
-
-    def _ask_once(self, method: str, address: str, document: Any, body: Path | Form | None) -> Any:
-        headers = {"Accept": "application/json", "User-Agent": f"release-pipeline/{__version__}", **self.header}
-        sent: Any = None
-        if document is not None:
-            sent, headers["Content-Type"] = json.dumps(document).encode(), "application/json"
-        elif isinstance(body, Form):
-            sent, more = _write_form(body)
-            headers |= more
-        elif body is not None:
-            sent, headers["Content-Length"] = _read_pieces(body), str(body.stat().st_size)
-            headers["Content-Type"] = "application/octet-stream"
-        request = urllib.request.Request(address, sent, headers, method=method)  # noqa: S310  see open_server
-        with open_request(request, timeout=WAIT_SECONDS) as reply:
-            content = reply.read(_LONGEST + 1)
+    def _read(self, doing: str, content: bytes) -> Any:
+        """A reply as JSON; None where it is nothing."""
         if not content.strip():
             return None
         try:
-            return json.loads(content) if len(content) <= _LONGEST else _refuse()
+            if len(content) <= _LONGEST:
+                return json.loads(content)
         except (ValueError, RecursionError):
-            raise _NoJson from None
-
-
-class _NoJson(ValueError):
-    """A reply is no JSON."""
-
-
-def _refuse() -> None:
-    raise _NoJson
+            pass
+        raise self.misread(doing)
 
 
 def open_server(address: str, name: str, header: Mapping[str, str]) -> Server:
@@ -169,28 +159,3 @@ def get_list(content: Any, *path: str) -> list[Any] | None:
 def escape(part: str) -> str:
     """A name as a part of a path."""
     return quote(part, safe="")
-
-
-def _read_pieces(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as content:
-        while piece := content.read(_PIECE):
-            yield piece
-
-
-def _write_form(form: Form) -> tuple[Iterator[bytes], dict[str, str]]:
-    """The form in pieces, for its file may be large; and the headers that it needs."""
-    border = secrets.token_hex(16)
-    head = "".join(
-        f'--{border}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in form.fields.items()
-    )
-    kind = mimetypes.guess_type(form.file.name)[0] or "application/octet-stream"
-    head += f'--{border}\r\nContent-Disposition: form-data; name="{form.name}"; filename="{form.file.name}"\r\n'
-    first, last = f"{head}Content-Type: {kind}\r\n\r\n".encode(), f"\r\n--{border}--\r\n".encode()
-
-    def pieces() -> Iterator[bytes]:
-        yield first
-        yield from _read_pieces(form.file)
-        yield last
-
-    length = len(first) + form.file.stat().st_size + len(last)
-    return pieces(), {"Content-Type": f"multipart/form-data; boundary={border}", "Content-Length": str(length)}

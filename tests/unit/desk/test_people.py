@@ -9,11 +9,8 @@ import pytest
 from release_pipeline.desk.people import DeskSettings, Person, Role, read_desk, read_people
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust import pkcs8
 from release_pipeline.flow.trust.keys import make_key, read_key
 from release_pipeline.flow.trust.members import trust_key
-
-PASSPHRASE = "for this test"  # noqa: S105
 
 
 def site_of(folder: Path, text: str) -> Site:
@@ -75,14 +72,12 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     assert len(refused.value.details) >= 4
 
 
-def test_roles_of_keys_and_of_site_yaml_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roles_of_keys_and_of_site_yaml_add_up(tmp_path: Path) -> None:
     """A service's key is nobody's, and nobody loses a role by being named."""
-    monkeypatch.setattr(pkcs8, "N", 2**10)
-    monkeypatch.setattr(pkcs8, "P", 1)
     keys = {}
     for name in ("olga", "ana", "robot"):
-        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
-        keys[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        make_key(tmp_path / name)
+        keys[name] = read_key(tmp_path / name)
     site = site_of(tmp_path, "desk: {people: {ana: [operator], vic: [auditor]}}\n")
     for name, role in (("olga", "officer"), ("ana", "steward"), ("robot", "service")):
         trust_key(site, name, role, keys[name].public, key=keys["olga"])

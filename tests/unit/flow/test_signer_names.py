@@ -6,7 +6,6 @@ small letters of ASCII, digits and hyphens alone.
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.trust.keys import check_person
 from release_pipeline.policy import load_policy
-from release_pipeline.verify import Fault, read_keys, verify_statement
+from release_pipeline.verify import Fault, name_ssh_key, read_keys, verify_statement
 from tests.integration.sites import policy_text
 
 VARIANTS = {
@@ -44,10 +43,10 @@ def test_a_variant_of_a_name_is_no_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "people.yaml").write_text(policy_text(steward='"' + name.replace("\n", "\\n") + '"'), encoding="utf-8")
     with pytest.raises(PolicyInvalid):
         load_policy(tmp_path / "people.yaml")
-    key = f"ed25519:{base64.b64encode(bytes(32)).decode()}"
+    key = name_ssh_key(bytes(32))
     with pytest.raises(Fault, match="is not a name with an Ed25519 key"):
         read_keys({"keys": {name: {"key": key, "role": "reviewer"}}})
     statement = {"kind": "approve", "subject": "p/1/r1", "hash": "0" * 64, "signer": "0" * 64, "name": name, "at": "", "why": ""}
     officer = {"keys": {"olga": {"key": key, "role": "officer"}}}
     with pytest.raises(Fault, match="'name' is missing or is not what it must be"):
-        verify_statement({"statement": statement, "signature": ""}, officer)
+        verify_statement({"statement": statement, "sshsig": ""}, officer)

@@ -42,9 +42,7 @@ JUDGES: Mapping[str, tuple[str, str, str]] = {
     "data.dta": ("Stata 118", "{pyreadstat}, {pandas}: labels, values and letters as they came in", ""),
     "data.sav": ("SPSS", "{pyreadstat}: labels, values and user-missing codes as they came in", ""),
     "attestation.intoto.json": ("in-toto Statement v1", "a reader after its specification", "in-toto-attestation 0.9.3"),
-    "attestation.dsse.json": ("DSSE 1.0", "a verifier after its specification", "securesystemslib 1.6.0"),
     "attestation.intoto.json.sig": ("SSHSIG (PROTOCOL.sshsig)", "`ssh-keygen` of the machine", "OpenSSH 9.2p1"),
-    "attestation.intoto.json.minisig": ("minisign", "a verifier after its specification", "minisign 0.11, py-minisign 0.21.1"),
 }
 UNKNOWN = ("The organization SHOULD have a URL.", "affiliation")  # what a policy need not say
 

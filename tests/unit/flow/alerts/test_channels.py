@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import socket
 import socketserver
 import ssl
@@ -285,4 +286,17 @@ def test_this_machine_is_asked_without_the_proxy(monkeypatch: pytest.MonkeyPatch
         Webhook(f"http://127.0.0.1:{port}/hook").send(ALERT)
         with pytest.raises(NotSent, match="ConnectionRefusedError"):  # by the proxy, and not "gaierror"
             Webhook("http://nowhere.invalid/hook").send(ALERT)
+    assert len(got) == 1
+
+
+def test_no_log_has_the_address(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither where it is taken nor where it is not, however much is logged."""
+    got: list[Any] = []
+    caplog.set_level(logging.DEBUG)
+    with hooked(204, got) as port:
+        Webhook(f"http://ana:{SECRET}@127.0.0.1:{port}/{SECRET}").send(ALERT)
+    with pytest.raises(NotSent):
+        Webhook(f"http://127.0.0.1:1/{SECRET}").send(ALERT)
+    logging.getLogger("httpx.control").info(SECRET)
+    assert [record.name for record in caplog.records if SECRET in record.getMessage()] == ["httpx.control"]
     assert len(got) == 1

@@ -17,16 +17,17 @@ from release_pipeline.cli import root
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey
+from release_pipeline.flow.trust.keys import NotSigned, PublicKey
 from release_pipeline.flow.trust.members import Trust, distrust, need_trust, trust_key
 from release_pipeline.flow.trust.revocation import repair_clock, revoke
 from release_pipeline.flow.trust.succession import Proposal, accept, hand_over, name_recovery, recover, sign_proposal
 from release_pipeline.store import registry as registry_module
 from release_pipeline.store.registry import Event
+from tests.ssh_keys import hold
 
 pytestmark = pytest.mark.slow
 KEYS = {
-    name: PrivateKey(Ed25519PrivateKey.from_private_bytes(name.encode().ljust(32, b".")))
+    name: hold(Ed25519PrivateKey.from_private_bytes(name.encode().ljust(32, b".")))
     for name in ["olga", "otto", "eve", "ben", "cleo", "vera", "wim", "xia"]
 }
 HOLDERS = {name: KEYS[name].public for name in ("vera", "wim", "xia")}
@@ -367,7 +368,7 @@ def test_a_public_key_is_of_its_bytes() -> None:
     assert PublicKey.of(KEYS["olga"].public.raw) == KEYS["olga"].public
 
 
-@pytest.mark.parametrize("text", ["ed25519:Zm\u2013v", "ed25519:\u00e9", "", "ed25519:", "\u2013"])
+@pytest.mark.parametrize("text", ["ssh-ed25519 Zm\u2013v", "ssh-ed25519 \u00e9", "", "ssh-ed25519", "\u2013"])
 def test_what_is_no_key_is_told(text: str) -> None:
     """Also a dash that a word processor made of a hyphen."""
     with pytest.raises(ReleasePipelineError, match="key"):
