@@ -1,7 +1,7 @@
 """`desk`: what people wait for at the desk of a site with many releases and policies: every page that they may look at, by role,
 alone and while others read and a run goes on.
 
-The counter and the web process run as in earnest, as two processes; a page's time is taken at its HTTP answer, read whole. Pages
+The backend and the web process run as in earnest, as two processes; a page's time is taken at its HTTP answer, read whole. Pages
 are those of `WAYS`: one that is added is measured.
 """
 
@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from benchmarks.figures import Figure, Target
 from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.catalogue import WAYS
+from release_pipeline.desk.web.pages import WAYS
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.site import Site, find_site
@@ -213,13 +213,13 @@ def _write_rows(file: Path, count: int) -> None:
 @contextmanager
 def _serving(site: Site, folder: Path) -> Iterator[int]:
     """The port of the pages, meanwhile."""
-    path, port = folder / "counter", _find_port()
-    counter = [sys.executable, "-m", "release_pipeline.cli", "desk", "counter", "--home", str(site.home), "--socket", str(path)]
+    path, port = folder / "backend", _find_port()
+    backend = [sys.executable, "-m", "release_pipeline.cli", "desk", "backend", "--home", str(site.home), "--socket", str(path)]
     web = [sys.executable, "-m", "release_pipeline.cli", "desk", "web", "--socket", str(path), "--port", str(port)]
     started: list[subprocess.Popen[bytes]] = []
     log = folder / "desk.log"  # at their end both say that they were stopped
     try:
-        for command in (counter, web):
+        for command in (backend, web):
             with log.open("ab") as said:
                 started.append(subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=said))
             assert started[-1].stdout is not None  # noqa: S101  for the type checker
