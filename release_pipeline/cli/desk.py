@@ -1,4 +1,4 @@
-"""The desk: its pages, its counter, and who may come in."""
+"""The desk: its pages, its backend, and who may come in."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
         "desk",
         help="pages for stewards, reviewers, officers, auditors and operators; what counts is signed elsewhere",
         description="Without an action both parts run here, on the site's account, which is for a trial: whoever takes over the "
-        "pages then has the site. In earnest 'counter' runs on the site's account, and 'web' on one of its own (docs/desk.md).",
+        "pages then has the site. In earnest 'backend' runs on the site's account, and 'web' on one of its own (docs/desk.md).",
     )
     _add_serving(desk)
     desk.add_argument(
@@ -58,17 +58,17 @@ def add_commands(commands: Any) -> None:
     desk.set_defaults(run=_open_both, stopped="the desk is closed")
     actions = desk.add_subparsers(title="actions", metavar="ACTION")
 
-    counter = actions.add_parser("counter", help="answer the desk's questions, on the site's account, at a socket")
-    counter.add_argument("--socket", type=Path, metavar="PATH", help="default: desk/counter.sock of the site")
-    counter.add_argument("--for-account", metavar="NAME", help="the account that the web process runs on, which may ask")
-    counter.add_argument(
+    backend = actions.add_parser("backend", help="answer the desk's questions, on the site's account, at a socket")
+    backend.add_argument("--socket", type=Path, metavar="PATH", help="default: desk/backend.sock of the site")
+    backend.add_argument("--for-account", metavar="NAME", help="the account that the web process runs on, which may ask")
+    backend.add_argument(
         "--trusted-proxy", type=Path, metavar="FILE", help="the proxy before the web process, as this file describes it"
     )
-    add_home(counter)
-    counter.set_defaults(run=_open_counter, stopped="the counter is closed")
+    add_home(backend)
+    backend.set_defaults(run=_open_backend, stopped="the backend is closed")
 
-    web = actions.add_parser("web", help="serve the pages, on an account of its own; needs no site, but the counter's socket")
-    web.add_argument("--socket", type=Path, required=True, metavar="PATH", help="where the counter answers")
+    web = actions.add_parser("web", help="serve the pages, on an account of its own; needs no site, but the backend's socket")
+    web.add_argument("--socket", type=Path, required=True, metavar="PATH", help="where the backend answers")
     _add_serving(web)
     add_uds(web)
     web.set_defaults(run=_serve_web, stopped="the desk's pages are closed")
@@ -98,7 +98,7 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def _open_both(options: argparse.Namespace) -> int:
-    from release_pipeline.desk.opening import default_socket, opened_counter, opened_listener, read_proxy, serve_web
+    from release_pipeline.desk.opening import default_socket, opened_backend, opened_listener, read_proxy, serve_web
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
@@ -106,14 +106,14 @@ def _open_both(options: argparse.Namespace) -> int:
         return _play_demo(site, options)
     proxy = None if options.trusted_proxy is None else read_proxy(options.trusted_proxy)
     socket, also = default_socket(site), tuple(options.allow_host)
-    with opened_listener(options.port) as listener, opened_counter(site, socket, proxy=proxy):
+    with opened_listener(options.port) as listener, opened_backend(site, socket, proxy=proxy):
         serve_web(socket, port=options.port, also=also, ready=_say_ready, listener=listener)
     return 0
 
 
 def _play_demo(site: Site, options: argparse.Namespace) -> int:
     from release_pipeline.desk.demo import check_demo, prepare_demo_desk, publishing
-    from release_pipeline.desk.opening import default_socket, opened_counter, opened_listener, serve_web
+    from release_pipeline.desk.opening import default_socket, opened_backend, opened_listener, serve_web
 
     if options.trusted_proxy is not None:
         raise WrongUsage("the demo's people come in by links.", where="--trusted-proxy", remedy="Leave it out.")
@@ -121,7 +121,7 @@ def _play_demo(site: Site, options: argparse.Namespace) -> int:
     socket, address, also = default_socket(site), f"http://127.0.0.1:{options.port}", tuple(options.allow_host)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(opened_listener(options.port))
-        stack.enter_context(opened_counter(site, socket))
+        stack.enter_context(opened_backend(site, socket))
         players = prepare_demo_desk(site)  # now that no other desk runs, whose links would end
         stack.enter_context(publishing(site, lambda words, release: _tell_publication(site, words, release)))
         agent = stack.enter_context(_demo_agent(site, address))
@@ -189,16 +189,16 @@ def _tell_publication(site: Site, words: str, release: ReleaseId | None) -> None
         record_published(site, release)
 
 
-def _open_counter(options: argparse.Namespace) -> int:
-    from release_pipeline.desk.opening import default_socket, find_account, opened_counter, read_proxy
+def _open_backend(options: argparse.Namespace) -> int:
+    from release_pipeline.desk.opening import default_socket, find_account, opened_backend, read_proxy
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
     socket = options.socket or default_socket(site)
     accounts = frozenset[int]() if options.for_account is None else frozenset({find_account(options.for_account)})
     proxy = None if options.trusted_proxy is None else read_proxy(options.trusted_proxy)
-    with opened_counter(site, socket, accounts=accounts, proxy=proxy):
-        print(f"the counter answers at {socket}\n{_STOP}", flush=True)
+    with opened_backend(site, socket, accounts=accounts, proxy=proxy):
+        print(f"the backend answers at {socket}\n{_STOP}", flush=True)
         threading.Event().wait()
     return 0
 

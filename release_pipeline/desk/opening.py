@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import pwd
 import socket as sockets
-import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from release_pipeline.desk.counter.errands import clear_room
-from release_pipeline.desk.counter.server import open_counter
-from release_pipeline.desk.counter.service import GREET, Counter
+from release_pipeline.desk.backend.bundles import clear_folder
+from release_pipeline.desk.backend.server import serving_backend
+from release_pipeline.desk.backend.service import GREET, Backend
 from release_pipeline.desk.people import read_people
-from release_pipeline.desk.web.application import ProxyNames
+from release_pipeline.desk.web.application import Desk, ProxyNames
 from release_pipeline.desk.web.client import Client
-from release_pipeline.desk.web.server import serve
+from release_pipeline.door.addresses import Addresses, local_addresses
 from release_pipeline.door.listening import opened_listener
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
 from release_pipeline.door.refusal import Refused
+from release_pipeline.door.serving import Server, configure_server
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -41,28 +42,21 @@ def find_account(name: str) -> int:
 
 
 def default_socket(site: Site) -> Path:
-    """Where the counter answers when nothing else is said: within reach of the site's own account alone."""
-    return site.desk / "counter.sock"
+    """Where the backend answers when nothing else is said: within reach of the site's own account alone."""
+    return site.desk / "backend.sock"
 
 
 @contextlib.contextmanager
-def opened_counter(
+def opened_backend(
     site: Site, socket: Path, *, accounts: frozenset[int] = frozenset(), proxy: ProxyHeaders | None = None
 ) -> Generator[None]:
-    """Meanwhile the counter answers at a socket, in a thread."""
+    """Meanwhile the backend answers at a socket, in a thread."""
     read_people(site)  # what is wrong with the site is told here, and not to whoever comes first
     with site.changing_desk():  # its folder is there
         pass
-    server = open_counter(socket, Counter(site, proxy=proxy), accounts)
-    clear_room(site)  # of what a counter that was killed had not sent yet
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_backend(socket, Backend(site, proxy=proxy), accounts):
+        clear_folder(site)  # of what a backend that was killed had not sent yet
         yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        socket.unlink(missing_ok=True)
 
 
 def serve_web(
@@ -74,15 +68,18 @@ def serve_web(
     ready: Callable[[str], None],
     listener: sockets.socket | None = None,
 ) -> None:
-    """Serve the pages, by what the counter says of a proxy; `ready` is called with their address. They listen at the Unix socket
+    """Serve the pages, by what the backend says of a proxy; `ready` is called with their address. They listen at the Unix socket
     `uds`, or else at the port; `listener`: one that the caller has opened already."""
     with contextlib.nullcontext(listener) if listener is not None else opened_listener(port, uds) as taken:
         try:
-            told = Client(socket).ask(GREET).document
+            told = asyncio.run(Client(socket).ask(GREET)).document
         except Refused as refused:
             raise ReleasePipelineError(refused.words, where=str(socket), remedy="Start it first, then this.") from None
         hosts = tuple(str(host) for host in told["hosts"])
         proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
         names = hosts or (also if uds is not None else ())  # a socket is reached through a proxy, or by a tunnel to the port
         address = f"https://{names[0]}" if names else f"http://127.0.0.1:{port}"
-        serve(socket, listener=taken, port=port, also=also, proxy=proxy, hosts=hosts, ready=lambda: ready(address))
+        own = frozenset(host.lower() for host in hosts)
+        addresses = Addresses(own, frozenset(f"https://{host}" for host in own)) if proxy else local_addresses(port, also)
+        config = configure_server(Desk(Client(socket), addresses, proxy=proxy), ws="none")
+        Server(config, lambda: ready(address)).run([taken])

@@ -56,18 +56,23 @@ def _name_other(port: int) -> int:
 
 
 @contextlib.contextmanager
-def opened_socket(path: Path) -> Generator[socket.socket]:
-    """A socket that listens at a path, for the owner and the group of its folder. The path is free
-    again afterwards. Raises `WrongUsage` where others can write to the folder, or a process listens."""
+def opened_socket(path: Path, *, mode: int = _SOCKET_MODE, option: str = "--uds") -> Generator[socket.socket]:
+    """A socket that listens at a path, for the owner and the group of its folder, or as `mode` says.
+    The path is free again afterwards. Raises `WrongUsage` where others can write to the folder, or
+    a process listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             _check_folder(path.parent)
-            remove_dead_socket(path)
+            _remove_dead_socket(path)
             listener.bind(str(path))
         except OSError as error:
-            raise refuse_socket(path, error.strerror, option="--uds") from None
+            raise ReleasePipelineError(
+                f"the socket cannot be made: {error.strerror or 'its path is too long'}.",
+                where=str(path),
+                remedy=f"Name another: {option}.",
+            ) from None
         try:
-            path.chmod(_SOCKET_MODE)  # before `listen`: until then nobody can connect
+            path.chmod(mode)  # before `listen`: until then nobody can connect
             listener.listen(_QUEUE)
             yield listener
         finally:
@@ -85,7 +90,7 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def remove_dead_socket(path: Path) -> None:
+def _remove_dead_socket(path: Path) -> None:
     """Remove the socket of a process that ended; raises `WrongUsage` where a process still answers at it."""
     if path.is_socket():
         with socket.socket(socket.AF_UNIX) as probe:
@@ -94,12 +99,3 @@ def remove_dead_socket(path: Path) -> None:
                     "another process answers there.", where=str(path), remedy="End it first, or name another socket."
                 )
         path.unlink()
-
-
-def refuse_socket(path: Path, reason: str | None, *, option: str) -> ReleasePipelineError:
-    """The error for a socket that the system does not let us make."""
-    return ReleasePipelineError(
-        f"the socket cannot be made: {reason or 'its path is too long'}.",
-        where=str(path),
-        remedy=f"Name another: {option}.",
-    )

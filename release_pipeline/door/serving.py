@@ -9,11 +9,14 @@ longest for the rest of a request.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable
 from itertools import count
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from release_pipeline.door.refusal import Refused
 
 HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it at once
 BODY_SECONDS = 60.0  # for the whole body: two megabytes, at 35 kB a second
@@ -27,14 +30,40 @@ def configure_server(application: Any, **more: Any) -> uvicorn.Config:
     """The settings of a server whose connections end when they are too slow, and make room for others."""
     return uvicorn.Config(
         application,
-        http=PatientProtocol,
         log_level="warning",
         access_log=False,
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
-        **more,
+        **{"http": PatientProtocol, **more},
     )
+
+
+class Server(uvicorn.Server):
+    """Calls `ready` once it answers."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: Any = None) -> None:
+        """See `uvicorn.Server`."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+async def read_body(parts: AsyncIterable[bytes], longest: int, find_longest: Callable[[], Awaitable[int]] | None = None) -> bytes:
+    """The body of a request; `Refused` where it is longer than `longest` bytes, or than what
+    `find_longest` gives, which is only called for a body that is longer."""
+    body = bytearray()
+    async for part in parts:
+        body += part
+        if len(body) > longest and find_longest is not None:
+            longest, find_longest = await find_longest(), None
+        if len(body) > longest:
+            raise Refused(413, "this is longer than anything that is taken here.")
+    return bytes(body)
 
 
 class PatientProtocol(H11Protocol):

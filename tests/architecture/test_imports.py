@@ -51,7 +51,7 @@ OUTSIDE = {  # third-party modules each folder may import
         *("graphql", "jinja2", "starlette", "uvicorn"),  # the door: what dagster-webserver is made of
     },
     "door": {"uvicorn"},
-    "desk": {"jinja2", "starlette", "uvicorn"},
+    "desk": {"httpx", "jinja2", "pydantic", "starlette", "uvicorn"},
     "cli": set[str](),
     "verify.py": set[str](),
     "sign.py": set[str](),
@@ -67,8 +67,9 @@ OUTSIDE = {  # third-party modules each folder may import
 ONLY_IN = {
     "dagster": "dagster_app/",
     "dagster_webserver": "dagster_app/door/webserver",
-    "starlette": ("dagster_app/door/", "desk/web/"),
-    "uvicorn": ("dagster_app/door/", "desk/web/", "door/serving"),
+    "starlette": ("dagster_app/door/", "desk/web/", "desk/backend/server"),
+    "uvicorn": ("dagster_app/door/", "desk/backend/server", "door/serving"),
+    "httpx": "desk/web/client",
     "great_expectations": "stages/validate",
     "duckdb": "store/",
     "pyreadstat": (

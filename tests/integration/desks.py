@@ -1,29 +1,29 @@
-"""A desk in process: a counter of a small site, the pages before it, and people with browsers that do as browsers do."""
+"""A desk in process: a backend of a small site, the pages before it, and people with browsers that do as browsers do."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit
 
+import httpx
 import uvicorn
 
-from release_pipeline.desk.counter.server import open_counter, read_question, write_answer
-from release_pipeline.desk.counter.service import Counter
-from release_pipeline.desk.counter.sessions import Sessions
+from release_pipeline.desk.backend.access import Sessions
+from release_pipeline.desk.backend.server import Application, serving_backend
+from release_pipeline.desk.backend.service import Backend
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.desk.web.application import Desk, ProxyNames
-from release_pipeline.desk.web.client import Client
+from release_pipeline.desk.web.client import Client, Told
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.serving import configure_server
@@ -40,21 +40,15 @@ _BOUNDARY = "----boundary"
 
 
 class Direct(Client):
-    """Asks a counter without a socket, through the same bytes."""
+    """Asks a backend without a socket, through the same bytes."""
 
-    def __init__(self, counter: Counter) -> None:
-        super().__init__(Path("none"))
-        self._counter = counter
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(Path("none"), transport=httpx.ASGITransport(Application(backend)))
         self.asked: list[str] = []  # the calls, by name
 
-    def _send(self, question: bytes) -> IO[bytes]:
-        answer = io.BytesIO()
-        read = read_question(io.BytesIO(question))
-        if read is not None:
-            self.asked.append(read.call)
-            write_answer(answer, self._counter.answer(read))
-        answer.seek(0)
-        return answer
+    async def ask(self, call: str, *given: Any, **named: Any) -> Told:
+        self.asked.append(call)
+        return await super().ask(call, *given, **named)
 
 
 @dataclass(frozen=True)
@@ -220,9 +214,10 @@ class OpenDesk:
     """A desk that is open, and who comes to it."""
 
     tiny: TinySite
-    counter: Counter
+    backend: Backend
     client: Client
     desk: Desk
+    socket: Path | None = None  # of the backend: clients are of one event loop
 
     def open(self, person: str = "") -> Browser:
         """A browser in which this person is logged in, or nobody."""
@@ -235,24 +230,17 @@ class OpenDesk:
 def open_desk(tiny: TinySite, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> OpenDesk:
     """The desk of a site, without a socket. An auditor and an operator are there, unless the site has a site.yaml of its own."""
     add_people(tiny)
-    counter = Counter(tiny.site, proxy=proxy, sessions=sessions)
-    return _open(tiny, counter, Direct(counter), proxy)
+    backend = Backend(tiny.site, proxy=proxy, sessions=sessions)
+    return _open(tiny, backend, Direct(backend), proxy)
 
 
 @contextmanager
-def serving_counter(tiny: TinySite, path: Path, *, accounts: frozenset[int] = frozenset()) -> Iterator[OpenDesk]:
-    """Likewise with the counter behind a real socket, in a thread."""
+def serving_desk(tiny: TinySite, path: Path, *, accounts: frozenset[int] = frozenset()) -> Iterator[OpenDesk]:
+    """Likewise with the backend behind a real socket, in a thread."""
     add_people(tiny)
-    counter = Counter(tiny.site)
-    server = open_counter(path, counter, accounts)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield _open(tiny, counter, Client(path), None)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(HANGING)
+    backend = Backend(tiny.site)
+    with serving_backend(path, backend, accounts):
+        yield replace(_open(tiny, backend, Client(path), None), socket=path)
 
 
 @contextmanager
@@ -260,7 +248,7 @@ def serving_pages(desk: OpenDesk) -> Iterator[int]:
     """The port of a real server of the pages, which know their name."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        pages = Desk(desk.client, local_addresses(port))
+        pages = Desk(Client(desk.socket) if desk.socket else desk.client, local_addresses(port))
         server = uvicorn.Server(configure_server(pages, ws="none", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
@@ -289,10 +277,10 @@ def name_people(tiny: TinySite, said: str) -> None:
     file.write_text("".join(f"{line}\n" for line in [*lines, f"desk: {{people: {said}}}"]))
 
 
-def _open(tiny: TinySite, counter: Counter, client: Client, proxy: ProxyHeaders | None) -> OpenDesk:
+def _open(tiny: TinySite, backend: Backend, client: Client, proxy: ProxyHeaders | None) -> OpenDesk:
     names = None if proxy is None else ProxyNames(proxy.secret_header, proxy.person_header)
     addresses = local_addresses(PORT) if proxy is None else proxy.addresses
-    return OpenDesk(tiny, counter, client, Desk(client, addresses, proxy=names))
+    return OpenDesk(tiny, backend, client, Desk(client, addresses, proxy=names))
 
 
 RELEASE = "people/1/r1"

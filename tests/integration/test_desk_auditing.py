@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.counter import auditing
+from release_pipeline.desk.backend import auditing
 from release_pipeline.errors import SourceError
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication import dossier
@@ -173,7 +173,7 @@ def test_a_vote_that_comes_before_a_dossier_is_written_is_not_in_it(
         approve_candidate(desk.tiny.site, SECOND, key=keys["cleo"])
         return dossier.write_dossier(*args, **options)
 
-    monkeypatch.setattr("release_pipeline.desk.counter.auditing.write_dossier", write)
+    monkeypatch.setattr("release_pipeline.desk.backend.auditing.write_dossier", write)
     page = browser.post(f"/chain/{RELEASE}/dossier")
     assert (page.status, "people/2/r1 are not to be told yet" in page.text) == (409, True)
 

@@ -1,4 +1,4 @@
-"""Somebody has taken over the desk's web process: what its account can do to the site, with real accounts, and to the counter.
+"""Somebody has taken over the desk's web process: what its account can do to the site, with real accounts, and to the backend.
 
 It may refuse service, and it gets what people who are logged in may see. It reads nothing else, approves nothing, and publishes
 nothing.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import http.client
 import json
 import os
 import shutil
@@ -21,9 +22,8 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.counter.catalogue import CALLS
-from release_pipeline.desk.counter.server import open_counter
-from release_pipeline.desk.counter.service import Counter
+from release_pipeline.desk.backend.server import serving_backend
+from release_pipeline.desk.backend.service import CALLS, Backend
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.flow.trust.keys import PrivateKey
 from tests.guards import HANGING
@@ -45,14 +45,13 @@ def _become(account: int) -> None:
 
 
 def _serve(home: Path, path: Path, tells: Connection) -> None:
-    """The counter as its command opens it, on the site's account, which may have no way to Python's own folder any more."""
+    """The backend as its command opens it, on the site's account, which may have no way to Python's own folder any more."""
     for name in ("ascii", "latin_1", "idna", "raw_unicode_escape"):
         codecs.lookup(name)
     _become(SITE)
-    server = open_counter(path, Counter(TinySite(home).site), frozenset({WEB}))
-    tells.send("ready")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    threading.Event().wait()
+    with serving_backend(path, Backend(TinySite(home).site), frozenset({WEB})):
+        tells.send("ready")
+        threading.Event().wait()
 
 
 def _do(account: int, work: Callable[..., Any], arguments: tuple[Any, ...], tells: Connection) -> None:
@@ -71,7 +70,7 @@ def do_as(account: int, work: Callable[..., Any], *arguments: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def office(candidate: Path, key_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that every account can reach: the site with everything in it, keys beside it, and the socket of a counter."""
+    """A folder that every account can reach: the site with everything in it, keys beside it, and the socket of a backend."""
     del tmp_path_factory
     folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="captured-"))
     folder.chmod(0o755)
@@ -91,17 +90,26 @@ def office(candidate: Path, key_folder: Path, tmp_path_factory: pytest.TempPathF
     shutil.rmtree(folder)
 
 
+class _Connection(http.client.HTTPConnection):
+    """A connection to a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("desk", timeout=HANGING)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(HANGING)
+        self.sock.connect(str(self._path))
+
+
 def ask(path: Path, call: str, session: str = "", place: str = "", body: str = "", **arguments: str) -> tuple[int, str]:
-    """A question by hand, and the status and the content of the answer; 0 where none came."""
-    said = {"call": call, "arguments": arguments, "size": len(body), "session": session, "place": place, "proxy": []}
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(HANGING)
-        connection.connect(str(path))
-        with contextlib.suppress(BrokenPipeError):
-            connection.sendall(json.dumps(said).encode() + b"\n" + body.encode())
-        with connection.makefile("rb") as stream, contextlib.suppress(ConnectionResetError):
-            line = stream.readline()
-            return (json.loads(line)["status"], stream.read().decode("utf-8", "replace")) if line else (0, "")
+    """A call by hand, and the status and the content of the answer; 0 where none came."""
+    said = {"call": call, "arguments": arguments, "body": body, "session": session, "place": place, "proxy": []}
+    with contextlib.closing(_Connection(path)) as connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        connection.request("POST", "/", json.dumps(said))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode("utf-8", "replace")
     return 0, ""
 
 
@@ -132,7 +140,7 @@ def look_around(folder: Path) -> list[str]:
             found += [str(place), *map(str, place.iterdir())]
     names = ("key", "head.json", "folk.duckdb", f"candidates/{RELEASE}/evidence.json", "sent")
     files = [*secrets, *(folder / "site" / "vault" / name for name in names)]
-    files += [folder / "site" / "desk" / name for name in ("tokens.json", "drafts-ben.json", "counter.sock")]
+    files += [folder / "site" / "desk" / name for name in ("tokens.json", "drafts-ben.json", "backend.sock")]
     files += [folder / "keys" / name for name in ("olga", "ben", "robot")]
     for file in files:
         with contextlib.suppress(OSError):
@@ -142,7 +150,7 @@ def look_around(folder: Path) -> list[str]:
 
 
 def meddle(folder: Path) -> list[str]:
-    """What this account can change: files of the site, keys, and what the counter is reached by."""
+    """What this account can change: files of the site, keys, and what the backend is reached by."""
     found: list[str] = []
     site = folder / "site"
     names = ("policies/people.yaml", "site.yaml", "new", "registry.duckdb", "people.csv", "desk/tokens.json", "vault/new")
@@ -159,7 +167,7 @@ def meddle(folder: Path) -> list[str]:
 
 
 def test_its_account_has_nothing_of_the_site(office: Path) -> None:
-    """Neither registry, vault, keys, tokens nor drafts; nor can it put a socket of its own in the place of the counter's."""
+    """Neither registry, vault, keys, tokens nor drafts; nor can it put a socket of its own in the place of the backend's."""
     ben = session_of(office, "ben")
     remark = {"what": "candidate", "subject": RELEASE, "passage": "", "text": CANARY}
     [(status, _)] = do_as(WEB, ask_all, office / "run" / "socket", [{"call": "remark", **ben, **remark}])

@@ -18,7 +18,7 @@ from release_pipeline.desk.tokens import make_token
 from release_pipeline.desk.web.frame import LONGEST_FORM, LONGEST_LOGIN, LONGEST_UNKNOWN
 from release_pipeline.door.serving import MOST_CONNECTIONS
 from tests.guards import HANGING
-from tests.integration.desks import RELEASE, Browser, Direct, OpenDesk, open_desk, serving_counter, serving_pages
+from tests.integration.desks import RELEASE, Browser, Direct, OpenDesk, open_desk, serving_desk, serving_pages
 from tests.integration.people import copy_site
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def get(port: int, browser: Browser, path: str) -> tuple[int, bytes]:
 def test_readers_read_while_a_run_goes_on(candidate: Path, tmp_path: Path) -> None:
     """Twenty at a time, all over the desk, get their pages: none is told to come again, and the run is not disturbed."""
     tiny = copy_site(candidate, tmp_path / "site")
-    with serving_counter(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port:
+    with serving_desk(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port:
         browsers = [desk.open(name) for name in ("ben", "cleo", "olga", "vic")]
         running = threading.Thread(target=tiny.flow("2").run)
         running.start()
@@ -59,7 +59,7 @@ def test_slow_connections_keep_nobody_out(candidate: Path, tmp_path: Path, caplo
     """More than the desk keeps, which never finish their requests, in the head and in the body: people log in meanwhile, and the
     log has nothing of those that were ended."""
     tiny = copy_site(candidate, tmp_path / "site")
-    with serving_counter(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port, ExitStack() as open_ones:
+    with serving_desk(tiny, tmp_path / "socket") as desk, serving_pages(desk) as port, ExitStack() as open_ones:
         ben, token = desk.open("ben"), make_token(tiny.site, "cleo")
         host = f"127.0.0.1:{port}"
         head = f"POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 1000\r\n"
@@ -117,22 +117,22 @@ def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
 def test_too_much_is_refused_in_words(desk: OpenDesk) -> None:
     """Forms, statements and what programs bring, before it is read to its end."""
     ben = desk.open("ben")
-    ticket = desk.counter.answer(_sign(ben)).document["ticket"]
+    ticket = desk.backend.answer(_sign(ben)).document["ticket"]
     assert ben.post("/remarks", {"text": "x" * LONGEST_FORM}).status == 413
     assert ben.post("/statements", {"what": "candidate", "subject": RELEASE}, {"a.json": b"x" * LONGEST_FORM}).status == 413
     assert ben.send("POST", "/login", body=b"token=" + b"x" * LONGEST_FORM).status == 413
     assert ben.send("POST", f"/tickets/{ticket}/statements", body=b"x" * (1 << 17)).status == 413
     long = ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "x" * 200_000})
-    assert (long.status, "longer" in long.text) == (413, True)
+    assert (long.status, "longer" in long.text) == (400, True)
     assert ben.get("/").status == 200
 
 
 def _sign(browser: Browser) -> Any:
-    from release_pipeline.desk.counter.service import Question
+    from release_pipeline.desk.protocol import CallRequest
 
     [secret] = [value for _, value, at in browser.cookies if at == browser.base]
     wish = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
-    return Question("sign", wish, b"", secret, browser.base.removeprefix("/"))
+    return CallRequest("sign", wish, "", secret, browser.base.removeprefix("/"))
 
 
 DEEP = (
@@ -153,7 +153,7 @@ DEEP = (
 def test_deep_and_odd_statements_are_refused_in_words(desk: OpenDesk, body: bytes) -> None:
     """By a ticket and by a form; the log has nothing of it."""
     ben = desk.open("ben")
-    ticket = desk.counter.answer(_sign(ben)).document["ticket"]
+    ticket = desk.backend.answer(_sign(ben)).document["ticket"]
     answer = Browser(desk.desk).send("POST", f"/tickets/{ticket}/statements", body=body)
     assert 400 <= answer.status < 500
     assert json.loads(answer.text)["words"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.counter import exploring
+from release_pipeline.desk.backend import exploring
 from release_pipeline.flow.exploring.trials import note_look
 from tests.integration.desks import ROLES, Browser, OpenDesk, Page, name_people, open_desk
 from tests.integration.people import copy_site

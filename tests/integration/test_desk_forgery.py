@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.counter.catalogue import CALLS
+from release_pipeline.desk.backend.service import CALLS
 from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.catalogue import WAYS
 from release_pipeline.desk.web.frame import Way
+from release_pipeline.desk.web.pages import WAYS
 from tests.integration.desks import (
     HOST,
     ORIGIN,
@@ -58,7 +58,7 @@ def ben(desk: OpenDesk) -> Browser:
 
 
 def calls_of(desk: OpenDesk) -> list[str]:
-    """The questions that the counter was asked since the last time."""
+    """The questions that the backend was asked since the last time."""
     assert isinstance(desk.client, Direct)
     asked, desk.client.asked = desk.client.asked, []
     return asked
@@ -67,7 +67,7 @@ def calls_of(desk: OpenDesk) -> list[str]:
 @pytest.mark.parametrize("how", FOREIGN)
 @pytest.mark.parametrize("way", SENDS, ids=lambda way: way.path)
 def test_no_other_page_sends_a_form(desk: OpenDesk, ben: Browser, way: Way, how: str) -> None:
-    """Though the browser sends the cookie, and the form has the right token: the counter is not even asked."""
+    """Though the browser sends the cookie, and the form has the right token: the backend is not even asked."""
     calls_of(desk)
     page = ben.post(fill_path(way.path), FORM, headers=FOREIGN[how])
     assert page.status in (400, 403)

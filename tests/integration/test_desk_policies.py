@@ -178,7 +178,7 @@ def test_what_is_saved_is_the_file_and_approved_no_more(desk: OpenDesk, keys: di
 
 
 def test_a_text_of_very_many_lines_is_not_compared(desk: OpenDesk) -> None:
-    """Comparing lines that are there again and again would take the counter's time; it is told, and checked all the same."""
+    """Comparing lines that are there again and again would take the backend's time; it is told, and checked all the same."""
     page = send(desk.open("ana"), "check", file_of(desk).read_text() + "# again\n" * 5000)
     assert "It has more than 5000 lines, and is not compared here." in page.text
     assert "It is not saved yet" in page.text

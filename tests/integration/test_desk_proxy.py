@@ -1,4 +1,4 @@
-"""The desk behind a proxy: it says who somebody is, and the counter looks whether it was the proxy."""
+"""The desk behind a proxy: it says who somebody is, and the backend looks whether it was the proxy."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from release_pipeline.desk.counter.service import Question
+from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.door.proxies import ProxyHeaders
 from tests.guards import HANGING
-from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk, serving_counter
+from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk, serving_desk
 from tests.integration.people import copy_site
 from tests.integration.sites import ROOT
 
@@ -49,7 +49,7 @@ def test_people_are_whom_the_proxy_names(desk: OpenDesk) -> None:
     assert "why?" not in come(desk, "cleo").get(f"/releases/{RELEASE}").text
     assert come(desk, "otto").get(f"/releases/{RELEASE}/report").status == 403
     assert ben.send("POST", "/login", body=b"token=x").status == 404
-    assert desk.counter.answer(Question("enter", {"token": "x"})).status == 404
+    assert desk.backend.answer(CallRequest("enter", {"token": "x"})).status == 404
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_odd_headers_of_a_captured_web_process_are_refused_in_words(desk: OpenDe
         (("\u0100", "x"),),
         (("x-desk-secret", SECRET), ("x-forwarded-user", "\u0100")),
     ):
-        assert desk.counter.answer(Question("home", proxy=proxy)).status == 403
-    greeted = desk.counter.answer(Question("greet"))
+        assert desk.backend.answer(CallRequest("home", proxy=proxy)).status == 403
+    greeted = desk.backend.answer(CallRequest("greet"))
     assert SECRET not in repr(greeted)
 
 
 def test_pages_are_served_at_a_socket(candidate: Path, tmp_path: Path) -> None:
     """`desk web --uds`, as its unit starts it: for the account and the group of the folder, and at no port."""
     tiny, path = copy_site(candidate, tmp_path / "site"), tmp_path / "desk.sock"
-    with serving_counter(tiny, tmp_path / "counter.sock"):
-        command = [sys.executable, "-m", "release_pipeline", "desk", "web", "--socket", str(tmp_path / "counter.sock")]
+    with serving_desk(tiny, tmp_path / "backend.sock"):
+        command = [sys.executable, "-m", "release_pipeline", "desk", "web", "--socket", str(tmp_path / "backend.sock")]
         command += ["--uds", str(path), "--allow-host", NAME]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.counter.calls import Call
-from release_pipeline.desk.counter.catalogue import CALLS
-from release_pipeline.desk.counter.errands import read_statements
-from release_pipeline.desk.counter.service import Answer, Question
-from release_pipeline.desk.counter.tickets import LASTS_SECONDS, Tickets
+from release_pipeline.desk.backend.access import TICKET_SECONDS, Tickets
+from release_pipeline.desk.backend.bundles import read_statements
+from release_pipeline.desk.backend.calls import Call
+from release_pipeline.desk.backend.service import CALLS, Answer
 from release_pipeline.desk.people import Role
+from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.web.application import COOKIE
-from release_pipeline.desk.web.catalogue import WAYS
+from release_pipeline.desk.web.pages import WAYS
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
@@ -80,10 +80,10 @@ def shared(candidate: Path, tmp_path_factory: pytest.TempPathFactory) -> OpenDes
     return open_desk(copy_site(candidate, tmp_path_factory.mktemp("roles") / "site"))
 
 
-def question(browser: Browser, call: str, **arguments: str) -> Question:
+def question(browser: Browser, call: str, **arguments: str) -> CallRequest:
     """A question as the web process asks it for this person, whatever its pages would."""
     [secret] = [value for name, value, path in browser.cookies if (name, path) == (COOKIE, browser.base)]
-    return Question(call, arguments, b"", secret, browser.base.removeprefix("/"))
+    return CallRequest(call, arguments, "", secret, browser.base.removeprefix("/"))
 
 
 def test_every_question_is_decided_on() -> None:
@@ -94,12 +94,12 @@ def test_every_question_is_decided_on() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_nobody_asks_what_is_not_for_them(shared: OpenDesk, role: str) -> None:
-    """The counter refuses, whatever the pages do; with the right arguments, and without."""
+    """The backend refuses, whatever the pages do; with the right arguments, and without."""
     browser = shared.open(ROLES[role])
     for call in CALLS:
         allowed = role in {one.value for one in call.roles}
         for arguments in ({}, {**KNOWN, **SIGN}):
-            answer = shared.counter.answer(question(browser, call.name, **arguments))
+            answer = shared.backend.answer(question(browser, call.name, **arguments))
             if not allowed:
                 assert (answer.status, answer.file) == (403, None), call.name
                 assert set(answer.document) == {"what", "where", "remedy", "details"}
@@ -113,16 +113,16 @@ def test_nobody_asks_anything_without_a_session(shared: OpenDesk) -> None:
     asked = question(ben, "home")
     for call in (*CALLS, Call("leave", frozenset(), lambda _: {}), Call("nothing", frozenset(), lambda _: {})):
         for session, place in (("", ""), ("x" * 43, asked.place), (asked.session, ""), (asked.session, "x"), ("\ud800", "é")):
-            answer = shared.counter.answer(Question(call.name, {**KNOWN, **SIGN}, b"{}", session, place))
+            answer = shared.backend.answer(CallRequest(call.name, {**KNOWN, **SIGN}, "{}", session, place))
             assert (answer.status, answer.file) == (401, None), call.name
     for name in ("enter", "ticket", "ticket-bundle", "ticket-statements"):
-        assert shared.counter.answer(Question(name, {"token": "x", "ticket": "x"})).status in (403, 404)
-    assert shared.counter.answer(Question("greet")).document == {"hosts": [], "secret_header": "", "person_header": ""}
+        assert shared.backend.answer(CallRequest(name, {"token": "x", "ticket": "x"})).status in (403, 404)
+    assert shared.backend.answer(CallRequest("greet")).document == {"hosts": [], "secret_header": "", "person_header": ""}
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_no_page_shows_what_its_role_may_not_see(shared: OpenDesk, role: str) -> None:
-    """Through the pages: what the counter refuses is told in words, and nothing fails."""
+    """Through the pages: what the backend refuses is told in words, and nothing fails."""
     browser = shared.open(ROLES[role])
     for way in WAYS:
         path = fill_path(way.path)
@@ -138,7 +138,7 @@ def test_no_page_shows_what_its_role_may_not_see(shared: OpenDesk, role: str) ->
 def test_headers_of_a_proxy_are_worth_nothing_without_one(shared: OpenDesk) -> None:
     """Where people come in with tokens."""
     forged = (("x-desk-secret", "x" * 32), ("x-forwarded-user", "ben"))
-    assert shared.counter.answer(Question("home", proxy=forged)).status == 401
+    assert shared.backend.answer(CallRequest("home", proxy=forged)).status == 401
     page = Browser(shared.desk, headers=dict(forged)).send("GET", "/")
     assert 'name="token"' in page.text
 
@@ -151,7 +151,7 @@ def test_a_draft_is_for_who_writes_it(desk: OpenDesk) -> None:
     for other in others:
         for call in CALLS:
             if not call.changes:
-                answer = desk.counter.answer(question(other, call.name, **KNOWN))
+                answer = desk.backend.answer(question(other, call.name, **KNOWN))
                 assert "kanarie" not in repr(answer), call.name
         other.post("/remarks/drop", {"what": "candidate", "subject": RELEASE, "number": "0"})
     assert "kanarie" in ben.get(f"/releases/{RELEASE}").text
@@ -168,7 +168,7 @@ def test_a_vote_is_told_to_nobody_before_all_are_in(desk: OpenDesk, keys: dict[s
         for call in CALLS:
             if call.changes:
                 continue
-            answer = desk.counter.answer(question(other, call.name, **KNOWN))
+            answer = desk.backend.answer(question(other, call.name, **KNOWN))
             if answer.file is None:
                 said = json.dumps(answer.document)
                 assert "kanarie" not in said, call.name
@@ -255,14 +255,14 @@ def test_no_other_statement_is_noted(desk: OpenDesk, keys: dict[str, PrivateKey]
 
 def give_ticket(desk: OpenDesk, browser: Browser, **wish: str) -> str:
     """A ticket of this person for that."""
-    answer = desk.counter.answer(question(browser, "sign", **{**SIGN, **wish}))
+    answer = desk.backend.answer(question(browser, "sign", **{**SIGN, **wish}))
     assert answer.status == 200, answer
     return answer.document["ticket"]
 
 
 def with_ticket(desk: OpenDesk, ticket: str, *statements: dict[str, Any]) -> Answer:
     """What a program brings with a ticket."""
-    return desk.counter.answer(Question("ticket-statements", {"ticket": ticket}, json.dumps({"statements": statements}).encode()))
+    return desk.backend.answer(CallRequest("ticket-statements", {"ticket": ticket}, json.dumps({"statements": statements})))
 
 
 def test_a_ticket_is_for_one_person_and_one_thing(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
@@ -283,7 +283,7 @@ def test_a_ticket_is_for_one_person_and_one_thing(desk: OpenDesk, keys: dict[str
     right = sign(desk, keys["ben"], "ben")
     assert with_ticket(desk, ticket, right).status == 200
     for call in ("ticket", "ticket-bundle", "ticket-statements"):
-        assert desk.counter.answer(Question(call, {"ticket": ticket})).status == 404
+        assert desk.backend.answer(CallRequest(call, {"ticket": ticket})).status == 404
 
 
 def test_who_may_not_sign_gets_no_ticket(desk: OpenDesk) -> None:
@@ -292,9 +292,9 @@ def test_who_may_not_sign_gets_no_ticket(desk: OpenDesk) -> None:
     policy, caps = {"what": "policy", "subject": "people"}, {"what": "populations", "subject": "populations"}
     for name, browser in people.items():
         for wish, signer in ((SIGN, "ben"), ({**SIGN, **policy}, "olga"), ({**SIGN, **caps}, "olga")):
-            answer = desk.counter.answer(question(browser, "sign", **wish))
+            answer = desk.backend.answer(question(browser, "sign", **wish))
             assert answer.status == (200 if name == signer else 403), (name, wish, answer)
-            assert desk.counter.answer(question(browser, "bundle", **wish)).status in ((200, 409) if name == signer else (403,))
+            assert desk.backend.answer(question(browser, "bundle", **wish)).status in ((200, 409) if name == signer else (403,))
     for strange in (
         {"verdict": "publish"},
         {"what": "vault"},
@@ -307,14 +307,14 @@ def test_who_may_not_sign_gets_no_ticket(desk: OpenDesk) -> None:
         {"why": "x" * 100_000},
         {"verdict": "remarks"},
     ):
-        assert 400 <= desk.counter.answer(question(people["ben"], "sign", **{**SIGN, **strange})).status < 500, strange
+        assert 400 <= desk.backend.answer(question(people["ben"], "sign", **{**SIGN, **strange})).status < 500, strange
 
 
 def test_no_refusal_says_where_the_site_lies(shared: OpenDesk) -> None:
     """Nor does a page of it."""
     olga = shared.open("olga")
     for subject in ("nothing", "people-2"):
-        answer = shared.counter.answer(question(olga, "sign", **{**SIGN, "what": "policy", "subject": subject}))
+        answer = shared.backend.answer(question(olga, "sign", **{**SIGN, "what": "policy", "subject": subject}))
         assert (answer.status, "no policy" in str(answer.document["what"])) == (400, True)
         assert str(shared.tiny.home) not in repr(answer)
 
@@ -323,31 +323,31 @@ def test_no_refusal_says_where_the_site_lies(shared: OpenDesk) -> None:
 def test_a_statement_has_nothing_that_shows_otherwise(value: str) -> None:
     """In no field: a refusal names who signed and what."""
     fields = dict.fromkeys(("kind", "subject", "hash", "signer", "name", "at", "why"), "x")
-    assert read_statements(json.dumps({"statements": [{"statement": fields, "sshsig": "x"}]}).encode())
+    assert read_statements(json.dumps({"statements": [{"statement": fields, "sshsig": "x"}]}))
     for name in fields:
         wrong = {"statements": [{"statement": {**fields, name: value}, "sshsig": "x"}]}
         with pytest.raises(WrongUsage):
-            read_statements(json.dumps(wrong).encode())
+            read_statements(json.dumps(wrong))
 
 
 def test_a_ticket_ends_by_itself(desk: OpenDesk) -> None:
     """After half an hour, and when another is given for the same."""
     now = 1000.0
-    desk.counter._tickets = Tickets(clock=lambda: now)  # pyright: ignore[reportPrivateUsage]
+    desk.backend._tickets = Tickets(clock=lambda: now)  # pyright: ignore[reportPrivateUsage]
     ben = desk.open("ben")
     first, second = give_ticket(desk, ben), give_ticket(desk, ben, verdict="return", why="no")
-    assert desk.counter.answer(Question("ticket", {"ticket": first})).status == 404
-    assert desk.counter.answer(Question("ticket", {"ticket": second})).document["wish"] == {"verdict": "return", "why": "no"}
-    now += LASTS_SECONDS + 1
-    assert desk.counter.answer(Question("ticket", {"ticket": second})).status == 404
+    assert desk.backend.answer(CallRequest("ticket", {"ticket": first})).status == 404
+    assert desk.backend.answer(CallRequest("ticket", {"ticket": second})).document["wish"] == {"verdict": "return", "why": "no"}
+    now += TICKET_SECONDS + 1
+    assert desk.backend.answer(CallRequest("ticket", {"ticket": second})).status == 404
 
 
 def test_a_ticket_says_nothing_but_what_it_is_for(desk: OpenDesk) -> None:
     """It opens no page, and its bundle is that of its subject."""
     ticket = give_ticket(desk, desk.open("ben"))
-    told = desk.counter.answer(Question("ticket", {"ticket": ticket, "subject": "people/2/r1", "what": "policy"})).document
+    told = desk.backend.answer(CallRequest("ticket", {"ticket": ticket, "subject": "people/2/r1", "what": "policy"})).document
     assert (told["person"], told["what"], told["subject"]) == ("ben", "candidate", RELEASE)
-    assert desk.counter.answer(Question("home", {"ticket": ticket}, session=ticket)).status == 401
+    assert desk.backend.answer(CallRequest("home", {"ticket": ticket}, session=ticket)).status == 401
     bundle = Browser(desk.desk).send("GET", f"/tickets/{ticket}/bundle")
     assert bundle.content.startswith(b"PK")
     assert not list((desk.tiny.site.vault / "sent").iterdir()), "nothing of it stays"
@@ -368,7 +368,7 @@ def test_a_bundle_that_cannot_be_made_leaves_nothing(desk: OpenDesk) -> None:
     [page] = desk.tiny.site.candidate(RELEASE).glob("*.html")
     page.chmod(0o600)
     page.write_text("kanarie")
-    answer = desk.counter.answer(Question("ticket-bundle", {"ticket": ticket}))
+    answer = desk.backend.answer(CallRequest("ticket-bundle", {"ticket": ticket}))
     assert answer.status == 409
     assert str(desk.tiny.home) not in repr(answer)
     assert not list((desk.tiny.site.vault / "sent").iterdir())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk.counter import runs
-from release_pipeline.desk.counter.commands import command_of
+from release_pipeline.desk.backend import runs
+from release_pipeline.desk.backend.runs import command_of
 from release_pipeline.flow.holds import hold_series
 from release_pipeline.flow.trust.approvals import reject_candidate
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -109,7 +109,7 @@ def test_without_leave_the_command_is_told(desk: OpenDesk) -> None:
 
 
 def test_one_run_of_a_release_at_a_time(desk: OpenDesk, end: Callable[[], None]) -> None:
-    """Whoever asks, and whichever counter: a second one is refused until the first one ends, and how it ended is told."""
+    """Whoever asks, and whichever backend: a second one is refused until the first one ends, and how it ended is told."""
     ana, otto = desk.open("ana"), desk.open("otto")
     page = ana.post("/running", {"release": "people/2"})
     assert page.status == 200

@@ -12,8 +12,7 @@ from urllib.parse import quote_plus, urlencode
 
 import pytest
 
-from release_pipeline.desk.counter import attempts
-from release_pipeline.desk.counter.sessions import IDLE_SECONDS, LASTS_SECONDS, Sessions
+from release_pipeline.desk.backend.access import IDLE_SECONDS, LASTS_SECONDS, MOST_WRONG, Sessions
 from release_pipeline.desk.tokens import make_token, withdraw_tokens
 from release_pipeline.desk.web.application import COOKIE
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -29,7 +28,7 @@ from tests.integration.desks import (
     Page,
     name_people,
     open_desk,
-    serving_counter,
+    serving_desk,
 )
 from tests.integration.people import copy_site
 
@@ -74,7 +73,7 @@ def test_people_come_in_with_their_tokens(desk: OpenDesk) -> None:
 
 def test_the_same_through_a_socket(candidate: Path, tmp_path: Path) -> None:
     """As in earnest."""
-    with serving_counter(copy_site(candidate, tmp_path / "site"), tmp_path / "socket") as desk:
+    with serving_desk(copy_site(candidate, tmp_path / "site"), tmp_path / "socket") as desk:
         browser = desk.open("cleo")
         assert browser.get("/releases/people/1/r1/report").content.startswith(b"<!DOCTYPE html>")
         assert "Your remark is kept" in browser.post("/remarks", REMARK).text
@@ -259,8 +258,8 @@ def test_who_tries_tokens_is_told_and_keeps_nobody_out(desk: OpenDesk, caplog: p
     right = make_token(desk.tiny.site, "ben")
     browser = Browser(desk.desk)
     with caplog.at_level(logging.WARNING):
-        statuses = [browser.log_in(f"wrong-{number}").status for number in range(attempts.MOST + 3)]
-    assert statuses == [403] * attempts.MOST + [429] * 3
+        statuses = [browser.log_in(f"wrong-{number}").status for number in range(MOST_WRONG + 3)]
+    assert statuses == [403] * MOST_WRONG + [429] * 3
     assert len(caplog.messages) == 1
     assert "wrong tokens" in caplog.text
     assert "wrong-" not in caplog.text

@@ -23,7 +23,7 @@ from release_pipeline.agent.desk import Desk as AskedDesk
 from release_pipeline.agent.origins import read_origin
 from release_pipeline.agent.reviews import Reviews
 from release_pipeline.agent.server import Agent
-from release_pipeline.desk.opening import default_socket, opened_counter, serve_web
+from release_pipeline.desk.opening import default_socket, opened_backend, serve_web
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
@@ -116,7 +116,7 @@ def served(tiny: TinySite, key_folder: Path) -> Iterator[None]:
     """Meanwhile there is a desk, and an agent on this machine with everybody's keys."""
     ready = threading.Event()
     with ExitStack() as stack:
-        stack.enter_context(opened_counter(tiny.site, default_socket(tiny.site)))
+        stack.enter_context(opened_backend(tiny.site, default_socket(tiny.site)))
         web = threading.Thread(
             target=serve_web,
             args=(default_socket(tiny.site),),

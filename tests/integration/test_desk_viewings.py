@@ -1,4 +1,4 @@
-"""Who saw a candidate at the desk, or took it away, is noted by the counter, and told to auditors and the officer."""
+"""Who saw a candidate at the desk, or took it away, is noted by the backend, and told to auditors and the officer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.counter.service import Question
+from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.viewings import Viewings
 from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
 from tests.integration.people import copy_site
@@ -46,7 +46,7 @@ def test_whoever_sees_a_candidate_is_noted(desk: OpenDesk) -> None:
 def test_nothing_in_a_question_keeps_it_from_being_noted(desk: OpenDesk) -> None:
     """A captured web process asks what it likes, and what is answered with is noted all the same."""
     ben = desk.open("ben")
-    found = desk.counter.answer(question(ben, "report", release="people/1", what="policy", subject="people", candidate=""))
+    found = desk.backend.answer(question(ben, "report", release="people/1", what="policy", subject="people", candidate=""))
     assert found.status == 200
     assert seen(desk) == [("ben", "the report")]
 
@@ -70,7 +70,7 @@ def test_auditors_and_the_officer_are_told_who(desk: OpenDesk) -> None:
         page = desk.open(person).get(f"/chain/{RELEASE}").text
         told = re.findall(r"<td><time[^>]*>[^<]*</time></td><th scope=\"row\">(\w+)</th><td>([^<]*)</td>", page)
         assert told == ([("ben", "the report")] if person in ("vic", "olga") else []), person
-    answer = desk.counter.answer(question(desk.open("cleo"), "chain", release=RELEASE))
+    answer = desk.backend.answer(question(desk.open("cleo"), "chain", release=RELEASE))
     assert "the report" not in json.dumps(answer.document)
 
 
@@ -81,17 +81,17 @@ def test_what_cannot_be_noted_is_not_shown(desk: OpenDesk, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     ben = desk.open("ben")
-    asked: list[Question] = [
+    asked: list[CallRequest] = [
         question(ben, "release", release=RELEASE),
         question(ben, "report", release=RELEASE),
         question(ben, "bundle", what="candidate", subject=RELEASE, verdict="approve", why=""),
     ]
     monkeypatch.setattr(Viewings, "_write", fail)
     for one in asked:
-        answer = desk.counter.answer(one)
+        answer = desk.backend.answer(one)
         assert (answer.status, answer.file) == (503, None)
         assert "could not be noted" in str(answer.document["what"])
         assert set(answer.document) == {"what", "where", "remedy", "details"}
     assert not list(desk.tiny.site.vault.rglob("*.zip"))
     monkeypatch.undo()
-    assert desk.counter.answer(asked[1]).status == 200
+    assert desk.backend.answer(asked[1]).status == 200

@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from release_pipeline.desk.counter.signing import REMARKS_FORMAT
+from release_pipeline.desk.backend.signing import REMARKS_FORMAT
 from release_pipeline.desk.web import frame
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import uvicorn
 
+from release_pipeline.dagster_app.door import Role
 from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Door
 from release_pipeline.dagster_app.door.machines import Machines
-from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.door.serving import configure_server
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site

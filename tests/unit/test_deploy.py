@@ -233,8 +233,8 @@ def test_no_other_account_can_be_there_first() -> None:
 
 
 def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
-    """Not the site, not its keys, no network; the counter hears that account, at the socket that they ask at."""
-    web, counter = read_unit(WEB), read_unit("release-pipeline-desk-counter.service")
+    """Not the site, not its keys, no network; the backend hears that account, at the socket that they ask at."""
+    web, backend = read_unit(WEB), read_unit("release-pipeline-desk-backend.service")
     users = {line[1]: line[2:] for line in read_table("release-pipeline.sysusers.conf")}
     [account] = web["User"]
     assert account != "release-pipeline"
@@ -245,10 +245,10 @@ def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
     assert "IPAddressAllow" not in web
     for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "MemoryDenyWriteExecute"):
         assert web[key] == ["yes"], key
-    assert f"--for-account {account}" in counter["ExecStart"][0]
-    assert counter["RuntimeDirectory"] == ["release-pipeline-desk"]
-    socket = "--socket /run/release-pipeline-desk/counter.sock"
-    assert socket in counter["ExecStart"][0]
+    assert f"--for-account {account}" in backend["ExecStart"][0]
+    assert backend["RuntimeDirectory"] == ["release-pipeline-desk"]
+    socket = "--socket /run/release-pipeline-desk/backend.sock"
+    assert socket in backend["ExecStart"][0]
     assert socket in web["ExecStart"][0]
 
 

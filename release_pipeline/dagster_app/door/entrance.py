@@ -8,7 +8,10 @@ its own, or who may look could have the cookie of who operates sent to such a se
 
 from __future__ import annotations
 
+import hmac
 import secrets
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -16,11 +19,13 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from release_pipeline.dagster_app.door.sessions import LASTS_SECONDS, Sessions, Visitor
+from release_pipeline.dagster_app.door import Role
 from release_pipeline.door.addresses import Headers, read_one
+from release_pipeline.door.secrets import hash_secret
 
 LOGIN, LOGOUT = "/login", "/logout"
 LONGEST_FORM = 4096
+LASTS_SECONDS = 8 * 3600
 _COOKIE = "release_pipeline_door"
 _MOST_COOKIES = 5
 _FIRST_PAGE = "/asset-groups"
@@ -30,16 +35,19 @@ _PAGES = jinja2.Environment(
 
 
 class Entrance:
-    """Login and logout of the sessions of a door."""
+    """Login and logout: a token for each role, and the sessions that were begun with them. All of it is in memory only and ends
+    with the process."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
-        self.prefixes = {role: f"/{secrets.token_urlsafe(16)}" for role in sessions.tokens}
+    def __init__(self, roles: Iterable[Role], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.tokens = {role: secrets.token_urlsafe(32) for role in roles}
+        self.prefixes = {role: f"/{secrets.token_urlsafe(16)}" for role in self.tokens}
+        self._clock = clock
+        self._sessions: dict[str, tuple[Role, float]] = {}  # by the hash of its secret: its role, and when it ends
 
-    def find(self, headers: Headers) -> Visitor | None:
-        """Who asks, by the cookie."""
-        found = (self._sessions.find(secret) for secret in _read_cookies(headers))
-        return next((visitor for visitor in found if visitor is not None), None)
+    def find(self, headers: Headers) -> Role | None:
+        """The role of who asks, by the cookie."""
+        sessions = (self._sessions.get(hash_secret(secret)) for secret in _read_cookies(headers))
+        return next((role for role, ends in filter(None, sessions) if ends > self._clock()), None)
 
     def show_login(self, *, words: str = "", status: int = 200) -> Response:
         """The page that asks for the token."""
@@ -59,11 +67,13 @@ class Entrance:
     def log_in(self, form: bytes) -> Response:
         """A session, if the form has the token."""
         said = parse_qs(form.decode("latin-1"))
-        secret = self._sessions.enter(said.get("token", [""])[0].strip())
-        visitor = None if secret is None else self._sessions.find(secret)
-        if secret is None or visitor is None:
+        token, now = hash_secret(said.get("token", [""])[0].strip()), self._clock()
+        role = next((role for role, known in self.tokens.items() if hmac.compare_digest(token, hash_secret(known))), None)
+        if role is None:
             return self.show_login(words="This is not the token of this start. Each start of the UI prints another.", status=403)
-        prefix = self.prefixes[visitor.role]
+        secret, prefix = secrets.token_urlsafe(32), self.prefixes[role]
+        self._sessions = {digest: session for digest, session in self._sessions.items() if session[1] > now}
+        self._sessions[hash_secret(secret)] = (role, now + LASTS_SECONDS)
         answer = RedirectResponse(prefix + _FIRST_PAGE, 303)
         answer.set_cookie(_COOKIE, secret, max_age=LASTS_SECONDS, path=prefix, httponly=True, samesite="strict")
         return answer
@@ -71,7 +81,7 @@ class Entrance:
     def log_out(self, request: Request, prefix: str) -> Response:
         """No session any more."""
         for secret in _read_cookies(request.scope["headers"]):
-            self._sessions.leave(secret)
+            self._sessions.pop(hash_secret(secret), None)
         answer = RedirectResponse(LOGIN, 303)
         answer.delete_cookie(_COOKIE, path=prefix, httponly=True, samesite="strict")
         return answer

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from release_pipeline.dagster_app.door.roles import Role
-from release_pipeline.dagster_app.door.sessions import Visitor
+from release_pipeline.dagster_app.door import Role
 from release_pipeline.door.addresses import Headers, read_one
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
 from release_pipeline.door.refusal import Refused
@@ -22,13 +21,13 @@ class TrustedProxy(ProxyHeaders):
     view: frozenset[str]
     operate: frozenset[str]
 
-    def find(self, headers: Headers) -> Visitor:
-        """Who asks; refuses whoever did not come through the proxy, or is of no group that has a role."""
+    def find(self, headers: Headers) -> Role:
+        """The role of who asks; refuses whoever did not come through the proxy, or is of no group that has a role."""
         self.find_person(headers)
         groups = {group.strip() for group in (read_one(headers, self.groups_header.encode()) or "").split(",")} - {""}
         for role, named in ((Role.OPERATE, self.operate), (Role.VIEW, self.view)):
             if groups & named:
-                return Visitor(role, lambda: True)
+                return role
         raise Refused(403, "none of your groups may look at this site, or operate it.")
 
 

@@ -15,14 +15,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import dagster as dg
-import uvicorn
 from dagster import __version__ as dagster_version
 from dagster._cli.proxy_server_manager import ProxyServerManager
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
@@ -31,20 +30,19 @@ from dagster._serdes import serialize_value
 from dagster._utils.log import configure_loggers
 from dagster_shared.ipc import get_ipc_shutdown_pipe, open_ipc_subprocess, send_ipc_shutdown_message
 from dagster_webserver.webserver import DagsterWebserver
+from starlette.types import ASGIApp
 
+from release_pipeline.dagster_app.door import Role
 from release_pipeline.dagster_app.door.entrance import LOGIN, Entrance
 from release_pipeline.dagster_app.door.forwarded import read_proxy
-from release_pipeline.dagster_app.door.guard import ROLE, Application, Door
+from release_pipeline.dagster_app.door.guard import ROLE, Door
 from release_pipeline.dagster_app.door.judge import LONGEST
 from release_pipeline.dagster_app.door.machines import Machines, read_token
-from release_pipeline.dagster_app.door.patience import stop_late
-from release_pipeline.dagster_app.door.roles import Role
-from release_pipeline.dagster_app.door.sessions import Sessions
 from release_pipeline.dagster_app.heartbeat import last_heartbeat
 from release_pipeline.dagster_app.reloading import Stamps, reload_when_changed, stamp_files
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.door.listening import opened_listener
-from release_pipeline.door.serving import configure_server
+from release_pipeline.door.serving import Server, configure_server
 from release_pipeline.flow.site import HOME, find_site
 
 _WORKSPACE = "workspace.yaml"
@@ -80,8 +78,9 @@ def main(argument: str) -> int:
         "DAGSTER_IS_DEV_CLI": "1",
         "DAGSTER_verbose": "",
     }  # code that does not load is told in a line, as under `dagster dev`
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
     with contextlib.ExitStack() as stack:
-        ending = stack.enter_context(_told_to_end())
         _use_private_folder(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         instance = stack.enter_context(dg.DagsterInstance.get())
         instance.optimize_for_webserver(_STATEMENT_MILLISECONDS, _RECYCLE_SECONDS, -1)
@@ -92,11 +91,17 @@ def main(argument: str) -> int:
         stack.enter_context(_reloading(context, home, loaded))
         daemon = None if opening.read_only else stack.enter_context(_daemon(instance, workspace))
         server = _build_server(opening, context, _machines(instance))
-        ending.server = server
         if daemon is not None:
             threading.Thread(target=_end_with, args=(daemon, server), daemon=True).start()
-        server.run([listener])
-        return 0 if ending.asked else 1
+        server.run([listener])  # raises what ended it again, once it has answered what was asked
+        return 1
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End with all that was started; a second signal does not disturb that."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(0)
 
 
 def _use_private_folder(folder: str) -> None:
@@ -125,73 +130,25 @@ def _machines(instance: dg.DagsterInstance) -> Machines:
     return Machines(site, token=read_token(site), heartbeat=lambda: last_heartbeat(instance))
 
 
-def _build_server(opening: Opening, context: WorkspaceProcessContext, machines: Machines) -> _Server:
+def _build_server(opening: Opening, context: WorkspaceProcessContext, machines: Machines) -> Server:
     most = Role.VIEW if opening.read_only else Role.OPERATE
     if opening.trusted_proxy is not None:
         proxy = read_proxy(Path(opening.trusted_proxy))
         door = Door({"": _dagster(context, "")}, way=proxy, addresses=proxy.addresses, most=most, machines=machines)
         links = [f"https://{host}" for host in proxy.hosts]
     else:
-        sessions = Sessions(tuple(role for role in Role if role is Role.VIEW or most is Role.OPERATE))
-        entrance, addresses = Entrance(sessions), local_addresses(opening.port, opening.allow_hosts)
+        entrance = Entrance(role for role in Role if role is Role.VIEW or most is Role.OPERATE)
+        addresses = local_addresses(opening.port, opening.allow_hosts)
         places = {prefix: _dagster(context, prefix) for prefix in entrance.prefixes.values()}
         door = Door(places, way=entrance, addresses=addresses, most=most, machines=machines)
-        links = [f"{_WORDS[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in sessions.tokens.items()]
-    return _Server(configure_server(door, ws_max_size=LONGEST), links)
+        links = [f"{_WORDS[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in entrance.tokens.items()]
+    lines = "\n".join([*links, "(stop with Ctrl-C; whoever has a link can use it until then)"])
+    return Server(configure_server(door, ws_max_size=LONGEST), lambda: print(lines, flush=True))
 
 
-def _dagster(context: WorkspaceProcessContext, prefix: str) -> Application:
-    application: Any = _Webserver(context, prefix).create_asgi_app()
+def _dagster(context: WorkspaceProcessContext, prefix: str) -> ASGIApp:
+    application: Any = DagsterWebserver(context, prefix).create_asgi_app()
     return application
-
-
-class _Webserver(DagsterWebserver):
-    """Stops at queries whose time is over."""
-
-    def build_graphql_middleware(self) -> list[Any]:
-        return [*super().build_graphql_middleware(), stop_late]
-
-
-class _Server(uvicorn.Server):
-    """Says where it is once it answers, and leaves signals to the process."""
-
-    def __init__(self, config: uvicorn.Config, links: list[str]) -> None:
-        super().__init__(config)
-        self._links = links
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        print("\n".join([*self._links, "(stop with Ctrl-C; whoever has a link can use it until then)"]), flush=True)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-@dataclass(slots=True)
-class _Ending:
-    asked: bool = False
-    server: _Server | None = None
-
-    def hear(self, _number: int, _frame: FrameType | None) -> None:
-        """A server finishes what it answers; before there is one, nothing is to be finished but what was started."""
-        self.asked = True
-        if self.server is None:
-            raise SystemExit(0)
-        self.server.should_exit = True
-
-
-@contextlib.contextmanager
-def _told_to_end() -> Iterator[_Ending]:
-    ending = _Ending()
-    before: dict[int, Callable[..., Any] | int | None] = {}
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before[number] = signal.signal(number, ending.hear)
-    try:
-        yield ending
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -237,7 +194,7 @@ def _daemon(instance: dg.DagsterInstance, workspace: Path) -> Iterator[subproces
             daemon.kill()
 
 
-def _end_with(daemon: subprocess.Popen[Any], server: _Server) -> None:
+def _end_with(daemon: subprocess.Popen[Any], server: Server) -> None:
     """Nobody sees that timetables stand still: without its daemon the UI ends."""
     daemon.wait()
     server.should_exit = True

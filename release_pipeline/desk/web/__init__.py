@@ -1,1 +1,1 @@
-"""The desk's pages: an account of its own, which has nothing of the site but what the counter answers to who is logged in."""
+"""The desk's pages: an account of its own, which has nothing of the site but what the backend answers to who is logged in."""

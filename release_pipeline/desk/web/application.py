@@ -2,7 +2,7 @@
 
 Cookies are shared by all ports of a machine, so that a server of another account at 127.0.0.1 would be sent ours; only the path
 of a cookie keeps it from them. So everything of a session is below a path that nobody else knows. Behind a proxy there is none:
-the proxy says who asks, and the counter looks whether it was the proxy.
+the proxy says who asks, and the backend looks whether it was the proxy.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 
 from release_pipeline import report
-from release_pipeline.desk.web.catalogue import WAYS
 from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
@@ -35,8 +33,10 @@ from release_pipeline.desk.web.frame import (
     read_form,
     show_page,
 )
+from release_pipeline.desk.web.pages import WAYS
 from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
+from release_pipeline.door.serving import read_body
 
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, TICKETS, ALIVE = "/login", "/static/", "/tickets/", "/alive"
@@ -62,7 +62,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ProxyNames:
-    """The headers by which a proxy says who asks: the web process passes them on, and the counter judges them."""
+    """The headers by which a proxy says who asks: the web process passes them on, and the backend judges them."""
 
     secret_header: str
     person_header: str
@@ -130,17 +130,16 @@ class Desk:
         if request.method == "POST":
             if part != "statements":
                 raise Refused(404, "there is nothing to post to here.")
-            body = bytearray()
-            async for piece in request.stream():
-                body += piece
-                if len(body) > _LONGEST_STATEMENTS:
-                    return JSONResponse({"words": "This is longer than statements are."}, 413)
-            told = await run_in_threadpool(self._client.ask, "ticket-statements", NOBODY, {"ticket": secret}, bytes(body))
+            try:
+                body = await read_body(request.stream(), _LONGEST_STATEMENTS)
+            except Refused as refused:
+                return JSONResponse({"words": refused.words}, refused.status)
+            told = await self._client.ask("ticket-statements", NOBODY, {"ticket": secret}, body.decode("utf-8", "replace"))
             return _tell_program(told)
         if part not in ("", "bundle"):
             raise Refused(404, "there is nothing of this name.")
-        told = await run_in_threadpool(self._client.ask, "ticket-bundle" if part else "ticket", NOBODY, {"ticket": secret})
-        return pass_on(told) if told.pieces is not None else _tell_program(told)
+        told = await self._client.ask("ticket-bundle" if part else "ticket", NOBODY, {"ticket": secret})
+        return pass_on(told) if told.file is not None else _tell_program(told)
 
     def _give_file(self, name: str) -> Response:
         content = self._static.get(name)
@@ -151,7 +150,7 @@ class Desk:
     async def _log_in(self, request: Request) -> Response:
         form, _ = await read_form(request, LONGEST_LOGIN)
         token = form.get("token", "").strip().rpartition("#")[2]  # people paste the whole link, too
-        told = await run_in_threadpool(self._client.ask, "enter", NOBODY, {"token": token})
+        told = await self._client.ask("enter", NOBODY, {"token": token})
         if told.status != 200:
             given = {"words": str(told.document["what"]), "asks": False, "page": form.get("page", "")}
             return show_page("login.html", given, told.status)
@@ -164,7 +163,7 @@ class Desk:
         return answer
 
     async def _visit(self, request: Request, path: str) -> Visit | None:
-        """Who asks, by what the browser sends; the counter judges it with each question."""
+        """Who asks, by what the browser sends; the backend judges it with each question."""
         if self._proxy is not None:
             named = (self._proxy.secret_header, self._proxy.person_header)
             said = [(name, read_one(request.scope["headers"], name.encode())) for name in named]
@@ -187,7 +186,7 @@ class Desk:
 
     async def _answer_way(self, visit: Visit, way: Way) -> Response:
         if way.sends:
-            visit.form, visit.files = await read_form(visit.request, LONGEST_UNKNOWN, visit.is_known)
+            visit.form, visit.files = await read_form(visit.request, LONGEST_UNKNOWN, visit.find_longest)
             check_form(visit)
         try:
             return await way.answer(visit)

@@ -1,20 +1,20 @@
-"""Questions to the counter, from the web process. It has no other way to the site."""
+"""The web process's requests to the backend. It has no other way to the site."""
 
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from release_pipeline.desk.limits import LONGEST_BODY, LONGEST_LINE
+import httpx
+
+from release_pipeline.desk.protocol import FILE_HEADER, LONGEST, REQUESTS, CallRequest
 from release_pipeline.door.refusal import Refused
 
 _SECONDS = 120  # for what is computed there: an audit's page, a package that is verified
-_PIECE = 1 << 18
-AWAY = "the site's counter does not answer. The operator starts it: release-pipeline desk counter."
+AWAY = "the site's backend does not answer. The operator starts it: release-pipeline desk backend."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,77 +31,36 @@ NOBODY = Who()
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer: a document, or a file's bytes, piece by piece."""
+    """An answer: a document, or a file that is still to be read, with its name and facts."""
 
     status: int
     document: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    media: str = ""
+    file: httpx.Response | None = None
     name: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    size: int = 0
-    pieces: Iterator[bytes] | None = None
-
-    @property
-    def content(self) -> bytes:
-        """All of a file."""
-        return b"".join(self.pieces or ())
 
 
 class Client:
-    """Asks the counter at a socket."""
+    """Sends calls to the backend at a socket, each on a connection of its own."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = str(path)
+    def __init__(self, path: Path, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        self._http = httpx.AsyncClient(
+            transport=transport or httpx.AsyncHTTPTransport(uds=str(path), verify=False, limits=limits),
+            timeout=_SECONDS,
+            trust_env=False,
+        )
 
-    def ask(self, call: str, who: Who = NOBODY, arguments: Mapping[str, str] | None = None, body: bytes = b"") -> Told:
+    async def ask(self, call: str, who: Who = NOBODY, arguments: Mapping[str, str] | None = None, body: str = "") -> Told:
         """The answer; `Refused` where nobody answers."""
-        line = {
-            "call": call,
-            "arguments": dict(arguments or {}),
-            "size": len(body),
-            "session": who.session,
-            "place": who.place,
-            "proxy": who.proxy,
-        }
-        said = json.dumps(line).encode() + b"\n"
-        if len(said) > LONGEST_LINE or len(body) > LONGEST_BODY:
+        content = REQUESTS.dump_json(CallRequest(call, arguments or {}, body, who.session, who.place, who.proxy))
+        if len(content) > LONGEST:
             raise Refused(413, "this is longer than anything that the desk takes.")
         try:
-            stream = self._send(said + body)
-        except OSError:
+            answer = await self._http.send(self._http.build_request("POST", "http://localhost/", content=content), stream=True)
+            if (file := answer.headers.get(FILE_HEADER)) is not None:
+                return Told(answer.status_code, {}, answer, **json.loads(file))
+            await answer.aread()
+            return Told(answer.status_code, answer.json())
+        except (httpx.HTTPError, ValueError):
             raise Refused(503, AWAY) from None
-        try:
-            head = json.loads(stream.readline())
-            if "media" not in head:
-                with stream:
-                    return Told(head["status"], json.loads(_read(stream, head["size"])))
-            pieces = _read_pieces(stream, head["size"])
-            return Told(head["status"], {}, head["media"], head["name"], head["facts"], head["size"], pieces)
-        except (OSError, ValueError, KeyError):
-            stream.close()
-            raise Refused(503, AWAY) from None
-
-    def _send(self, question: bytes) -> IO[bytes]:
-        """The stream of the answer: who closes it closes the connection."""
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_SECONDS)
-            connection.connect(self._path)
-            connection.sendall(question)
-            return connection.makefile("rb")  # which has the connection open until it is closed
-
-
-def _read(stream: IO[bytes], size: int) -> bytes:
-    content = stream.read(size)
-    if len(content) != size:
-        raise ValueError
-    return content
-
-
-def _read_pieces(stream: IO[bytes], size: int) -> Iterator[bytes]:
-    with stream:
-        while size:
-            piece = stream.read(min(_PIECE, size))
-            if not piece:
-                raise OSError("the counter stopped in the middle of a file")
-            size -= len(piece)
-            yield piece

@@ -1,4 +1,4 @@
-"""What every page of the desk is: who asks, what the counter is asked for them, and the answer with its headers."""
+"""What every page of the desk is: who asks, what the backend is asked for them, and the answer with its headers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote, urlencode
 
 import jinja2
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from release_pipeline import __version__
 from release_pipeline.desk.web.client import Client, Told, Who
 from release_pipeline.door.refusal import Refused
+from release_pipeline.door.serving import read_body
 
 LONGEST_FORM, _MOST_PARTS = 1 << 21, 500
 LONGEST_UNKNOWN = 1 << 16  # of whoever is not logged in: so much, and no more, each of many connections may make us keep
@@ -45,7 +46,7 @@ _TEMPLATES = jinja2.Environment(
 
 
 class Wrong(Exception):
-    """The counter refused, in words: what, where, and what to do."""
+    """The backend refused, in words: what, where, and what to do."""
 
     def __init__(self, told: Told) -> None:
         super().__init__(told.status)
@@ -84,24 +85,24 @@ class Visit:
         """The address of a page of the desk."""
         return self.base + path
 
-    async def ask(self, call: str, arguments: Mapping[str, str] | None = None, body: bytes = b"") -> dict[str, Any]:
-        """A document of the counter; `Wrong` where it refuses."""
+    async def ask(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> dict[str, Any]:
+        """A document of the backend; `Wrong` where it refuses."""
         told = await self.fetch(call, arguments, body)
         return dict(told.document)
 
-    async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: bytes = b"") -> Told:
+    async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> Told:
         """Likewise, of a file too."""
-        told = await run_in_threadpool(self.client.ask, call, self.who, arguments, body)
+        told = await self.client.ask(call, self.who, arguments, body)
         if told.status != 200:
             raise Wrong(told)
         return told
 
-    async def is_known(self) -> bool:
-        """Whether the counter knows who asks, as somebody with a role."""
-        return (await run_in_threadpool(self.client.ask, "me", self.who)).status == 200
+    async def find_longest(self) -> int:
+        """How long a form of who asks may be: longer for somebody whom the backend knows, with a role."""
+        return LONGEST_FORM if (await self.client.ask("me", self.who)).status == 200 else LONGEST_UNKNOWN
 
     async def render(self, template: str, found: Mapping[str, Any], *, status: int = 200, **context: Any) -> Response:
-        """A page, of a document that the counter gave (it says who is logged in) and more."""
+        """A page, of a document that the backend gave (it says who is logged in) and more."""
         me = found.get("me") or (await self.ask("me"))["me"]
         said = self.query(SAID)
         given = {
@@ -137,6 +138,24 @@ class Way:
     sends: bool = False
 
 
+def show(path: str, template: str, call: str, *, sends: bool = False) -> Way:
+    """A page that shows what a call answers to the parts of its path."""
+
+    async def answer(visit: Visit) -> Response:
+        return await visit.render(template, await visit.ask(call, visit.request.path_params))
+
+    return Way(path, answer, sends)
+
+
+def give(path: str, call: str, *, sends: bool = False, shown: bool = False) -> Way:
+    """A file that a call answers to the parts of its path."""
+
+    async def answer(visit: Visit) -> Response:
+        return pass_on(await visit.fetch(call, visit.request.path_params), shown=shown)
+
+    return Way(path, answer, sends)
+
+
 def show_page(template: str, given: Mapping[str, Any], status: int = 200) -> Response:
     """A page of ours under the strictest policy: no script and no style but the desk's own files."""
     page = HTMLResponse(_TEMPLATES.get_template(template).render(**given), status)
@@ -144,11 +163,26 @@ def show_page(template: str, given: Mapping[str, Any], status: int = 200) -> Res
     return page
 
 
+class _Passed(StreamingResponse):
+    """A file of the backend, piece by piece; its connection ends with the answer, however that ends."""
+
+    def __init__(self, told: Told) -> None:
+        assert told.file is not None  # noqa: S101  for the type checker
+        self._file = told.file
+        super().__init__(self._file.aiter_raw(), media_type=self._file.headers["content-type"])
+        self.headers["Content-Length"] = self._file.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._file.aclose()
+
+
 def pass_on(told: Told, *, shown: bool = False) -> Response:
-    """A file of the counter, to be saved; `shown`, in a frame of the desk's: with no right but its own styles, and the scripts
+    """A file of the backend, to be saved; `shown`, in a frame of the desk's: with no right but its own styles, and the scripts
     whose hashes it has."""
-    answer = StreamingResponse(told.pieces or iter(()), media_type=told.media)
-    answer.headers["Content-Length"] = str(told.size)
+    answer = _Passed(told)
     if not shown:
         answer.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(told.name)}"
         answer.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
@@ -166,20 +200,13 @@ def _name_hashes(hashes: Iterable[str]) -> str:
 
 
 async def read_form(
-    request: Request, longest: int, may_send_more: Callable[[], Awaitable[bool]] | None = None
+    request: Request, longest: int, find_longest: Callable[[], Awaitable[int]] | None = None
 ) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The fields and files of a form that was sent, each name once. A form may have `longest` bytes, or `LONGEST_FORM` where
-    `may_send_more` says so, which is asked only then."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > longest and may_send_more is not None and await may_send_more():
-            longest, may_send_more = LONGEST_FORM, None
-        if len(body) > longest:
-            raise Refused(413, "this is longer than anything that the desk takes.")
+    """The fields and files of a form that was sent, each name once. See `read_body` for how long it may be."""
+    body = await read_body(request.stream(), longest, find_longest)
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
-        return _read_parts(kind, bytes(body))
+        return _read_parts(kind, body)
     try:
         said = parse_qs(body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=500)
     except ValueError:

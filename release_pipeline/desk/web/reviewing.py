@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from starlette.responses import Response
 
-from release_pipeline.desk.web.frame import Visit, Way, Wrong, pass_on
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, give, pass_on, show
 from release_pipeline.door.refusal import Refused
 
 _VOTES = ("approve", "return", "reject")
@@ -18,15 +18,6 @@ _NO_WISH = {"verdict": "", "why": ""}
 async def _show_release(visit: Visit) -> Response:
     found = await visit.ask("release", {"release": visit.path("release")})
     return await visit.render("release.html", found, wish=_NO_WISH, fault=None)
-
-
-async def _compare(visit: Visit) -> Response:
-    found = await visit.ask("compare", {"release": visit.path("release")})
-    return await visit.render("compare.html", found)
-
-
-async def _show_report(visit: Visit) -> Response:
-    return pass_on(await visit.fetch("report", {"release": visit.path("release")}), shown=True)
 
 
 async def _remark(visit: Visit) -> Response:
@@ -69,7 +60,7 @@ async def _fetch_bundle(visit: Visit) -> Response:
 async def _take_statements(visit: Visit) -> Response:
     """Files as `sign` wrote them: each statement with its signature beside it."""
     subject = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict")}
-    body = json.dumps({"statements": _pair(visit.files)}).encode()
+    body = json.dumps({"statements": _pair(visit.files)})
     found = await visit.ask("statements", subject, body)
     return visit.go(_page_of(subject), str(found["words"]))
 
@@ -113,8 +104,8 @@ def _page_of(subject: dict[str, str]) -> str:
 
 
 WAYS = (
-    Way("/releases/{release:path}/report", _show_report),
-    Way("/releases/{release:path}/compare", _compare),
+    give("/releases/{release:path}/report", "report", shown=True),
+    show("/releases/{release:path}/compare", "compare.html", "compare"),
     Way("/releases/{release:path}", _show_release),
     Way("/remarks", _remark, sends=True),
     Way("/remarks/drop", _drop, sends=True),

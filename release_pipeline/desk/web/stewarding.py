@@ -6,14 +6,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from release_pipeline.desk.web.frame import Visit, Way, Wrong, show_page
+from release_pipeline.desk.web.frame import Visit, Way, Wrong, show, show_page
 
 _AXES = ("epsilons", "sizes", "rows")
 _AWAY = (401, 403)
-
-
-async def _list_policies(visit: Visit) -> Response:
-    return await visit.render("policies.html", await visit.ask("policies"))
 
 
 async def _show_policy(visit: Visit) -> Response:
@@ -37,11 +33,11 @@ async def _save_policy(visit: Visit) -> Response:
 
 
 async def _send_text(visit: Visit, call: str) -> Response:
-    """What the counter says of the text; whatever it refuses, the text stays in the page."""
+    """What the backend says of the text; whatever it refuses, the text stays in the page."""
     name, text, began = visit.path("name"), visit.form.get("text", ""), visit.form.get("began", "")
     text = text.replace("\r\n", "\n")  # as browsers send what stands in a form
     try:
-        found = await visit.ask(call, {"name": name, "began": began}, text.encode("utf-8", "replace"))
+        found = await visit.ask(call, {"name": name, "began": began}, text)
     except Wrong as wrong:
         return await _keep_text(visit, wrong, name, text, began)
     if found.get("saved"):
@@ -94,10 +90,6 @@ async def _explore(visit: Visit) -> Response:
     )
 
 
-async def _show_running(visit: Visit) -> Response:
-    return await visit.render("running.html", await visit.ask("running"))
-
-
 async def _start_run(visit: Visit) -> Response:
     asked = {name: visit.form.get(name, "") for name in ("release", "revise", "why")}
     found = await visit.ask("start-run", asked)
@@ -105,13 +97,13 @@ async def _start_run(visit: Visit) -> Response:
 
 
 WAYS = (
-    Way("/policies", _list_policies),
+    show("/policies", "policies.html", "policies"),
     Way("/new-policy", _begin_policy),
     Way("/policies/{name}", _show_policy),
     Way("/policies/{name}/check", _check_policy, sends=True),
     Way("/policies/{name}/save", _save_policy, sends=True),
     Way("/policies/{name}/explore", _show_exploration),
     Way("/policies/{name}/explore", _explore, sends=True),
-    Way("/running", _show_running),
+    show("/running", "running.html", "running"),
     Way("/running", _start_run, sends=True),
 )

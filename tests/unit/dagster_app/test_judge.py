@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import dagster
 import pytest
 from dagster_graphql.schema import create_schema
-from graphql import GraphQLInterfaceType, GraphQLObjectType, get_named_type
 
-from release_pipeline.dagster_app.door.judge import judge_message, judge_post
-from release_pipeline.dagster_app.door.roles import COUNTS, MUTATIONS, NOBODY, PLACES, QUERIES, SPAN, SUBSCRIPTIONS, Role
+from release_pipeline.dagster_app.door import Role
+from release_pipeline.dagster_app.door.judge import MUTATIONS, judge_message, judge_post
 from release_pipeline.door.refusal import Refused
 
 CANARY = "kanarie"
@@ -37,16 +35,36 @@ def is_locked() -> bool:
     return f"\ndagster=={dagster.__version__} " in lock.read_text()
 
 
-def test_every_field_at_the_top_is_decided_on() -> None:
+NOBODY = {
+    "deletePipelineRun",
+    "deleteRun",
+    "wipeAssets",
+    "deleteDynamicPartitions",
+    "reportRunlessAssetEvents",
+    "reportAssetCheckEvaluations",
+    "shutdownRepositoryLocation",
+    "setSensorCursor",
+    "setAutoMaterializePaused",
+    "setConcurrencyLimit",
+    "deleteConcurrencyLimit",
+    "freeConcurrencySlotsForRun",
+    "freeConcurrencySlots",
+    "setAppManagedComponent",
+    "deleteAppManagedComponent",
+    "refreshComponentState",
+    "logTelemetry",
+    "setNuxSeen",
+}
+
+
+def test_every_mutation_is_decided_on() -> None:
     """A later version of Dagster that adds one fails here until somebody says who may ask for it."""
     schema = create_schema().graphql_schema
-    assert schema.query_type is not None
     assert schema.mutation_type is not None
-    assert schema.subscription_type is not None
-    fields = {*schema.query_type.fields, *schema.mutation_type.fields, *schema.subscription_type.fields, "__typename"}
-    decided = QUERIES | MUTATIONS | SUBSCRIPTIONS | NOBODY
+    fields = {*schema.mutation_type.fields, "__typename"}
+    decided = MUTATIONS | NOBODY
     assert fields == decided if is_locked() else fields <= decided
-    assert not NOBODY & (QUERIES | MUTATIONS | SUBSCRIPTIONS)
+    assert not NOBODY & MUTATIONS
 
 
 def test_what_is_judged_is_what_dagster_reads() -> None:
@@ -118,7 +136,7 @@ def test_tags_and_presets_that_mean_something_elsewhere_are_refused() -> None:
         judge(LAUNCH, params(preset="p"))
 
 
-@pytest.mark.parametrize("name", sorted(MUTATIONS | NOBODY - {"test", "__typename"}))
+@pytest.mark.parametrize("name", sorted(MUTATIONS | NOBODY))
 def test_view_changes_nothing(name: str) -> None:
     """No mutation at all, those that nobody may ask for included."""
     with pytest.raises(Refused, match=r"your role is 'view'"):
@@ -132,8 +150,6 @@ def test_view_changes_nothing(name: str) -> None:
         'mutation { version: deleteRun(runId: "x") { __typename } }',
         'mutation { reloadWorkspace { __typename } ... { deleteRun(runId: "x") { __typename } } }',
         "mutation { ...F } fragment F on Mutation { setNuxSeen }",
-        "{ test { __typename } }",
-        "{ __schema { types { name } } }",
         "{ instance { info } }",
         "{ instance { i: info } }",
         "query { ...F } fragment F on Mutation { reloadWorkspace { __typename } }",
@@ -201,57 +217,3 @@ def test_websockets_carry_subscriptions_alone() -> None:
     ):
         with pytest.raises(Refused):
             judge_message(json.dumps(message), Role.OPERATE)
-
-
-TICKS = (
-    '{schedulesOrError(repositorySelector: {repositoryName: "a", repositoryLocationName: "b"}) {... on Schedules {results {%s}}}}'
-)
-
-
-def test_every_number_that_can_be_asked_with_is_decided_on() -> None:
-    """A later version of Dagster that adds one fails here until somebody says whether it is a count."""
-    found: set[str] = set()
-    for kind in create_schema().graphql_schema.type_map.values():
-        if isinstance(kind, GraphQLObjectType | GraphQLInterfaceType):
-            for field in kind.fields.values():
-                found |= {name for name, one in field.args.items() if get_named_type(one.type).name in ("Int", "Float")}
-    decided = COUNTS | PLACES | {SPAN[1]}
-    assert found == decided if is_locked() else found <= decided
-
-
-@pytest.mark.parametrize("role", Role)
-def test_counts_are_bounded(role: Role) -> None:
-    """In literals, variables and their defaults; each, and of a document all together; none is less than nothing."""
-    ticks = TICKS % "futureTicks(limit: %s) {results {timestamp}}"
-    asked = "query Q($n: Int = %s) {runsOrError(limit: $n) {__typename}}"
-    for query, variables in ((ticks % 1000, None), (asked % 25, {"n": 1000}), (asked % 25, {"n": None})):
-        assert judge(query, variables, role=role)
-    together = " ".join(f"a{number}: futureTicks(limit: 1000) {{results {{timestamp}}}}" for number in range(11))
-    for query, variables in (
-        (ticks % 2_000_000_000, None),
-        (ticks % 1001, None),
-        (ticks % -1, None),
-        (asked % 25, {"n": 1001}),
-        (asked % 1001, None),
-        (TICKS % together, None),
-    ):
-        with pytest.raises(Refused, match="this asks for"):
-            judge(query, variables, role=role)
-
-
-def test_ticks_until_a_moment_are_bounded() -> None:
-    """A week is what Dagster's pages ask for; a thousand years are made tick by tick."""
-    now = time.time()
-    span = TICKS % "futureTicks(cursor: %s, until: %s) {results {timestamp}}"
-    assert judge(span % (now, now + 7 * 86400))
-    for cursor, until in ((now, now + 1e10), (0, 1e300), ("null", now + 1e8), (-1e10, now)):
-        with pytest.raises(Refused, match="days"):
-            judge(span % (cursor, until))
-
-
-def test_logs_are_read_in_parts() -> None:
-    """A count of bytes, of which Dagster's pages ask for a MiB."""
-    logs = "{capturedLogs(logKey: [], limit: %s) {cursor}}"
-    assert judge(logs % 1048576)
-    with pytest.raises(Refused, match="this asks for"):
-        judge(logs % 1048577)

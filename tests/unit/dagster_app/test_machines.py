@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from release_pipeline.dagster_app.door import Role
 from release_pipeline.dagster_app.door import machines as module
 from release_pipeline.dagster_app.door.entrance import Entrance
 from release_pipeline.dagster_app.door.guard import Door
 from release_pipeline.dagster_app.door.machines import REMEMBERED_SECONDS, Machines, read_token
-from release_pipeline.dagster_app.door.roles import Role
-from release_pipeline.dagster_app.door.sessions import Sessions
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
@@ -54,7 +53,7 @@ def door_of(site: Site, clock: Sequence[float] = (0.0,)) -> Door:
         raise AssertionError("the door let it through")
 
     machines = Machines(site, token=TOKEN, heartbeat=lambda: None, clock=lambda: clock[0])
-    way = Entrance(Sessions((Role.VIEW,)))
+    way = Entrance([Role.VIEW])
     return Door({"/x": nothing}, way=way, addresses=local_addresses(3000), most=Role.VIEW, machines=machines)
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,7 +212,8 @@ def test_nobody_is_sent_elsewhere() -> None:
 
 def test_a_file_is_saved_and_never_shown() -> None:
     """Whatever its name is."""
-    answer = pass_on(Told(200, media="application/zip", name='a"; x=y\r\nb: c\\ü.html', pieces=iter(())))
+    file = httpx.Response(200, headers={"content-type": "application/zip", "content-length": "0"}, content=b"")
+    answer = pass_on(Told(200, file=file, name='a"; x=y\r\nb: c\\ü.html'))
     said = answer.headers["content-disposition"]
     assert said.startswith("attachment; filename*=UTF-8''")
     assert not set('"\r\n; ') & set(said.rpartition("''")[2])

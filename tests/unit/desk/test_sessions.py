@@ -8,10 +8,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from release_pipeline.desk.counter import attempts, sessions, tickets
-from release_pipeline.desk.counter.attempts import Attempts
-from release_pipeline.desk.counter.sessions import IDLE_SECONDS, LASTS_SECONDS, Sessions
-from release_pipeline.desk.counter.tickets import Ticket, Tickets
+from release_pipeline.desk.backend import access
+from release_pipeline.desk.backend.access import (
+    IDLE_SECONDS,
+    LASTS_SECONDS,
+    MOST_WRONG,
+    TICKET_SECONDS,
+    WRONG_SECONDS,
+    Attempts,
+    Sessions,
+    Ticket,
+    Tickets,
+)
 from release_pipeline.door.refusal import Refused
 
 BEN = Ticket("ben", "candidate", "people/1/r1", "ab", "approve", "", "/releases/people/1/r1")
@@ -57,7 +65,7 @@ def test_nobody_throws_others_out() -> None:
     """Who logs in again and again ends their own oldest sessions."""
     known = Sessions(clock=Clock())
     cleo, first = known.begin("cleo", "t"), known.begin("ben", "t")
-    later = [known.begin("ben", "t") for _ in range(sessions._MOST)]  # pyright: ignore[reportPrivateUsage]
+    later = [known.begin("ben", "t") for _ in range(access._MOST_SESSIONS)]  # pyright: ignore[reportPrivateUsage]
     assert known.find(*first) is None
     assert all(known.find(*one) is not None for one in [cleo, *later])
 
@@ -82,7 +90,7 @@ def test_a_ticket_lasts_half_an_hour() -> None:
     second = known.give(BEN)
     with pytest.raises(Refused, match="over"):
         known.find(first)
-    clock.now += tickets.LASTS_SECONDS - 1
+    clock.now += TICKET_SECONDS - 1
     assert [known.find(secret).person for secret in (second, *others)] == ["ben", "cleo", "ben"]
     clock.now += 1
     for secret in (second, *others):
@@ -106,11 +114,11 @@ def test_wrong_tokens_are_counted_for_a_minute() -> None:
     """Then there are none."""
     clock = Clock()
     known = Attempts(clock=clock)
-    for _ in range(attempts.MOST):
+    for _ in range(MOST_WRONG):
         known.note()
     for _ in range(3):
         with pytest.raises(Refused) as refused:
             known.note()
         assert refused.value.status == 429
-    clock.now += attempts.SECONDS
+    clock.now += WRONG_SECONDS
     known.note()

@@ -41,7 +41,7 @@ def test_each_is_a_line_that_the_account_alone_reads(site: Site) -> None:
 
 
 def test_the_same_is_noted_again_after_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a counter that was begun anew does, too."""
+    """As a backend that was begun anew does, too."""
     clock = [0.0]
     monkeypatch.setattr(viewings, "monotonic", lambda: clock[0])
     kept = Viewings(site)

@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document
-from release_pipeline.desk.counter.kept import read_policies
-from release_pipeline.desk.counter.listing import describe_line, list_lines, tell_reason
+from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document
+from release_pipeline.desk.backend.lookups import describe_line, list_lines, read_policies, tell_reason
 from release_pipeline.desk.people import Role
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.policies import Registry, read_caps

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, File, allow
-from release_pipeline.desk.counter.home import VOTED
-from release_pipeline.desk.counter.listing import describe_line, list_lines
+from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document, File, allow
+from release_pipeline.desk.backend.home import VOTED
+from release_pipeline.desk.backend.lookups import describe_line, list_lines
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from release_pipeline.desk.counter.calls import Asked, Call, Document, File, allow
-from release_pipeline.desk.counter.drafts import DraftRemark
-from release_pipeline.desk.counter.errands import BUNDLE, make_bundle, note_statements, read_statements
-from release_pipeline.desk.counter.reviewing import READERS, RELEASE, check_reader, find_steward
-from release_pipeline.desk.counter.tickets import Ticket
+from release_pipeline.desk.backend.access import Ticket
+from release_pipeline.desk.backend.bundles import BUNDLE, make_bundle, note_statements, read_statements
+from release_pipeline.desk.backend.calls import Asked, Call, Document, File, allow
+from release_pipeline.desk.backend.drafts import DraftRemark
+from release_pipeline.desk.backend.reviewing import READERS, RELEASE, check_reader, find_steward
 from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
-from release_pipeline.desk.counter.places import shorten_places
-from release_pipeline.desk.counter.reviewing import READERS
+from release_pipeline.desk.backend.calls import Asked, Call, Document, allow
+from release_pipeline.desk.backend.lookups import shorten_places
+from release_pipeline.desk.backend.reviewing import READERS
 from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request

@@ -1,5 +1,9 @@
-"""Runs that were started at the desk. Each is a process of its own session, which goes on when the counter ends; of a release
-there is one at a time, whoever asks, for it holds a lock as long as it lives."""
+"""Commands of this program that the backend starts, with values that cannot be taken for options and without a shell; and the
+runs that were started at the desk.
+
+A run is a process of its own session, which goes on when the backend ends. Each release has one at a time, whoever asks, for it
+holds a lock as long as it lives.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,17 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from release_pipeline.desk.counter.commands import command_of, read_tail, start_command
+from release_pipeline.desk.backend.lookups import shorten_place
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site
@@ -24,6 +30,53 @@ from release_pipeline.policy.typed import read_as
 
 MOST_AT_ONCE = 4
 _TRIES, _PAUSE = 5, 0.05  # who only looks whether a run goes on holds its lock for a moment
+_TAIL = 8192  # bytes of what a command printed
+MOST_LINES = 12
+
+
+def command_of(*arguments: str) -> list[str]:
+    """The command line; a value goes into one word with its option, as in --release=2."""
+    return [sys.executable, "-P", "-m", "release_pipeline.cli", *arguments]
+
+
+def start_command(site: Site, command: Sequence[str], log: Path, *, passed: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """A command goes on as a process of its own session, what it prints going into a file; it has the descriptors `passed`."""
+    with log.open("wb") as output:
+        return subprocess.Popen(  # noqa: S603  its words are ours
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=site.home,
+            start_new_session=True,
+            pass_fds=passed,
+        )
+
+
+def run_command(site: Site, command: Sequence[str], log: Path, *, seconds: float) -> int | None:
+    """The exit code of a command, what it prints going into a file; None where it was ended, because it took longer."""
+    process = start_command(site, command, log)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+        process.wait()
+
+
+def read_tail(site: Site, log: Path, *, most: int = MOST_LINES, size: int = _TAIL) -> tuple[str, ...]:
+    """The last lines that a command printed, as plain text, without where the site lies."""
+    try:
+        with log.open("rb") as content:
+            content.seek(max(0, content.seek(0, os.SEEK_END) - size))
+            text = content.read(size).decode("utf-8", "replace")
+    except OSError:
+        return ()
+    lines = shorten_place(site, text).replace("\r", "\n").split("\n")
+    plain = ("".join(char if char.isprintable() else " " for char in line).rstrip() for line in lines)
+    return tuple(line for line in plain if line)[-most:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The counter's answers: who asks is found out, whether they may is looked up, and what goes wrong is told in words.
+"""The backend's answers: who asks is found out, whether they may is looked up, and what goes wrong is told in words.
 
 Whoever has the desk's web process can ask in the name of people who are logged in there, for as long as they are. They get what
 these people may see, and nothing else: no call signs, and none takes a path.
@@ -13,15 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from release_pipeline.desk.counter.attempts import Attempts
-from release_pipeline.desk.counter.calls import Asked, Call, Document, File, by_name
-from release_pipeline.desk.counter.catalogue import CALLS
-from release_pipeline.desk.counter.drafts import Drafts
-from release_pipeline.desk.counter.errands import BUNDLE, ERRANDS
-from release_pipeline.desk.counter.places import shorten_place
-from release_pipeline.desk.counter.sessions import Session, Sessions
-from release_pipeline.desk.counter.tickets import OVER, Ticket, Tickets
+from release_pipeline.desk.backend import approving, auditing, exploring, home, operating, reviewing, running, signing, stewarding
+from release_pipeline.desk.backend.access import OVER, Attempts, Session, Sessions, Ticket, Tickets
+from release_pipeline.desk.backend.bundles import BUNDLE, TICKET_CALLS
+from release_pipeline.desk.backend.calls import Asked, Call, Document, File, by_name
+from release_pipeline.desk.backend.drafts import Drafts
+from release_pipeline.desk.backend.lookups import shorten_place
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
+from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.tokens import find_token
 from release_pipeline.desk.viewings import Viewings
 from release_pipeline.door.proxies import ProxyHeaders
@@ -31,22 +30,15 @@ from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.site import Site
 
+CALLS = (
+    *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
+    *(*stewarding.CALLS, *exploring.CALLS, *running.CALLS),
+    *(*approving.CALLS, *auditing.CALLS, *operating.CALLS),
+)
 ENTER, LEAVE, GREET, SIGN = "enter", "leave", "greet", "sign"
 _LOG = logging.getLogger(__name__)
 _NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
 _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What the web process asks: a call by name, with arguments and a body, and by what the browser says who it is."""
-
-    call: str
-    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
-    body: bytes = b""
-    session: str = ""
-    place: str = ""
-    proxy: tuple[tuple[str, str], ...] = ()  # headers that a trusted proxy set
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +50,8 @@ class Answer:
     file: File | None = None
 
 
-class Counter:
-    """Answers the questions of one site's desk. With a proxy, it says who somebody is; else personal tokens do."""
+class Backend:
+    """Answers the calls of one site's desk. With a proxy, it says who somebody is; else personal tokens do."""
 
     def __init__(self, site: Site, *, proxy: ProxyHeaders | None = None, sessions: Sessions | None = None) -> None:
         self._site, self._proxy = site, proxy
@@ -71,10 +63,10 @@ class Counter:
         self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
         self._lock = threading.Lock()
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, request: CallRequest) -> Answer:
         """The answer, whatever happens: what nobody foresaw is noted here, and told without a word of its content."""
         try:
-            return self._answer(question)
+            return self._answer(request)
         except Refused as refused:
             return _tell(refused.status, refused.words)
         except StoreBusy as busy:
@@ -85,26 +77,26 @@ class Counter:
             return self._refuse(409, error)
         except Exception:
             number = secrets.token_hex(4)
-            _LOG.exception("question %r failed (%s)", question.call[:40], number)
+            _LOG.exception("call %r failed (%s)", request.call[:40], number)
             return _tell(500, f"this went wrong inside, and is noted as {number}.", "", "Tell the operator this number.")
 
-    def _answer(self, question: Question) -> Answer:
-        if question.call == ENTER:
-            return self._enter(question)
-        if question.call == GREET:
+    def _answer(self, request: CallRequest) -> Answer:
+        if request.call == ENTER:
+            return self._enter(request)
+        if request.call == GREET:
             return Answer(200, self._greet())
-        if (errand := ERRANDS.get(question.call)) is not None:
-            ticket = self._find_ticket(question.arguments.get("ticket", ""))
-            given = errand(self._site, self._tickets, self._drafts, question.arguments, question.body)
+        if (answer := TICKET_CALLS.get(request.call)) is not None:
+            ticket = self._find_ticket(request.arguments.get("ticket", ""))
+            given = answer(self._site, self._tickets, self._drafts, request.arguments, request.body)
             if isinstance(given, File):
                 self._note(ticket.person, BUNDLE, ticket.subject if ticket.what == "candidate" else "", given)
                 return Answer(200, file=given)
             return Answer(200, given)
-        person, session = self._find_person(question)
-        if question.call == LEAVE:
-            self._sessions.end(question.session)
+        person, session = self._find_person(request)
+        if request.call == LEAVE:
+            self._sessions.end(request.session)
             return Answer(200)
-        call = self._calls.get(question.call)
+        call = self._calls.get(request.call)
         if call is None:
             raise Refused(404, "there is nothing of this name.")
         if call.roles.isdisjoint(person.roles):
@@ -112,7 +104,7 @@ class Counter:
             raise Refused(403, f"this is for {needed}, and you are here as {_say_roles(person)}.")
         asked = Asked(
             *(self._site, person, self._settings(), self._tickets, self._drafts, self._viewings),
-            *(question.arguments, question.body),
+            *(request.arguments, request.body),
             session="" if session is None else session.digest,
             base="" if session is None else f"/{session.place}",
         )
@@ -138,10 +130,10 @@ class Counter:
             return {"hosts": [], "secret_header": "", "person_header": ""}
         return {"hosts": list(proxy.hosts), "secret_header": proxy.secret_header, "person_header": proxy.person_header}
 
-    def _enter(self, question: Question) -> Answer:
+    def _enter(self, request: CallRequest) -> Answer:
         if self._proxy is not None:
             raise Refused(404, "the proxy logs people in here.")
-        token = find_token(self._site, hash_secret(question.arguments.get("token", "")))
+        token = find_token(self._site, hash_secret(request.arguments.get("token", "")))
         if token is None or token.person not in self._people():
             self._wrong.note()
             raise Refused(403, "this is no token that lets anybody in. Ask the operator for another one.")
@@ -159,14 +151,14 @@ class Counter:
             raise Refused(404, OVER)
         return ticket
 
-    def _find_person(self, question: Question) -> tuple[Person, Session | None]:
+    def _find_person(self, request: CallRequest) -> tuple[Person, Session | None]:
         """Who asks, and in which session, if it was begun with a token."""
         session: Session | None = None
         if self._proxy is not None:
-            headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in question.proxy]
+            headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.proxy]
             name = self._proxy.find_person(headers)
         else:
-            session = self._sessions.find(question.session, question.place)
+            session = self._sessions.find(request.session, request.place)
             if session is None or find_token(self._site, session.token) is None:
                 raise Refused(401, _NOT_IN)
             name = session.person

@@ -13,10 +13,10 @@ import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, allow
-from release_pipeline.desk.counter.commands import command_of, read_tail, run_command
-from release_pipeline.desk.counter.kept import read_policies
-from release_pipeline.desk.counter.stewarding import find_policy
+from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document, allow
+from release_pipeline.desk.backend.lookups import read_policies
+from release_pipeline.desk.backend.runs import command_of, read_tail, run_command
+from release_pipeline.desk.backend.stewarding import find_policy
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import Blocked, WrongUsage

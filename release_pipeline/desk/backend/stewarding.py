@@ -13,9 +13,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from release_pipeline.desk.counter.calls import EVERYBODY, Asked, Call, Document, allow
-from release_pipeline.desk.counter.kept import keep, read_policies
-from release_pipeline.desk.counter.listing import describe_line, list_lines
+from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document, allow
+from release_pipeline.desk.backend.lookups import describe_line, keep, list_lines, read_policies
 from release_pipeline.desk.people import NAME, Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
@@ -179,10 +178,7 @@ def _compare(now: str, mine: str) -> Document:
 def _read_body(asked: Asked) -> str:
     if len(asked.body) > 2 * MOST_BYTES:  # ends of lines may be two
         raise WrongUsage(f"a policy here has at most {MOST_BYTES // 1024} KB.", where="the policy", remedy="Nothing was written.")
-    try:
-        return check_text(asked.body.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise WrongUsage("this is not UTF-8 text.", where="the policy", remedy="Nothing was written.") from None
+    return check_text(asked.body)
 
 
 def _examine(asked: Asked, name: str, text: str) -> Examined:

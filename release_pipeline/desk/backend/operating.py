@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
-from release_pipeline.desk.counter.kept import keep
-from release_pipeline.desk.counter.listing import Listing, list_lines
-from release_pipeline.desk.counter.places import shorten_place
+from release_pipeline.desk.backend.calls import Asked, Call, Document, allow
+from release_pipeline.desk.backend.lookups import Listing, keep, list_lines, shorten_place
 from release_pipeline.desk.people import Role, read_people
 from release_pipeline.desk.tokens import list_tokens
 from release_pipeline.errors import ReleasePipelineError

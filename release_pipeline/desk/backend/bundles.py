@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from release_pipeline.desk.counter.calls import Document, File
-from release_pipeline.desk.counter.drafts import Drafts
-from release_pipeline.desk.counter.tickets import Ticket, Tickets
+from release_pipeline.desk.backend.access import Ticket, Tickets
+from release_pipeline.desk.backend.calls import Document, File
+from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.reviewing.bundle import write_bundle
@@ -23,10 +23,10 @@ FORMAT = "release-pipeline/ticket/1"
 BUNDLE = "the bundle to sign"  # as people are told that somebody took it
 MOST_STATEMENTS = 4
 _FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
-Errand: TypeAlias = Callable[[Site, Tickets, Drafts, Mapping[str, str], bytes], "Document | File"]
+TicketCall: TypeAlias = Callable[[Site, Tickets, Drafts, Mapping[str, str], str], "Document | File"]
 
 
-def _tell_ticket(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: bytes) -> Document:
+def _tell_ticket(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: str) -> Document:
     del site, drafts, body
     ticket = tickets.find(arguments.get("ticket", ""))
     return {
@@ -39,12 +39,12 @@ def _tell_ticket(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mappin
     }
 
 
-def _fetch_bundle(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: bytes) -> File:
+def _fetch_bundle(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: str) -> File:
     del drafts, body
     return make_bundle(site, tickets.find(arguments.get("ticket", "")))
 
 
-def _take_statements(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: bytes) -> Document:
+def _take_statements(site: Site, tickets: Tickets, drafts: Drafts, arguments: Mapping[str, str], body: str) -> Document:
     secret = arguments.get("ticket", "")
     ticket = tickets.find(secret)
     words = note_statements(site, drafts, ticket.person, ticket.subject, read_statements(body), ticket.remarks)
@@ -52,7 +52,7 @@ def _take_statements(site: Site, tickets: Tickets, drafts: Drafts, arguments: Ma
     return {"words": words}
 
 
-ERRANDS: Mapping[str, Errand] = {
+TICKET_CALLS: Mapping[str, TicketCall] = {
     "ticket": _tell_ticket,
     "ticket-bundle": _fetch_bundle,
     "ticket-statements": _take_statements,
@@ -70,9 +70,8 @@ def make_bundle(site: Site, ticket: Ticket) -> File:
 
 def pack(site: Site, name: str, write: Callable[[Path], object]) -> File:
     """A zip that `write` writes, to be saved under a name: in the vault, for what is in it is confidential, until it was sent."""
-    room = _find_room(site)
-    room.mkdir(mode=0o700, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=room))
+    _find_folder(site).mkdir(mode=0o700, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=_find_folder(site)))
     try:
         write(folder / name)
     except BaseException:
@@ -81,7 +80,7 @@ def pack(site: Site, name: str, write: Callable[[Path], object]) -> File:
     return File("application/zip", folder / name, name=name, temporary=True)
 
 
-def read_statements(body: bytes) -> list[dict[str, Any]]:
+def read_statements(body: str) -> list[dict[str, Any]]:
     """The statements that were sent, each of the seven fields and its signature, and nothing else."""
     try:
         said: Plain = json.loads(body)
@@ -131,10 +130,10 @@ def _say_done(kind: str, count: int, needed: int, new: bool) -> str:
     return f"approved, {count} of {needed}" if kind == "approve" else "approved"
 
 
-def clear_room(site: Site) -> None:
+def clear_folder(site: Site) -> None:
     """Nothing waits to be sent."""
-    shutil.rmtree(_find_room(site), ignore_errors=True)
+    shutil.rmtree(_find_folder(site), ignore_errors=True)
 
 
-def _find_room(site: Site) -> Path:
+def _find_folder(site: Site) -> Path:
     return site.vault / "sent"

@@ -7,12 +7,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from release_pipeline.desk.counter.approving import OVERSEERS
-from release_pipeline.desk.counter.calls import Asked, Call, Document, File
-from release_pipeline.desk.counter.errands import pack
-from release_pipeline.desk.counter.listing import list_lines
-from release_pipeline.desk.counter.places import shorten_places
-from release_pipeline.desk.counter.reviewing import READERS, RELEASE
+from release_pipeline.desk.backend.approving import OVERSEERS
+from release_pipeline.desk.backend.bundles import pack
+from release_pipeline.desk.backend.calls import Asked, Call, Document, File
+from release_pipeline.desk.backend.lookups import list_lines, shorten_places
+from release_pipeline.desk.backend.reviewing import READERS, RELEASE
 from release_pipeline.desk.people import Role
 from release_pipeline.desk.viewings import KEPT_MONTHS
 from release_pipeline.door.refusal import Refused

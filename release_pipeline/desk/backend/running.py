@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from release_pipeline.desk.counter.calls import Asked, Call, Document, allow
-from release_pipeline.desk.counter.kept import keep, read_policies
-from release_pipeline.desk.counter.listing import describe_line, list_lines
-from release_pipeline.desk.counter.places import shorten_place
-from release_pipeline.desk.counter.reviewing import RELEASE
-from release_pipeline.desk.counter.runs import Run, read_runs, start_run
+from release_pipeline.desk.backend.calls import Asked, Call, Document, allow
+from release_pipeline.desk.backend.lookups import describe_line, keep, list_lines, read_policies, shorten_place
+from release_pipeline.desk.backend.reviewing import RELEASE
+from release_pipeline.desk.backend.runs import Run, read_runs, start_run
 from release_pipeline.desk.people import Role
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage

@@ -1,4 +1,4 @@
-"""What a question to the counter is: its name, who may ask it, and what answers it."""
+"""What a call of the backend is: its name, the roles that may make it, and what answers it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from release_pipeline.desk.counter.drafts import Drafts
-from release_pipeline.desk.counter.tickets import Tickets
+from release_pipeline.desk.backend.access import Tickets
+from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.desk.people import DeskSettings, Person, Role
 from release_pipeline.desk.viewings import Viewings
 from release_pipeline.door.refusal import Refused
@@ -40,7 +40,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question: by whom, of which site, with which arguments and body."""
+    """A call that was made: by whom, of which site, with which arguments and body."""
 
     site: Site
     person: Person
@@ -49,7 +49,7 @@ class Asked:
     drafts: Drafts
     viewings: Viewings
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
-    body: bytes = b""
+    body: str = ""
     session: str = ""  # the hash of the session in which it is asked
     base: str = ""  # what the pages of that session are below
 
@@ -76,7 +76,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A question, by name. `changes` says that its answer changes something, for the page to ask it by POST alone; `shows`, what
+    """A call, by name. `changes` says that its answer changes something, for the page to ask it by POST alone; `shows`, what
     of a candidate is seen in its answer, and by which argument it is named (`of`): that somebody saw it is noted."""
 
     name: str

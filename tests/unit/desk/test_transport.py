@@ -1,0 +1,252 @@
+"""The socket between web process and backend: whatever is sent, the backend answers a call or refuses, and goes on answering."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.desk.backend import server as module
+from release_pipeline.desk.backend.calls import File
+from release_pipeline.desk.backend.server import serving_backend
+from release_pipeline.desk.backend.service import Answer, Backend
+from release_pipeline.desk.protocol import LONGEST, REQUESTS, CallRequest
+from release_pipeline.desk.web.client import Client, Told, Who
+from release_pipeline.door import serving as limits
+from release_pipeline.door.refusal import Refused
+from release_pipeline.errors import WrongUsage
+from tests.guards import HANGING
+
+WHOLE = {"call": "home", "arguments": {"a": "b"}, "body": "abc", "session": "s", "place": "p", "proxy": [["x-user", "ben"]]}
+texts = st.text(st.characters(codec="utf-8"), max_size=40)
+
+
+class Echo:
+    """In the place of the backend: says what was asked; `slow` waits until it is let go on, `file` gives one."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.go_on, self.file = threading.Event(), file
+        self.seen: list[CallRequest] = []
+
+    def answer(self, request: CallRequest) -> Answer:
+        self.seen.append(request)
+        if request.call == "slow":
+            assert self.go_on.wait(HANGING)
+        if request.call == "file" and self.file is not None:
+            return Answer(200, file=File("text/plain", self.file, name="ä.txt", temporary=True, facts={"style": ["x"]}))
+        return Answer(200, {"call": request.call, "body": len(request.body), "odd": "\ud800"})
+
+
+@contextmanager
+def serving(path: Path, echo: Echo, accounts: frozenset[int] = frozenset()) -> Iterator[None]:
+    """A server of it."""
+    with serving_backend(path, cast("Backend", echo), accounts):
+        try:
+            yield
+        finally:
+            echo.go_on.set()
+
+
+def ask(path: Path, call: str, *given: Any) -> Told:
+    """What the web process is answered."""
+    return asyncio.run(Client(path).ask(call, *given))
+
+
+def post(path: Path, content: bytes, head: bytes | None = None) -> bytes:
+    """The answer to bytes that are posted by hand."""
+    with connect(path) as connection, suppress(BrokenPipeError, ConnectionResetError):
+        length = b"Content-Length: %d\r\n" % len(content)
+        start = b"POST / HTTP/1.1\r\nHost: desk\r\nConnection: close\r\n"
+        connection.sendall((start + length + b"\r\n" if head is None else head) + content)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    return b""
+
+
+def connect(path: Path) -> socket.socket:
+    """A connection by hand."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(HANGING)
+    connection.connect(str(path))
+    return connection
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"arguments": []}, {"arguments": None}, {"arguments": {"a": 1}}, {"proxy": {"a": "b"}}, {"proxy": [["a"]]}),
+        *({"body": 1}, {"call": None}, {"session": ["s"]}, {"more": ""}, {"proxy": 1}),
+    ],
+)
+def test_another_shape_is_no_call(wrong: dict[str, Any]) -> None:
+    """The type that both sides share refuses it."""
+    assert REQUESTS.validate_json(json.dumps(WHOLE)).proxy == (("x-user", "ben"),)
+    with pytest.raises(ValueError, match="validation error"):
+        REQUESTS.validate_json(json.dumps({**WHOLE, **wrong}))
+
+
+@given(st.dictionaries(texts, texts, max_size=5), texts, texts)
+def test_what_the_web_process_asks_is_what_the_backend_reads(arguments: dict[str, str], body: str, text: str) -> None:
+    """Letter for letter."""
+    asked = CallRequest("call", arguments, body, "s", "p", (("a", text),))
+    assert REQUESTS.validate_json(REQUESTS.dump_json(asked)) == asked
+
+
+def test_a_call_and_a_file_come_through_a_socket(tmp_path: Path) -> None:
+    """Half a letter, which no encoding has, comes as another; a file that was made for one answer is gone after it."""
+    (tmp_path / "made").mkdir()
+    file = tmp_path / "made" / "file"
+    file.write_bytes(b"x" * 3_000_000)
+    echo = Echo(file)
+
+    async def fetch() -> tuple[Told, bytes]:
+        told = await Client(tmp_path / "s").ask("file")
+        assert told.file is not None
+        return told, await told.file.aread()
+
+    with serving(tmp_path / "s", echo):
+        told = ask(tmp_path / "s", "home", Who("s", "p", (("a", "b"),)), {"c": "d"}, "body")
+        assert (told.status, told.document) == (200, {"call": "home", "body": 4, "odd": "?"})
+        assert echo.seen == [CallRequest("home", {"c": "d"}, "body", "s", "p", (("a", "b"),))]
+        given, content = asyncio.run(fetch())
+        assert (given.status, given.name, given.facts, len(content)) == (200, "ä.txt", {"style": ["x"]}, 3_000_000)
+        wait_until(lambda: not file.parent.exists())
+
+
+def wait_until(happened: Any) -> None:
+    """Or fail."""
+    end = time.monotonic() + HANGING
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_is_too_long_is_not_even_asked(tmp_path: Path) -> None:
+    """The web process says so, and the backend reads no more than that either."""
+    with serving(tmp_path / "s", Echo()):
+        with pytest.raises(Refused, match="longer") as refused:
+            ask(tmp_path / "s", "home", Who(), {}, "x" * LONGEST)
+        assert refused.value.status == 413
+        assert ask(tmp_path / "s", "home", Who(), {}, "x" * (LONGEST - 1000)).document["body"] == LONGEST - 1000
+        assert post(tmp_path / "s", b" " * (LONGEST + 1))[:12] in (b"HTTP/1.1 413", b"")
+        assert ask(tmp_path / "s", "home").status == 200
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"{", b"[]", b"1", b"null", b"\xff\xfe", b"[" * 60_000, b'{"a":' * 12_000, b'{"call": "\\ud800"}'],
+    ids=range(10),
+)
+def test_what_is_no_call_is_refused(tmp_path: Path, content: bytes) -> None:
+    """However deep it is, and without a word of it."""
+    with serving(tmp_path / "s", Echo()):
+        assert post(tmp_path / "s", content).startswith(b"HTTP/1.1 400")
+
+
+def test_a_slow_sender_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sends a byte now and then has as long as all others for the head and for the body."""
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.3)
+    for head in (b"POST / HTTP/1.1\r\na: ", b"POST / HTTP/1.1\r\nHost: desk\r\nContent-Length: 1000\r\n\r\n"):
+        with serving(tmp_path / "s", Echo()), connect(tmp_path / "s") as slow:
+            end = time.monotonic() + HANGING
+            slow.sendall(head)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                while time.monotonic() < end:
+                    slow.sendall(b"x")
+                    time.sleep(0.02)
+            assert time.monotonic() < end
+
+
+def test_slow_ones_keep_nobody_from_asking(tmp_path: Path) -> None:
+    """Neither those that send slowly nor those that take nothing, however many."""
+    whole = b"POST / HTTP/1.1\r\nHost: desk\r\nContent-Length: 16\r\n\r\n" + b'{"call": "home"}'
+    with serving(tmp_path / "s", Echo()), ExitStack() as open_ones:
+        for number in range(limits.MOST_CONNECTIONS + 50):
+            one = open_ones.enter_context(connect(tmp_path / "s"))
+            with suppress(BrokenPipeError):
+                one.sendall(whole[: number % 60] if number % 2 else whole)
+        assert ask(tmp_path / "s", "home").status == 200
+
+
+def test_who_goes_away_leaves_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In the middle of a call or of a file; nothing is printed, and a file that was made for one is gone."""
+    (tmp_path / "made").mkdir()
+    file = tmp_path / "made" / "file"
+    file.write_bytes(b"x" * 10_000_000)
+    head = b"POST / HTTP/1.1\r\nHost: desk\r\nContent-Length: 16\r\n\r\n"
+    with caplog.at_level(logging.DEBUG), serving(tmp_path / "s", Echo(file)):
+        for content in (b"", head[:20], head, head + b'{"call"', head + b'{"call": "file"}'):
+            with connect(tmp_path / "s") as gone:
+                gone.sendall(content)
+        wait_until(lambda: not file.parent.exists())
+        assert ask(tmp_path / "s", "home").status == 200
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_socket_is_taken_from_nobody(tmp_path: Path) -> None:
+    """A second backend does not come in the place of one that answers, nor of a file; where one died it does."""
+    path = tmp_path / "s"
+    with serving(path, Echo()):
+        with pytest.raises(WrongUsage, match="another process answers there"), serving(path, Echo()):
+            pass
+        assert ask(path, "home").status == 200
+    assert not path.exists()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    with serving(path, Echo()):
+        assert ask(path, "home").status == 200
+    (tmp_path / "file").write_text("x")
+    for other in (tmp_path / "file", tmp_path / ("x" * 200)):
+        with pytest.raises(Exception, match="the socket cannot be made"), serving(other, Echo()):
+            pass
+
+
+def test_a_socket_is_for_its_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no other account is named, no other can open it; where one is, the system says who connects."""
+    with serving(tmp_path / "s", Echo()):
+        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+    with serving(tmp_path / "s", Echo(), frozenset({os.getuid() + 1})):
+        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o666
+        monkeypatch.setattr(module, "_find_account", lambda connection: os.getuid() + 2)  # pyright: ignore[reportUnknownLambdaType]
+        with pytest.raises(Refused, match="does not answer"):
+            ask(tmp_path / "s", "home")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [b"", b"x\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nxx"],
+)
+def test_a_backend_that_says_nothing_is_told_as_one_that_does_not_answer(tmp_path: Path, reply: bytes) -> None:
+    """In words."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(reply)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(Refused, match="does not answer"):
+            ask(tmp_path / "s", "home")
+        thread.join(HANGING)
+    with pytest.raises(Refused, match="does not answer"):
+        ask(tmp_path / "none", "home")
