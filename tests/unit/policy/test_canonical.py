@@ -130,7 +130,7 @@ GOLDEN = {
     "classes that are cut": "58c671f953063612d483544784835ec841237c41bdd5e047b0e040c04bea2b2f",
     "several records of one person": "c201c5e481238f855b168ebb7dca7b81063415df316cde4f6655bf6c794d1506",
     "adult-k-epsilon": "991c927f5e18b292179592ebd5f9de2222b0932a95aa1608b98f6340163df799",
-    "adult-table": "d794c7b2aec24ecdffbdfd3cd74c9d24ff93c89a7e6481618a1ef5ed327af73f",
+    "adult-table": "991517d6f77b28c2a87012a942c75659e002b5c5dbf94475159ef5ebdef56eb4",
     "census-once": "3ab5591af3be5a8630940d78d7a768658663e1552e0dfd3019f819bdc487c219",
     "census-together": "e778a852856806d3d053a681e4512b3dfaecd4f60e3cce723475101ed46f23d2",
     "rand-hie-dp": "4be1548468e0b4f52ef0dcfb1efc2bee2dbb5d0b049415c471e46797f451e895",

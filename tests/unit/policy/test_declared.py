@@ -41,7 +41,7 @@ LATER: dict[type[BaseModel], set[str]] = {
         "marketer_risk",
         "clamped_at_most",
     },
-    Policy: {"about", "assessment", "audit", "derive", "expect", "tables"},
+    Policy: {"about", "assessment", "audit", "derive", "expect", "expectations", "tables"},
 }
 
 

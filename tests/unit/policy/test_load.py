@@ -44,7 +44,8 @@ retain: 90 days
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
-    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, tables, suppress, "
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, expectations, tables, "
+    "suppress, "
     "gates, audit, review, publish, retain, about, assessment, shape."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
