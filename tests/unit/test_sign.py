@@ -244,7 +244,7 @@ def test_a_passphrase_is_asked_for_at_the_terminal(tmp_path: Path, display: str)
     file = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
     program = (
-        "import sys, pathlib; from release_pipeline.sign import read_signer as r; print(r(pathlib.Path(sys.argv[1])).sign(b''))"
+        f"from pathlib import Path; from release_pipeline import sign; print(sign.read_signer(Path({str(file)!r})).sign(b''))"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")} | {"DISPLAY": display}
     child, terminal = pty.fork()

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts.alert import read_alert
-from release_pipeline.flow.alerts.channels import Channel, open_address, open_channel
+from release_pipeline.flow.alerts.channels import open_address, open_channel
 from release_pipeline.flow.alerts.look import look, outbox_of
 from release_pipeline.flow.alerts.outbox import Deliver, NotSent, Outbox
 from release_pipeline.flow.alerts.settings import LineageSettings, Rule, read_alerts, read_lineage
@@ -67,11 +68,10 @@ def _send(name: str, outbox: Outbox, deliver: Deliver, end: float) -> Sent:
 
 
 def _alerts_to(site: Site, rule: Rule) -> Deliver:
-    opened = _once(lambda: open_channel(site, rule))
+    opened = cache(lambda: open_channel(site, rule))
 
     def deliver(document: Mapping[str, Any]) -> None:
-        channel: Channel = opened()
-        channel.send(read_alert(document))
+        opened().send(read_alert(document))
 
     return deliver
 
@@ -80,7 +80,7 @@ def _lineage_to(site: Site, lineage: LineageSettings) -> Deliver:
     folder = lineage.folder
     if folder is not None:
         return lambda document: _keep(folder, document)
-    opened = _once(lambda: open_address(site, lineage.address))
+    opened = cache(lambda: open_address(site, lineage.address))
     return lambda document: opened()(document)
 
 
@@ -92,15 +92,3 @@ def _keep(folder: Path, document: Mapping[str, Any]) -> None:
         write_text(folder / name, json.dumps(document) + "\n")
     except (OSError, ReleasePipelineError) as error:
         raise NotSent(f"the folder cannot be written to ({type(error).__name__}).") from None
-
-
-def _once(make: Callable[[], Any]) -> Callable[[], Any]:
-    """What `make` gives, made when it is asked for first."""
-    made: list[Any] = []
-
-    def ask() -> Any:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return ask
