@@ -4,8 +4,7 @@
 another seed. Numbers above zero are compared by their logarithms. With R runs there and r here, the difference of two means of
 the same law is compared with sd sqrt(1/R + 1/r): by itself, against Student's law with R - 1 degrees of freedom, and together
 with those of all settings that differ only in numbers (k, epsilon, alpha): their sum over the square root of how many they are
-has a standard deviation of sqrt((R-1)/(R-3)), and a method whose scale is wrong moves them all to one side. What has no noise
-must be equal.
+has a standard deviation of sqrt((R-1)/(R-3)), and a method whose scale is wrong moves them all to one side.
 """
 
 from __future__ import annotations
