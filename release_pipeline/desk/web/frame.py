@@ -51,10 +51,7 @@ class Wrong(Exception):
     def __init__(self, told: Told) -> None:
         super().__init__(told.status)
         self.status = told.status
-        self.what = str(told.document.get("what", "it was refused."))
-        self.where = str(told.document.get("where", ""))
-        self.remedy = str(told.document.get("remedy", ""))
-        self.details = [str(one) for one in told.document.get("details", ())]
+        self.refusal = {"what": "it was refused.", "where": "", "remedy": "", "details": (), **told.document}
 
 
 @dataclass(slots=True)
