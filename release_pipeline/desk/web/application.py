@@ -21,7 +21,7 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from release_pipeline import report
-from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
+from release_pipeline.desk.web.client import NOBODY, BackendAnswer, Client, Credentials
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
     LONGEST_UNKNOWN,
@@ -163,12 +163,12 @@ class Desk:
         if self._proxy is not None:
             named = (self._proxy.secret_header, self._proxy.person_header)
             said = [(name, read_one(request.scope["headers"], name.encode())) for name in named]
-            return Visit(request, self._client, Who(proxy=tuple((name, value) for name, value in said if value)), "")
+            return Visit(request, self._client, Credentials(proxy=tuple((name, value) for name, value in said if value)), "")
         place = path.split("/")[1]
         secret = read_cookie(request.scope["headers"], COOKIE)
         if not place or not secret or not path.startswith(f"/{place}/"):
             return None
-        return Visit(request, self._client, Who(secret, place), f"/{place}")
+        return Visit(request, self._client, Credentials(secret, place), f"/{place}")
 
     async def _show(self, visit: Visit) -> Response:
         request = visit.request
@@ -214,7 +214,7 @@ def _show_login(request: Request) -> Response:
     return show_page("login.html", {"words": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
 
 
-def _tell_program(told: Told) -> Response:
+def _tell_program(told: BackendAnswer) -> Response:
     """An answer for the agent: the document, or why not, in words."""
     if told.status == 200:
         return JSONResponse(dict(told.document))
