@@ -51,7 +51,7 @@ class Wrong(Exception):
     def __init__(self, told: BackendAnswer) -> None:
         super().__init__(told.status)
         self.status = told.status
-        self.refusal = {"what": "it was refused.", "where": "", "remedy": "", "details": (), **told.document}
+        self.refusal: dict[str, Any] = {"what": "it was refused.", "where": "", "remedy": "", "details": (), **told.document}
 
 
 @dataclass(slots=True)
