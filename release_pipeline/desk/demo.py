@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from release_pipeline.desk.people import SECTION, read_people
@@ -16,9 +16,8 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.demo import COLUMNS_DEMO, OFFICER, PEOPLE, find_demo_policy, name_demo, read_demo_key
 from release_pipeline.flow.files import PUBLIC, write_text
 from release_pipeline.flow.publication.publish import list_publishable, publish, read_service_key
-from release_pipeline.flow.reviewing.requests import list_requests
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseId, ReleaseStatus, list_statuses
+from release_pipeline.flow.states import ReleaseId, list_statuses
 from release_pipeline.flow.trust.approvals import approve_populations
 from release_pipeline.policy.load import read_text
 
@@ -38,8 +37,13 @@ _CHANGES = (
     ("population: rand-hie-participants ", f"population: {POPULATION} "),
     ('releases: ["1", "2", "3", "4", "5"]', 'releases: ["1", "2"]'),
 )
-_STORY = ("rand-hie", POLICY)  # the policies that the story is about; others may wait too
-_PLAYERS = ("olga", "ana", "ben", "cleo", "vic")
+_FIRST = {  # what the story of docs/desk.md begins with; each one's first page says what waits now
+    "olga": f"the policy {POLICY} waits for your approval: look at it, and sign",
+    "ana": f"your policy {POLICY}: change it, see what changes; once olga approved it, run its first release",
+    "ben": "a release waits for your vote: read its report, write a remark, decide",
+    "cleo": "the same release waits for your vote; how others voted is shown after all votes",
+    "vic": "a release is published: its chain from source to package; verify it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,60 +74,12 @@ def prepare_demo_desk(site: Site) -> list[Player]:
     _add_policy(site)
     people = read_people(site)
     players: list[Player] = []
-    for name, first in _find_first(site).items():
+    for name, first in _FIRST.items():
         if name in people:
             withdraw_tokens(site, name)
             roles = tuple(sorted(role.value for role in people[name].roles))
             players.append(Player(name, roles, first, make_token(site, name, days=_LASTS_DAYS)))
     return players
-
-
-def _find_first(site: Site) -> dict[str, str]:
-    """What each of the players can do first, as things are now."""
-    known = sorted(list_statuses(site).values(), key=lambda one: one.id.policy not in _STORY)
-    approved = any(one.subject == POLICY and one.is_approved for one in list_requests(site))
-    return {name: _say_first(name, known, approved=approved) for name in _PLAYERS}
-
-
-def _say_first(name: str, known: Sequence[ReleaseStatus], *, approved: bool) -> str:
-    match name:
-        case "olga" if not approved:
-            return f"the policy {POLICY} waits for your approval: look at it, and sign"
-        case "olga":
-            return f"the policy {POLICY} is approved: look at what you approved, at the caps and what is spent of them"
-        case "ana":
-            return _say_to_steward(known, approved=approved)
-        case "vic":
-            out = [one.id for one in known if one.state == "published"]
-            words = f"{out[0]} is published: its chain from source to package; verify it" if out else ""
-            return words or "nothing is published now: look at the chain of what was, or at how far the others are"
-        case _:
-            return _say_to_reviewer(name, known)
-
-
-def _say_to_steward(known: Sequence[ReleaseStatus], *, approved: bool) -> str:
-    returned = [one.id for one in known if one.state == "returned" and one.replaced is None]
-    if returned:
-        return f"{returned[0]} was returned: read why, and answer"
-    if not approved:
-        return f"your policy {POLICY}: change it, see what changes; once olga approved it, run its next release"
-    if all(one.id.policy != POLICY or one.state == "open" for one in known):
-        return f"your policy {POLICY} is approved: run its first release"
-    return f"your policy {POLICY} is approved: look how far its releases are"
-
-
-def _say_to_reviewer(name: str, known: Sequence[ReleaseStatus]) -> str:
-    waiting = [one for one in known if one.state == "candidate" and one.replaced is None]
-    mine = [one for one in waiting if name not in one.voters]
-    if mine and mine[0].id.policy in _STORY:
-        return (
-            f"{mine[0].id} waits for your vote: read its report, write a remark, decide; how others voted is told after all votes"
-        )
-    if waiting and waiting[0].id.policy in _STORY:
-        return f"you voted on {waiting[0].id}, which waits for another vote"
-    if mine:
-        return f"{mine[0].id} waits for your vote: read its report, decide"
-    return "nothing waits for your vote: look at what became of your votes"
 
 
 def _add_policy(site: Site) -> None:

@@ -9,8 +9,9 @@ longest for the rest of a request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import uvicorn
@@ -22,11 +23,19 @@ HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it a
 BODY_SECONDS = 60.0  # for the whole body: two megabytes, at 35 kB a second
 TAKING_SECONDS = 60.0  # in which the other end takes at least something of an answer
 MOST_CONNECTIONS = 400  # each may have a second file, to the counter: both fit into 1,024, the usual limit
+SECURITY_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"same-origin",  # 'no-referrer' would take the Origin from our own forms too
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+}
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _BEGUN = count(1)  # numbers stages as they begin: clocks of event loops may give many connections one time
 _CLOSING_SECONDS = 5  # a page that stays open must not keep the server from ending
 
 
-def configure_server(application: Any, **more: Any) -> uvicorn.Config:
+def configure_server(application: Any, *, http: Any = None, **more: Any) -> uvicorn.Config:
     """The settings of a server whose connections end when they are too slow, and make room for others."""
     return uvicorn.Config(
         application,
@@ -35,7 +44,8 @@ def configure_server(application: Any, **more: Any) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
-        **{"http": PatientProtocol, **more},
+        http=http or PatientProtocol,
+        **more,
     )
 
 
@@ -64,6 +74,27 @@ async def read_body(parts: AsyncIterable[bytes], longest: int, find_longest: Cal
         if len(body) > longest:
             raise Refused(413, "this is longer than anything that is taken here.")
     return bytes(body)
+
+
+def with_headers(
+    send: Send,
+    *,
+    always: Mapping[bytes, bytes] = MappingProxyType({}),
+    defaults: Mapping[bytes, bytes],
+    more: Iterable[tuple[bytes, bytes]] = (),
+) -> Send:
+    """Sends every answer with these headers: `always` in the place of its own, `defaults` where it
+    has none of that name, and `more` beside its own."""
+
+    async def send_with(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            own = [pair for pair in message.get("headers", ()) if pair[0].lower() not in always]
+            names = {name.lower() for name, _ in own}
+            own += [pair for pair in defaults.items() if pair[0] not in names]
+            message = {**message, "headers": [*own, *always.items(), *more]}
+        await send(message)
+
+    return send_with
 
 
 class PatientProtocol(H11Protocol):

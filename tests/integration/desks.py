@@ -23,7 +23,7 @@ from release_pipeline.desk.backend.server import Application, serving_backend
 from release_pipeline.desk.backend.service import Backend
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.desk.web.application import Desk, ProxyNames
-from release_pipeline.desk.web.client import Client, Told
+from release_pipeline.desk.web.client import BackendAnswer, Client
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.door.proxies import ProxyHeaders
 from release_pipeline.door.serving import configure_server
@@ -46,7 +46,7 @@ class Direct(Client):
         super().__init__(Path("none"), transport=httpx.ASGITransport(Application(backend)))
         self.asked: list[str] = []  # the calls, by name
 
-    async def ask(self, call: str, *given: Any, **named: Any) -> Told:
+    async def ask(self, call: str, *given: Any, **named: Any) -> BackendAnswer:
         self.asked.append(call)
         return await super().ask(call, *given, **named)
 

@@ -17,7 +17,7 @@ from release_pipeline.dagster_app.door.judge import LONGEST, judge_message, judg
 from release_pipeline.dagster_app.door.machines import PATHS, Machines
 from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
-from release_pipeline.door.serving import read_body
+from release_pipeline.door.serving import SECURITY_HEADERS, read_body, with_headers
 
 ROLE = "release_pipeline.role"  # in the scope, for Dagster's own permissions
 ALIVE = "/server_info"  # answered to everybody who knows the name of the door, with nothing
@@ -25,13 +25,6 @@ GRAPHQL = "/graphql"
 # What Dagster serves beside its pages: files by their path, runs whole, and a playground that loads
 # foreign scripts. Mutations by GET are among it.
 _CLOSED = (GRAPHQL, "/graphiql", "/logs", "/notebook", "/dagit", "/dagit_info", "/download_debug", "/server_info")
-_HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"same-origin",  # 'no-referrer' would take the Origin from our own forms too
-    b"cross-origin-opener-policy": b"same-origin",
-    b"cross-origin-resource-policy": b"same-origin",
-}
 _NO_FRAMES = (b"content-security-policy", b"frame-ancestors 'none'")  # beside a policy of the page: both hold
 _KEPT_OUT = (b"cookie", b"authorization", b"forwarded")
 _NOT_ALLOWED = 1008  # the code of RFC 6455 for a websocket that is closed for its content
@@ -65,7 +58,7 @@ class Door:
         if scope["type"] != "http":
             await next(iter(self._places.values()))(scope, receive, send)
             return
-        send = _with_headers(send)
+        send = with_headers(send, always=SECURITY_HEADERS, defaults={b"cache-control": b"no-store"}, more=[_NO_FRAMES])
         try:
             answer = await self._answer(Request(scope, receive), send)
         except Refused as refused:  # as GraphQL has errors, which Dagster's pages show
@@ -202,17 +195,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return replay
-
-
-def _with_headers(send: Send) -> Send:
-    """The headers of every answer, in the place of Dagster's own of the same name."""
-
-    async def send_with(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            there = [pair for pair in message.get("headers", ()) if pair[0].lower() not in _HEADERS]
-            if not any(name.lower() == b"cache-control" for name, _ in there):
-                there.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*there, *_HEADERS.items(), _NO_FRAMES]}
-        await send(message)
-
-    return send_with

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -90,13 +90,3 @@ class Call:
 def allow(*roles: Role) -> frozenset[Role]:
     """These roles, and no other."""
     return frozenset(roles)
-
-
-def by_name(calls: Iterable[Call]) -> dict[str, Call]:
-    """The calls by their names, each once."""
-    found: dict[str, Call] = {}
-    for call in calls:
-        if call.name in found:
-            raise ValueError(f"two calls are named {call.name}")
-        found[call.name] = call
-    return found

@@ -16,7 +16,7 @@ from typing import Any
 from release_pipeline.desk.backend import approving, auditing, exploring, home, operating, reviewing, running, signing, stewarding
 from release_pipeline.desk.backend.access import OVER, Attempts, Session, Sessions, Ticket, Tickets
 from release_pipeline.desk.backend.bundles import BUNDLE, TICKET_CALLS
-from release_pipeline.desk.backend.calls import Asked, Call, Document, File, by_name
+from release_pipeline.desk.backend.calls import Asked, Call, Document, File
 from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.desk.backend.lookups import shorten_place
 from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_people
@@ -59,7 +59,7 @@ class Backend:
         self._wrong = Attempts()
         self._tickets, self._drafts, self._viewings = Tickets(), Drafts(site), Viewings(site)
         self._viewings.forget_old()
-        self._calls: Mapping[str, Call] = by_name(CALLS)
+        self._calls: Mapping[str, Call] = {call.name: call for call in CALLS}
         self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
         self._lock = threading.Lock()
 

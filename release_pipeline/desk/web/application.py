@@ -10,18 +10,18 @@ from __future__ import annotations
 import logging
 import mimetypes
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
+from starlette.types import Receive, Scope, Send
 
 from release_pipeline import report
-from release_pipeline.desk.web.client import NOBODY, Client, Told, Who
+from release_pipeline.desk.web.client import NOBODY, BackendAnswer, Client, Credentials
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
     LONGEST_UNKNOWN,
@@ -36,7 +36,7 @@ from release_pipeline.desk.web.frame import (
 from release_pipeline.desk.web.pages import WAYS
 from release_pipeline.door.addresses import Addresses, Headers, read_one
 from release_pipeline.door.refusal import Refused
-from release_pipeline.door.serving import read_body
+from release_pipeline.door.serving import SECURITY_HEADERS, read_body, with_headers
 
 COOKIE = "release_pipeline_desk"
 LOGIN, STATIC, TICKETS, ALIVE = "/login", "/static/", "/tickets/", "/alive"
@@ -48,16 +48,12 @@ _SECONDS = 8 * 3600
 _LONGEST_STATEMENTS = 1 << 16
 _FILES = (*(Path(__file__).parent / "static").iterdir(), Path(report.__file__).parent / "templates" / "tokens.css")
 _LOG = logging.getLogger(__name__)
-_HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"same-origin",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"cross-origin-resource-policy": b"same-origin",
+_HEADERS = {  # of every answer that does not say otherwise
+    **SECURITY_HEADERS,
     b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
 }
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class Desk:
         self._static = {file.name: file.read_bytes() for file in _FILES}
         self._routes = [(Route(way.path, _nothing, methods=["POST" if way.sends else "GET"]), way) for way in WAYS]
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
@@ -91,13 +87,13 @@ class Desk:
         except Refused as refused:
             answer = _tell(request, refused.status, refused.words)
         except Wrong as wrong:
-            answer = _tell(request, wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
+            answer = _tell(request, wrong.status, **wrong.refusal)
         except ClientDisconnect:  # or the server ended a request that took too long: nobody is there to answer
             return
         except Exception:
             _LOG.exception("a page failed")
             answer = _tell(request, 500, "the page could not be made. The desk's log says why.")
-        await answer(scope, receive, _with_headers(send))
+        await answer(scope, receive, with_headers(send, defaults=_HEADERS))
 
     async def _answer(self, request: Request) -> Response:
         headers, method, path = request.scope["headers"], request.method, request.scope["path"]
@@ -167,12 +163,12 @@ class Desk:
         if self._proxy is not None:
             named = (self._proxy.secret_header, self._proxy.person_header)
             said = [(name, read_one(request.scope["headers"], name.encode())) for name in named]
-            return Visit(request, self._client, Who(proxy=tuple((name, value) for name, value in said if value)), "")
+            return Visit(request, self._client, Credentials(proxy=tuple((name, value) for name, value in said if value)), "")
         place = path.split("/")[1]
         secret = read_cookie(request.scope["headers"], COOKIE)
         if not place or not secret or not path.startswith(f"/{place}/"):
             return None
-        return Visit(request, self._client, Who(secret, place), f"/{place}")
+        return Visit(request, self._client, Credentials(secret, place), f"/{place}")
 
     async def _show(self, visit: Visit) -> Response:
         request = visit.request
@@ -194,9 +190,8 @@ class Desk:
             if wrong.status == 401 and self._proxy is None and not way.sends:
                 return _ask_to_log_in(visit.request.scope["path"])
             if wrong.status in (401, 403) or wrong.status >= 500:
-                return _tell(visit.request, wrong.status, wrong.what, wrong.where, wrong.remedy, wrong.details)
-            told = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
-            return await visit.render("refused.html", {}, status=wrong.status, refusal=told)
+                return _tell(visit.request, wrong.status, **wrong.refusal)
+            return await visit.render("refused.html", {}, status=wrong.status, refusal=wrong.refusal)
 
 
 def read_cookie(headers: Headers, name: str) -> str:
@@ -219,7 +214,7 @@ def _show_login(request: Request) -> Response:
     return show_page("login.html", {"words": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
 
 
-def _tell_program(told: Told) -> Response:
+def _tell_program(told: BackendAnswer) -> Response:
     """An answer for the agent: the document, or why not, in words."""
     if told.status == 200:
         return JSONResponse(dict(told.document))
@@ -232,26 +227,6 @@ def _tell(request: Request, status: int, what: str, where: str = "", remedy: str
     """A page that says why nothing was done, for who is not logged in too."""
     told = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": request.scope.get(_BASE, "")}
     return show_page("wrong.html", told, status)
-
-
-def _with_headers(send: Send) -> Send:
-    """The headers of every answer, unless the answer says otherwise."""
-
-    async def send_with(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            there = list(message.get("headers", ()))
-            names = {name.lower() for name, _ in there}
-            more = [(name, value) for name, value in _HEADERS.items() if name not in names]
-            if b"cache-control" not in names:
-                more.append((b"cache-control", b"no-store"))
-            if b"x-frame-options" not in names:
-                more.append((b"x-frame-options", b"DENY"))
-            if b"content-security-policy" not in names:
-                more.append((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"))
-            message = {**message, "headers": [*there, *more]}
-        await send(message)
-
-    return send_with
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -18,7 +18,7 @@ AWAY = "the site's backend does not answer. The operator starts it: release-pipe
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class Credentials:
     """By what the browser says who it is."""
 
     session: str = ""
@@ -26,11 +26,11 @@ class Who:
     proxy: tuple[tuple[str, str], ...] = ()
 
 
-NOBODY = Who()
+NOBODY = Credentials()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BackendAnswer:
     """An answer: a document, or a file that is still to be read, with its name and facts."""
 
     status: int
@@ -51,7 +51,9 @@ class Client:
             trust_env=False,
         )
 
-    async def ask(self, call: str, who: Who = NOBODY, arguments: Mapping[str, str] | None = None, body: str = "") -> Told:
+    async def ask(
+        self, call: str, who: Credentials = NOBODY, arguments: Mapping[str, str] | None = None, body: str = ""
+    ) -> BackendAnswer:
         """The answer; `Refused` where nobody answers."""
         content = REQUESTS.dump_json(CallRequest(call, arguments or {}, body, who.session, who.place, who.proxy))
         if len(content) > LONGEST:
@@ -59,8 +61,8 @@ class Client:
         try:
             answer = await self._http.send(self._http.build_request("POST", "http://localhost/", content=content), stream=True)
             if (file := answer.headers.get(FILE_HEADER)) is not None:
-                return Told(answer.status_code, {}, answer, **json.loads(file))
+                return BackendAnswer(answer.status_code, {}, answer, **json.loads(file))
             await answer.aread()
-            return Told(answer.status_code, answer.json())
+            return BackendAnswer(answer.status_code, answer.json())
         except (httpx.HTTPError, ValueError):
             raise Refused(503, AWAY) from None

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.types import Receive, Scope, Send
 
 from release_pipeline import __version__
-from release_pipeline.desk.web.client import Client, Told, Who
+from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
 from release_pipeline.door.refusal import Refused
 from release_pipeline.door.serving import read_body
 
@@ -48,13 +48,10 @@ _TEMPLATES = jinja2.Environment(
 class Wrong(Exception):
     """The backend refused, in words: what, where, and what to do."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: BackendAnswer) -> None:
         super().__init__(told.status)
         self.status = told.status
-        self.what = str(told.document.get("what", "it was refused."))
-        self.where = str(told.document.get("where", ""))
-        self.remedy = str(told.document.get("remedy", ""))
-        self.details = [str(one) for one in told.document.get("details", ())]
+        self.refusal: dict[str, Any] = {"what": "it was refused.", "where": "", "remedy": "", "details": (), **told.document}
 
 
 @dataclass(slots=True)
@@ -63,7 +60,7 @@ class Visit:
 
     request: Request
     client: Client
-    who: Who
+    who: Credentials
     base: str
     form: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -90,7 +87,7 @@ class Visit:
         told = await self.fetch(call, arguments, body)
         return dict(told.document)
 
-    async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> Told:
+    async def fetch(self, call: str, arguments: Mapping[str, str] | None = None, body: str = "") -> BackendAnswer:
         """Likewise, of a file too."""
         told = await self.client.ask(call, self.who, arguments, body)
         if told.status != 200:
@@ -166,7 +163,7 @@ def show_page(template: str, given: Mapping[str, Any], status: int = 200) -> Res
 class _Passed(StreamingResponse):
     """A file of the backend, piece by piece; its connection ends with the answer, however that ends."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: BackendAnswer) -> None:
         assert told.file is not None  # noqa: S101  for the type checker
         self._file = told.file
         super().__init__(self._file.aiter_raw(), media_type=self._file.headers["content-type"])
@@ -179,7 +176,7 @@ class _Passed(StreamingResponse):
             await self._file.aclose()
 
 
-def pass_on(told: Told, *, shown: bool = False) -> Response:
+def pass_on(told: BackendAnswer, *, shown: bool = False) -> Response:
     """A file of the backend, to be saved; `shown`, in a frame of the desk's: with no right but its own styles, and the scripts
     whose hashes it has."""
     answer = _Passed(told)
@@ -242,6 +239,6 @@ def check_form(visit: Visit) -> None:
         raise Refused(403, "this form is of another session, or of none: load the page again.")
 
 
-def _seal(who: Who, what: str, words: str = "") -> str:
+def _seal(who: Credentials, what: str, words: str = "") -> str:
     key = who.session or "".join(value for _, value in who.proxy)
     return hmac.new(key.encode(), f"{what}\0{words}".encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

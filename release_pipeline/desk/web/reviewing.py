@@ -41,7 +41,7 @@ async def _sign(visit: Visit) -> Response:
         if wrong.status in (401, 403) or wrong.status >= 500 or not _is_vote(wish):
             raise
         found = await visit.ask("release", {"release": wish["subject"]})
-        return await visit.render("release.html", found, status=wrong.status, wish=wish, fault=wrong)
+        return await visit.render("release.html", found, status=wrong.status, wish=wish, fault=wrong.refusal)
     own = await visit.ask("own-key")
     origin = visit.request.headers["origin"]  # of this very form, which was judged: the desk's own name
     return await visit.render("sign.html", found, wish=wish, keys=own["keys"], origin=origin, page=_page_of(wish))

@@ -55,8 +55,7 @@ def _say_checked(warnings: int) -> str:
 
 
 async def _keep_text(visit: Visit, wrong: Wrong, name: str, text: str, began: str) -> Response:
-    refusal = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
-    given = {"name": name, "text": text, "began": began, "refusal": refusal}
+    given = {"name": name, "text": text, "began": began, "refusal": wrong.refusal}
     if wrong.status in _AWAY or wrong.status >= 500:  # nobody can be asked who is logged in
         return show_page("policy-lost.html", given, wrong.status)
     return await visit.render("policy-kept.html", given, status=wrong.status)
@@ -82,8 +81,7 @@ async def _explore(visit: Visit) -> Response:
     except Wrong as wrong:
         if wrong.status in _AWAY or wrong.status >= 500:
             raise
-        status = wrong.status
-        refusal = {"what": wrong.what, "where": wrong.where, "remedy": wrong.remedy, "details": wrong.details}
+        status, refusal = wrong.status, wrong.refusal
     page = await visit.ask("exploration", {"name": name})
     return await visit.render(
         "policy-explore.html", page, status=status, form=form, chosen=chosen, refusal=refusal, result=result

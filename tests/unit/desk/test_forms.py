@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from release_pipeline.desk.web.application import COOKIE, read_cookie
-from release_pipeline.desk.web.client import Client, Told, Who
+from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
 from release_pipeline.desk.web.frame import LONGEST_FORM, Visit, pass_on, read_form
 from release_pipeline.door.refusal import Refused
 from tests.integration.desks import write_parts
@@ -184,27 +184,27 @@ def test_the_first_cookie_counts(sent: list[str], value: str) -> None:
     assert read_cookie([(b"cookie", one.encode("latin-1")) for one in sent], COOKIE) == value
 
 
-def visit_of(who: Who) -> Visit:
+def visit_of(who: Credentials) -> Visit:
     """One request of a person."""
     return Visit(request_of(b"", ""), Client(Path("none")), who, "/place")
 
 
 def test_what_a_page_says_opens_no_form() -> None:
     """Both are sealed with what only the session knows, and neither is the other, whatever the words are."""
-    visit = visit_of(Who("secret", "place"))
+    visit = visit_of(Credentials("secret", "place"))
     seals = {
         str(visit.go("/", words).headers["location"]).rpartition("=")[2] for words in ("form", "desk", "note", "\0form", "x")
     }
     assert len(seals) == 5
     assert visit.token not in seals
-    assert visit_of(Who("other", "place")).token != visit.token
-    assert visit_of(Who(proxy=(("a", "secret"),))).token != visit_of(Who(proxy=(("a", "other"),))).token
+    assert visit_of(Credentials("other", "place")).token != visit.token
+    assert visit_of(Credentials(proxy=(("a", "secret"),))).token != visit_of(Credentials(proxy=(("a", "other"),))).token
 
 
 def test_nobody_is_sent_elsewhere() -> None:
     """A page's path stays one of the desk's, and a header one header."""
     for path in ("//evil.example", "/a\r\nSet-Cookie: x=y", "/https://evil.example", "/\\evil.example"):
-        location = visit_of(Who("s", "place")).go(path, "a\r\nb: c", to="x\r\ny").headers["location"]
+        location = visit_of(Credentials("s", "place")).go(path, "a\r\nb: c", to="x\r\ny").headers["location"]
         assert location.startswith("/place/")
         assert "\n" not in location
         assert "\r" not in location
@@ -213,7 +213,7 @@ def test_nobody_is_sent_elsewhere() -> None:
 def test_a_file_is_saved_and_never_shown() -> None:
     """Whatever its name is."""
     file = httpx.Response(200, headers={"content-type": "application/zip", "content-length": "0"}, content=b"")
-    answer = pass_on(Told(200, file=file, name='a"; x=y\r\nb: c\\ü.html'))
+    answer = pass_on(BackendAnswer(200, file=file, name='a"; x=y\r\nb: c\\ü.html'))
     said = answer.headers["content-disposition"]
     assert said.startswith("attachment; filename*=UTF-8''")
     assert not set('"\r\n; ') & set(said.rpartition("''")[2])

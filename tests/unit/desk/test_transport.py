@@ -23,7 +23,7 @@ from release_pipeline.desk.backend.calls import File
 from release_pipeline.desk.backend.server import serving_backend
 from release_pipeline.desk.backend.service import Answer, Backend
 from release_pipeline.desk.protocol import LONGEST, REQUESTS, CallRequest
-from release_pipeline.desk.web.client import Client, Told, Who
+from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
 from release_pipeline.door import serving as limits
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
@@ -59,7 +59,7 @@ def serving(path: Path, echo: Echo, accounts: frozenset[int] = frozenset()) -> I
             echo.go_on.set()
 
 
-def ask(path: Path, call: str, *given: Any) -> Told:
+def ask(path: Path, call: str, *given: Any) -> BackendAnswer:
     """What the web process is answered."""
     return asyncio.run(Client(path).ask(call, *given))
 
@@ -110,13 +110,13 @@ def test_a_call_and_a_file_come_through_a_socket(tmp_path: Path) -> None:
     file.write_bytes(b"x" * 3_000_000)
     echo = Echo(file)
 
-    async def fetch() -> tuple[Told, bytes]:
+    async def fetch() -> tuple[BackendAnswer, bytes]:
         told = await Client(tmp_path / "s").ask("file")
         assert told.file is not None
         return told, await told.file.aread()
 
     with serving(tmp_path / "s", echo):
-        told = ask(tmp_path / "s", "home", Who("s", "p", (("a", "b"),)), {"c": "d"}, "body")
+        told = ask(tmp_path / "s", "home", Credentials("s", "p", (("a", "b"),)), {"c": "d"}, "body")
         assert (told.status, told.document) == (200, {"call": "home", "body": 4, "odd": "?"})
         assert echo.seen == [CallRequest("home", {"c": "d"}, "body", "s", "p", (("a", "b"),))]
         given, content = asyncio.run(fetch())
@@ -136,9 +136,9 @@ def test_what_is_too_long_is_not_even_asked(tmp_path: Path) -> None:
     """The web process says so, and the backend reads no more than that either."""
     with serving(tmp_path / "s", Echo()):
         with pytest.raises(Refused, match="longer") as refused:
-            ask(tmp_path / "s", "home", Who(), {}, "x" * LONGEST)
+            ask(tmp_path / "s", "home", Credentials(), {}, "x" * LONGEST)
         assert refused.value.status == 413
-        assert ask(tmp_path / "s", "home", Who(), {}, "x" * (LONGEST - 1000)).document["body"] == LONGEST - 1000
+        assert ask(tmp_path / "s", "home", Credentials(), {}, "x" * (LONGEST - 1000)).document["body"] == LONGEST - 1000
         assert post(tmp_path / "s", b" " * (LONGEST + 1))[:12] in (b"HTTP/1.1 413", b"")
         assert ask(tmp_path / "s", "home").status == 200
 
