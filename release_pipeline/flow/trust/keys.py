@@ -33,7 +33,6 @@ from release_pipeline.flow.files import PUBLIC, check_output, write_text
 from release_pipeline.flow.trust.pkcs8 import encrypt
 from release_pipeline.plain_files import open_plain
 from release_pipeline.sign import signature_file
-from release_pipeline.store.registry import canonical_json
 from release_pipeline.verify import (
     SSH_KEY,
     SSH_NAMESPACE,
@@ -54,7 +53,6 @@ PREFIX, TOKEN_PREFIX = "ed25519:", "sk-ed25519:"
 _LONGEST_STATEMENT = 2**16
 _RAW = 32  # bytes of the key itself; a token's application comes after them
 SHORTEST_PASSPHRASE = 8
-_CONTEXT = b"release-pipeline statement\n"
 _FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
 
 
@@ -123,16 +121,11 @@ class PublicKey:
 
     def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
         """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError` where there is no signature."""
-        if "sshsig" in signed:
-            found = read_ssh_signature(signed["sshsig"])
-            signature, message = found.signature, found.tell_signed(message_of(statement))
-            if found.public != self.raw or set(signed) != {"statement", "sshsig"}:
-                raise InvalidSignature
-        else:
-            signature, message = base64.b64decode(signed["signature"], validate=True), _first_message(statement)
-            if len(self.raw) > _RAW:  # a token never signed in the first form
-                raise InvalidSignature
-        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(signature, message)
+        found = read_ssh_signature(signed["sshsig"])
+        if found.public != self.raw or set(signed) != {"statement", "sshsig"}:
+            raise InvalidSignature
+        key = Ed25519PublicKey.from_public_bytes(self.raw[:_RAW])
+        key.verify(found.signature, found.tell_signed(message_of(statement)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +278,6 @@ def check_person(name: str) -> str:
     if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
         raise WrongUsage("this is not a name for a person.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     return name
-
-
-def _first_message(statement: Mapping[str, Any]) -> bytes:
-    """What the first form of signatures is of."""
-    return _CONTEXT + canonical_json(statement).encode()
 
 
 def _no_public_key(where: str) -> NotSigned:

@@ -50,4 +50,4 @@ def test_a_variant_of_a_name_is_no_name(name: str, tmp_path: Path) -> None:
     statement = {"kind": "approve", "subject": "p/1/r1", "hash": "0" * 64, "signer": "0" * 64, "name": name, "at": "", "why": ""}
     officer = {"keys": {"olga": {"key": key, "role": "officer"}}}
     with pytest.raises(Fault, match="'name' is missing or is not what it must be"):
-        verify_statement({"statement": statement, "signature": ""}, officer)
+        verify_statement({"statement": statement, "sshsig": ""}, officer)
