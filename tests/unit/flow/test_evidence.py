@@ -15,7 +15,7 @@ from release_pipeline.stages.gates import EXPECTED
 from release_pipeline.store.formats import FormatNewer
 
 SHARE = {"value": 0.5, "low": 0.4, "high": 0.6, "tried": 10, "among": None}
-SPREAD = {"mean": 1, "deviation": None, "quantiles": [None, 2.5]}
+SPREAD = {"mean": 1, "deviation": None, "quantiles": [None, 2.5], "deciles": [None, 2]}
 AUDIT: dict[str, Any] = {
     "error": {"income": 0.25},
     "absolute_error": {"income": 3},

@@ -137,7 +137,7 @@ def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
     """When each step last happened; of another candidate than was approved nobody has approved anything."""
     happened = [*NORMAL, APPROVED, PUBLISHING, PRUNED]
     steps = {kind: noted(number) for number, kind in enumerate(happened, start=1) if kind != SECRET}
-    approved = {"name": "ben", "hash": "hash", "needed": 1}
+    approved = {"name": "ben", "hash": "hash", "needed": 1, "signed": {"statement": {"why": ""}}}
 
     def moments(*kinds: str) -> Mapping[str, str]:
         events = events_of(*kinds)

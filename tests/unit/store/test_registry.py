@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from release_pipeline.errors import StoreError
 from release_pipeline.store import registry
 from release_pipeline.store.connections import open_database, transaction
-from release_pipeline.store.registry import BEGIN, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
+from release_pipeline.store.formats import FormatNewer
+from release_pipeline.store.registry import BEGIN, FORMAT, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
 from tests.unit.store.anchors import Kept, kept_at_the_beginning
 
 Row: TypeAlias = tuple[int, str, str, str]  # number, body, hash, seal
@@ -542,6 +543,18 @@ def test_a_file_that_is_no_database_is_refused_in_words(path: Path) -> None:
             read_events(path, Kept(), read_only=read_only)
         assert SECRET_WORD not in str(refused.value)
     assert path.read_text() == SECRET_WORD * 1000
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_what_a_later_version_wrote_to_is_refused(path: Path, read_only: bool) -> None:
+    """With the versions; an older program neither reads it nor adds to it."""
+    kept = Kept()
+    with open_registry(path, anchor=kept) as opened:
+        opened.add(FORMAT, version=2, tool="release-pipeline 9", site="a")
+    registry._verified = registry._Verified(Path())  # it was another process
+    with pytest.raises(FormatNewer, match="the registry of the site here has the format 2, and this version") as refused:
+        read_events(path, kept, read_only=read_only)
+    assert "Install the version that wrote it" in refused.value.remedy
 
 
 # all or nothing
