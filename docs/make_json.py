@@ -69,7 +69,7 @@ that prints.
 - **Epsilon is a text**, exact to the last of its nine decimals, as is every amount of a ledger. `infinity`: nothing bounds it.
   Read it as a decimal, not as a float.
 - **Moments** are RFC 3339. **Hashes** are SHA-256 in hex.
-- **What is not known is null**: what an older registry did not note, what is still to come, what the method does not have. Every
+- **What is not known is null**: what is still to come, what the method does not have. Every
   key is always there, but for those that are called optional below.
 - **No cell of data is in any of it**: column names, declared facts and counts. It is for the people of the site all the same:
   reasons, warnings and how many records came in are not for the public, and `--exposure` is confidential.
@@ -78,10 +78,8 @@ The JSON Schemas (2020-12) are in the package, in `release_pipeline/schemas/`; f
 `importlib.resources.files("release_pipeline") / "schemas" / "status-1.json"`.
 """
 ABOUT = {
-    "status": "`release-pipeline status --json`: every release that is declared or was begun. `release`, `state`, `reason`, "
-    "`rows`, `claim` and `since` are what earlier versions printed.",
-    "ledger": "`release-pipeline ledger [POPULATION] [--exposure] --json`: what people were exposed to. Earlier versions printed "
-    "the list of `populations` alone, which had no place for a version.",
+    "status": "`release-pipeline status --json`: every release that is declared or was begun.",
+    "ledger": "`release-pipeline ledger [POPULATION] [--exposure] --json`: what people were exposed to.",
     "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
     "its errors. Reads no record.",
     "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, "
@@ -89,7 +87,7 @@ ABOUT = {
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "
     "is.",
     "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "
-    "checked. Earlier versions printed a list of levels and words alone.",
+    "checked.",
     "audit-claims": "`release-pipeline audit-claims (POLICY | --all-methods) [--quick] --json`: every claim attacked, and what "
     "that proves. Exit code 1 if one is broken (`holds` is false).",
     "health": "`release-pipeline status --health --json`: whether the site is well. Exit code 1 if not.",

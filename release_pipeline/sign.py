@@ -146,7 +146,7 @@ def _find_ssh_public(text: str) -> bytes:
 
 ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED = "review.json", "canonical.json", "before.json", "before.signed.json"
 CANDIDATE, FORMAT = "candidate", "release-pipeline/review/1"
-REMARKED, FORMAT_WITH_REMARKS = "remarks.json", "release-pipeline/review/2"  # a draft of remarks, and a bundle that has one
+REMARKED = "remarks.json"  # a draft of remarks, in some bundles
 REPORT, EVIDENCE = "report.html", "evidence.json"
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml")  # what a browser opens
 WORDS = ("plan.txt", "difference.txt", "questions.txt")  # the site's, which nothing vouches for
@@ -179,8 +179,8 @@ def read_bundle(tree: Tree) -> Bundle:
     """What a bundle has; `Fault` unless everything in it belongs there and agrees."""
     about = tree.json(ABOUT)
     form = get(about, "format", str)
-    if form not in (FORMAT, FORMAT_WITH_REMARKS):
-        raise Fault(f"its format is neither {FORMAT} nor {FORMAT_WITH_REMARKS}: take a later sign.py")
+    if form != FORMAT:
+        raise Fault(f"its format is not {FORMAT}: take a later sign.py")
     what = get(about, "what", str)
     if what not in DRAFTS:
         raise Fault("it is about nothing that is signed so")
@@ -201,16 +201,15 @@ def read_bundle(tree: Tree) -> Bundle:
         draft = tree.json(f"draft.{kind}.json")
         if [get(draft, name, str) for name in ("kind", "subject", "hash")] != [kind, subject, digest]:
             raise Fault("a draft in it is of something else than its content")
-    known = {ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED, KEYS, *REMARKS, *(f"draft.{kind}.json" for kind in DRAFTS[what])}
+    known = {ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED, KEYS, REMARKED, *REMARKS, *(f"draft.{kind}.json" for kind in DRAFTS[what])}
     known |= {f"{CANDIDATE}/{name}" for name in (SUMS, *files)}
-    known |= {REMARKED} if form == FORMAT_WITH_REMARKS else set()
     if strange := sorted(set(tree.sizes) - known):
         raise Fault(f"{strange[0][:200]}: it does not belong into a bundle")
     words = {name: tree.read(name).decode("utf-8", "backslashreplace") for name in WORDS if name in tree.sizes}
     before, signed = (tree.json(name) if name in tree.sizes else None for name in (BEFORE, BEFORE_SIGNED))
     if signed is not None and get(get(signed, "statement", dict), "hash", str) != tree.digest(BEFORE):
         raise Fault("what it says was approved before is not what that signature is of")
-    remarks = _read_draft(tree, subject, digest) if form == FORMAT_WITH_REMARKS else None
+    remarks = _read_draft(tree, subject, digest) if REMARKED in tree.sizes else None
     return Bundle(what, subject, digest, now, before, signed, read_keys(tree.json(KEYS)), files, words, remarks)
 
 

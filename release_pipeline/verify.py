@@ -243,7 +243,6 @@ class _Report:
         self.findings: list[Finding] = []
         self.given, self._told = frozenset(_list_officers(officer)), set[str]()
         self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
-        self._unproved: dict[str, str] = {}  # likewise, where somebody before the one who was given could have made the link
         self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
         self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
         self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
@@ -293,26 +292,20 @@ class _Report:
     def _tell_stranger(self, fingerprint: str) -> str:
         """What is wrong with an officer who is none of those who were given, and what to fetch."""
         words = "which is not the one that was given"
-        if fingerprint in self._unproved:
-            known = self._unproved[fingerprint]
-            return f"{words}: recovery keys that an officer before {known} named made them officer, so name that officer's too"
         if OFFICERS not in self.lines:
             return f"{words}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
         return words
 
     def link(self, office: _Office) -> None:
         """Officers who followed each other by successions that were verified. Who knows one of them knows those before, whom the
-        next one named when accepting; and those after, as long as nobody from before the known one could have made them it."""
+        next one named when accepting; and those after, since whoever accepts signs for the recovery keys that there are, too."""
         for officer, moment in office.left.items():
             self.left[officer] = min(moment, self.left.get(officer, moment))
         for key, moment in office.taken.items():
             self.taken[key] = min(moment, self.taken.get(key, moment))
-        for at, given in enumerate(office.chain):
+        for given in office.chain:
             if given in self.given:
-                places = range(at + 1, len(office.chain))
-                proved = next((place for place in places if office.roots[place] < at), len(office.chain))
-                self._linked.update((known, given) for known in office.chain[:proved] if known not in self.given)
-                self._unproved.update((known, given) for known in office.chain[proved:])
+                self._linked.update((known, given) for known in office.chain if known not in self.given)
 
 
 class _About:
@@ -706,7 +699,6 @@ def read_remarks(document: Any) -> Remarks:
 
 
 REVIEW, REVIEW_FORMAT = "review.json", "release-pipeline/reviewed/1"  # of dossiers: what people signed while it was reviewed
-REVIEWS_SINCE = 7  # the format of the registry from which on dossiers have it
 
 
 def is_review(kind: str, release: str, content: Mapping[str, Any], about: str) -> bool:
@@ -748,58 +740,46 @@ class Revocation:
 
 class _Office:
     """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
-    each other by successions that hold; `roots`: beside each, the place in it of the officer who signed for that step, or for the
-    recovery keys that made it; `left`: when each left; `taken`: keys that successions revoked; `rooted`: whether a quorum must
-    have named the officer before as the one it replaces."""
+    each other by successions that hold; `left`: when each left; `taken`: keys that successions revoked;
+    `rooted`: whether a quorum must have named the officer before as the one it replaces."""
 
     def __init__(self, *, rooted: bool = True) -> None:
         self.keys: dict[str, Key] = {}
         self.chain: list[str] = []
-        self.roots: list[int] = []
         self.left: dict[str, datetime] = {}
         self.taken: dict[str, datetime] = {}
         self.revoked: list[tuple[str, datetime]] = []  # by the last succession that is followed
         self._rooted, self._was = rooted, set[str]()
         self.holders: dict[str, Key] = {}
         self.threshold = self.number = 0
-        self._named = ""  # the hash of the recovery keys,
-        self._named_in = self._named_by = 0  # the event that named them, and the place of the officer who signed for them last
+        self._named = ""  # the hash of the recovery keys
 
     def follow_list(self, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
         """A list of keys that its own officer signed; `Fault` where it tells of a succession that does not hold. An officer whom
         no succession brought begins a chain of their own, which a person must know."""
         officer, succession = _officer(keys), content.get("succession")
         if succession is not None:
-            recovered = self._check_succession(succession, content, keys)
-            self._append(officer, succession, recovered=recovered)
+            self._check_succession(succession, content, keys)
+            if self.chain:
+                self.left[self.chain[-1]] = _read_moment(succession["accepted"]["statement"]["at"])
+            self.chain.append(officer)
         elif self.chain[-1:] != [officer]:
-            self.chain, self.roots, self.left, self.taken, self._named_by = [officer], [0], {}, {}, 0
+            self.chain, self.left, self.taken = [officer], {}, {}
         self._was.add(officer)
         self.keys, self.revoked = keys, [] if succession is None else _list_revoked(succession)
         for key, since in self.revoked:
             self.taken[key] = min(since, self.taken.get(key, since))
 
-    def _append(self, officer: str, succession: Any, *, recovered: bool) -> None:
-        """One more officer. Whoever accepts signs for the recovery keys too: by their hash, or as their event is among those that
-        the succession names by the last one's."""
-        if self.chain:
-            self.left[self.chain[-1]] = _read_moment(succession["accepted"]["statement"]["at"])
-        self.roots.append(self._named_by if recovered else max(0, len(self.chain) - 1))
-        self.chain.append(officer)
-        head: Json = _find(_find(succession, "registry"), "event")
-        if RECOVERY in succession or (isinstance(head, int) and 0 < self._named_in <= head):
-            self._named_by = len(self.chain) - 1
-
-    def _check_succession(self, succession: Any, content: Mapping[str, Any], keys: dict[str, Key]) -> bool:
-        """Whether it was those who hold recovery keys who signed it."""
+    def _check_succession(self, succession: Any, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
+        """That the officer before signed it over, or enough of those who hold recovery keys did."""
         officer, before = _officer(keys), _officer(self.keys) if self.keys else ""
         signed = get(succession, "signed", list)
-        names = ("from", "registry", "revoked", *([RECOVERY] if RECOVERY in succession else []))
+        names = ("from", "registry", "revoked", RECOVERY)
         document = {name: succession.get(name) for name in names}
         wanted = {"subject": OFFICE, "hash": _sha256(canonical_json({**document, "keys": content.get("keys")}))}
         if len(succession) != len(names) + 2 or not 0 < len(signed) <= MOST_HOLDERS:
             raise Fault("it has other parts than a succession")
-        if document.get(RECOVERY, self._named) != self._named:
+        if document[RECOVERY] != self._named:
             raise Fault("it was signed where other recovery keys were named, or none")
         if officer in self._was:
             raise Fault("its officer held the office before: a key that gave it away never gets it back")
@@ -813,7 +793,6 @@ class _Office:
             raise Fault("more than one signed it over, or it revokes something, which only recovery keys may")
         else:
             _verify_statement(signed[0], self.keys, kind="succession", **wanted)
-        return recovered
 
     def _check_quorum(self, signed: Json, **wanted: str) -> None:
         """Enough of those who hold recovery keys; each counts once."""
@@ -823,9 +802,8 @@ class _Office:
         if not 0 < self.threshold <= len(people):
             raise Fault(f"{len(people)} of the recovery keys signed it, and {self.threshold or 'none was named and some'} must")
 
-    def follow_recovery(self, content: Mapping[str, Any], number: int = 0) -> Statement:
-        """Recovery keys that the officer named; once there are some, enough of them must agree to others. `number`: of the event,
-        where that is of a chain."""
+    def follow_recovery(self, content: Mapping[str, Any]) -> Statement:
+        """Recovery keys that the officer named; once there are some, enough of them must agree to others."""
         document = {name: content.get(name) for name in ("keys", "number", "threshold")}
         digest, threshold = _sha256(canonical_json(document)), get(content, "threshold", int)
         signed = _verify_statement(content.get("signed"), self.keys, kind="recovery", subject="recovery", hash=digest)
@@ -835,7 +813,7 @@ class _Office:
         if self.threshold:
             self._check_quorum(content.get("quorum"), subject="recovery", hash=digest)
         self.holders, self.threshold, self.number = holders, threshold, self.number + 1
-        self._named, self._named_in, self._named_by = digest, number, max(0, len(self.chain) - 1)
+        self._named = digest
         return signed
 
 
@@ -1439,7 +1417,7 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
         found.events = dict([found.head])
         report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
         found.charge = {"policy_hash": _find(_find(card, "hashes"), "policy"), "rows": _find(_find(card, "rows"), "in")}
-        if "looks" in card:
+        if _find(card, "looks") is not None:
             found.looks = get(get(card, "looks", dict), "count", int)
             words = f"parameters may have been chosen with knowledge of the data, by {_looks(found.looks)}"
             words += ", which no epsilon accounts for"
@@ -1803,7 +1781,7 @@ class _History:
     def _verify(self, event: Event) -> Statement:
         """What is signed in the event, if it says what the event does."""
         if event.kind == "recovery":
-            return self.office.follow_recovery(event.content, event.number)
+            return self.office.follow_recovery(event.content)
         officers = {
             "trusted": self._verify_list,
             "revoked": self._verify_revocation,
@@ -1870,8 +1848,8 @@ class _History:
             raise Fault("it was signed for another registry than this")
 
     def _tell_stale(self, event: Event) -> None:
-        """A succession that was signed before the list was changed, and accepted after it, brings the older list back. Earlier
-        versions let it through, and what was signed since stands."""
+        """A succession that was signed before the list was changed, and accepted after it, brings the older list back.
+        What was signed since stands."""
         head: int = event.content["succession"]["registry"]["event"]
         changed = {number for number, _, _ in self.lists} | {each.event for each in self.revoked}
         changed |= {number for number, signed in self.signed if signed.kind == RECOVERY}
@@ -1931,18 +1909,15 @@ class _History:
             raise Fault("after the charges that the officer signed comes something else than what was signed to be lost")
 
     def _compare_entered(self, entry: Json, charge: Mapping[str, Any]) -> list[str]:
-        """What of a charge is otherwise than signed, in words. Earlier versions signed neither population nor cohort: there the
-        policy tells the people, and the cohort is the site's word, which is looked at with every later charge."""
+        """What of a charge is otherwise than signed, in words."""
         digest = get(entry, "policy_hash", _HEX)
-        noted_as, policy = self.policies.get(digest, (0, {}))
-        people = _find(entry, "population") or policy.get("population")
         pairs = {
             "its policy, and so k": (digest, charge.get("policy_hash")),
-            "its people": (people if noted_as else None, charge.get("population")),
+            "its people": (get(entry, "population", str), charge.get("population")),
             "how many records it is of": (get(entry, "records", int), charge.get("records")),
             "its epsilon": (_loss_of(entry), _loss_of(charge)),
         }
-        for name in ("cohort", "series") if _find(entry, "population") else ():
+        for name in ("cohort", "series"):
             pairs[f"its {name}"] = (_find(entry, name) or "", charge.get(name, ""))
         return [words for words, (signed, noted) in pairs.items() if signed != noted]
 
@@ -2141,10 +2116,9 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
             _check_looks(history, package.release, package.looks, "the card")
         with report.about(f"{EVENTS}, candidate/{SUMS}"):
             _check_approvals(report, history, package, candidate, policy)
-        if REVIEW in tree.sizes or _tells_reviews(history):
-            with report.about(f"{EVENTS}, {REVIEW}"):
-                _check_review(report, history, tree.json(REVIEW), package.release)
-            bound.add(REVIEW)
+        with report.about(f"{EVENTS}, {REVIEW}"):
+            _check_review(report, history, tree.json(REVIEW), package.release)
+        bound.add(REVIEW)
         with report.about(f"{EVENTS}, {package.release}"):
             _check_moment(report, history, package, policy)
         with report.about(f"{EVENTS}, package"):
@@ -2424,7 +2398,7 @@ def _list_carried(charge: Event) -> list[str]:
 
 
 def _note_people(report: _Report, charge: Event, charges: Iterable[Event], counted: Collection[str]) -> None:
-    """A revision that was charged to other people than the ones before it: earlier versions let that pass."""
+    """A note on a revision that was charged to other people than the ones before it."""
     for event in charges:
         is_earlier = event.release.rpartition("/r")[0] == charge.release.rpartition("/r")[0]
         if is_earlier and _find_population(event) not in counted:
@@ -2526,12 +2500,6 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
         raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
     words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
     report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
-
-
-def _tells_reviews(history: _History) -> bool:
-    """Whether the chain was written by a version whose dossiers tell of their reviews: earlier ones did not."""
-    versions = [event.content.get("version") for event in history.of("format", "")]
-    return any(isinstance(version, int) and version >= REVIEWS_SINCE for version in versions)
 
 
 def _check_review(report: _Report, history: _History, document: Any, release: str) -> None:

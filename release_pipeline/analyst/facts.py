@@ -257,9 +257,7 @@ def check_name(name: object) -> None:
 
 
 def read_facts(card: Mapping[str, Any]) -> Facts:
-    """The facts of `privacy-card.json`, read. Cards from before values could be left outside their domain say nothing of it: all
-    of theirs lie inside. Those from before released values were rounded to the grid say nothing of that either, nor of atoms:
-    theirs may lie between its points, and have none."""
+    """The facts of `privacy-card.json`, read. One that is written by hand need not name what its release does not have."""
     given = cast(object, card)  # what JSON holds may be anything
     if not isinstance(given, Mapping) or card.get("format") != FORMAT:
         raise InvalidArgument("this is not a privacy card that the kit can read.", remedy=f"It reads the format {FORMAT}.")

@@ -244,7 +244,7 @@ def find_noise(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[Plac
 def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple[str, str], Pair]) -> Design:
     """What was measured, and with how much noise: by the card, and by the laws that stand beside the counts. It is compared with
     what this version of the package would measure under the card's claim; another version's is declined. Where no pair is a sum,
-    pairs were counted one by one, as earlier versions always did."""
+    pairs were counted one by one."""
     names = design_names(facts)
     if not facts.counts_whole_table:
         raise NoHonestAnswer(ANALYST("decline.rerun_method", method=facts.method), remedy=ANALYST("advice.simulate"))

@@ -84,8 +84,6 @@ def _put_back(options: argparse.Namespace) -> int:
     witnessed = None if options.since is None else load_head(options.since)
     done = restore(options.backup, options.into, survived=options.survived, witnessed=witnessed, sha256=options.sha256)
     print(f"{options.into}: as it was at {done.backup.made}, up to event {done.backup.head.number}")
-    for name in done.backup.left_out:
-        print(f"{name}: in the backup, and not put back: it is code, which nothing of a site is")
     if done.aside is not None:
         print(f"{done.aside}: what was there before; confidential, and yours to delete")
     for entry in done.lost:

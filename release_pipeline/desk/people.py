@@ -6,19 +6,17 @@ A role here says what somebody may look at and ask for. What counts is signed, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import Annotated, ClassVar
 
-from release_pipeline.flow.desk_address import ADDRESS, SECTION, find_address_faults
+from pydantic import BeforeValidator, Field, StrictBool, StrictStr, TypeAdapter
+
+from release_pipeline.flow.desk_address import SECTION, DeskAddress
+from release_pipeline.flow.settings import Say, Settings, meets
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.members import read_trust
-from release_pipeline.policy.messages import suggest
-from release_pipeline.policy.text import Problem
-from release_pipeline.policy.typed import Plain
 
-_PEOPLE, _RUNS, _DAGSTER = "people", "runs", "dagster"
 _EXAMPLE = "As in: desk: {people: {vic: [auditor], ana: [steward, operator]}}."
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+(?:/[A-Za-z0-9._~/-]*)?")
@@ -45,24 +43,46 @@ class Person:
     roles: frozenset[Role]
 
 
-@dataclass(frozen=True, slots=True)
-class DeskSettings:
+_Name = Annotated[
+    StrictStr,
+    meets(lambda name: NAME.fullmatch(name) is not None),
+    Say("this is no name of a person.", "Use lower-case letters, digits, hyphens."),
+]
+_Roles = Annotated[
+    frozenset[Role],
+    Field(min_length=1),
+    BeforeValidator(lambda said: said if isinstance(said, list) else None),
+    Say("roles are a list.", f"Of: {', '.join(role.value for role in Role)}."),
+]
+
+
+class DeskSettings(Settings):
     """What site.yaml says of the desk: people beside those with keys, whether stewards and operators may start runs here, and
     where the site's Dagster is, for links."""
 
-    people: Mapping[str, frozenset[Role]]
-    runs: bool = False
-    dagster: str = ""
+    mapping: ClassVar[tuple[str, str]] = ("the desk's settings are keys with values.", _EXAMPLE)
+
+    people: Annotated[
+        dict[_Name, _Roles],
+        BeforeValidator(lambda said: {} if said is None else said),
+        Say("people are names with lists of roles.", _EXAMPLE),
+    ] = Field(default_factory=dict[str, frozenset[Role]])
+    runs: Annotated[StrictBool, Say("runs says whether runs may be started at the desk.", "Say true or false.")] = False
+    dagster: Annotated[
+        StrictStr,
+        meets(lambda text: _ADDRESS.fullmatch(text) is not None),
+        Say("this is no address of Dagster's pages.", 'As in "https://dagster.example.org".'),
+    ] = ""
+    address: DeskAddress = ""
+
+
+_SECTION: TypeAdapter[DeskSettings] = TypeAdapter(DeskSettings)
 
 
 def read_desk(site: Site) -> DeskSettings:
     """What stands under `desk` in site.yaml; refused with every fault."""
-    said = site.read_section(SECTION, _find_faults)
-    if not isinstance(said, Mapping):
-        return DeskSettings({})
-    people = cast("Mapping[str, list[str]]", said.get(_PEOPLE) or {})
-    roles = {name: frozenset(map(Role, given)) for name, given in people.items()}
-    return DeskSettings(roles, said.get(_RUNS) is True, str(said.get(_DAGSTER) or ""))
+    said: DeskSettings | None = site.read_section(SECTION, _SECTION)
+    return DeskSettings() if said is None else said
 
 
 def read_people(site: Site) -> dict[str, Person]:
@@ -74,38 +94,3 @@ def read_people(site: Site) -> dict[str, Person]:
         if member.role in _TRUSTED:
             roles.setdefault(member.name, set()).add(_TRUSTED[member.role])
     return {name: Person(name, frozenset(given)) for name, given in sorted(roles.items())}
-
-
-def _find_faults(said: Plain) -> Iterator[Problem]:
-    if said is None:
-        return
-    if not isinstance(said, Mapping):
-        yield (SECTION,), "the desk's settings are keys with values.", _EXAMPLE
-        return
-    for name, value in said.items():
-        place = (SECTION, name)
-        if name == _PEOPLE:
-            yield from _find_people_faults(value)
-        elif name == _RUNS:
-            if not isinstance(value, bool):
-                yield place, "runs says whether runs may be started at the desk.", "Say true or false."
-        elif name == _DAGSTER:
-            if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
-                yield place, "this is no address of Dagster's pages.", 'As in "https://dagster.example.org".'
-        elif name == ADDRESS:
-            yield from find_address_faults(value)
-        else:
-            yield place, f"'{name}' is not known here.", suggest(str(name), (_PEOPLE, _RUNS, _DAGSTER, ADDRESS))
-
-
-def _find_people_faults(said: Plain) -> Iterator[Problem]:
-    if not isinstance(said, Mapping):
-        yield (SECTION, _PEOPLE), "people are names with lists of roles.", _EXAMPLE
-        return
-    known = [role.value for role in Role]
-    for name, roles in said.items():
-        place = (SECTION, _PEOPLE, name)
-        if not isinstance(name, str) or NAME.fullmatch(name) is None:
-            yield place, "this is no name of a person.", "Use lower-case letters, digits, hyphens."
-        if not isinstance(roles, list) or not roles or not all(isinstance(role, str) and role in known for role in roles):
-            yield place, "roles are a list.", f"Of: {', '.join(known)}."

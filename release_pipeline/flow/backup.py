@@ -51,11 +51,6 @@ class Backup:
     files: Mapping[str, str]
     sha256: str
 
-    @property
-    def left_out(self) -> list[str]:
-        """The files in it that are not put back, since they are code: an earlier version took them along."""
-        return sorted(name for name in self.files if _is_code(name))
-
 
 def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup:
     """Write a backup of the site, whole or not at all. Confidential: it has the vault, its key, and the secrets of noise that is
@@ -133,12 +128,11 @@ def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
 
 
 def unpack(file: Path, folder: Path, backup: Backup) -> None:
-    """The files of a backup in a new folder, as they were when it was read; no code."""
+    """The files of a backup in a new folder, as they were when it was read."""
     make_folder(folder, mode=0o755)
     with tarfile.open(file, "r:") as archive:
         for member in archive.getmembers()[:-1]:
-            if not _is_code(member.name):
-                _unpack(archive, member, folder / member.name, backup)
+            _unpack(archive, member, folder / member.name, backup)
 
 
 def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, backup: Backup) -> None:
@@ -160,19 +154,17 @@ def _list_files(home: Path) -> Iterator[str]:
     for folder in _FOLDERS:
         for path in sorted((home / folder).rglob("*")):
             name = path.relative_to(home).as_posix()
-            if path.is_file() and not path.is_symlink() and _belongs(name) and not _is_code(name):
+            if path.is_file() and not path.is_symlink() and _belongs(name):
                 yield name
 
 
 def _belongs(name: str) -> bool:
-    """Whether `backup` writes files of that name."""
+    """Whether `backup` writes files of that name: no code among them."""
     parts = PurePosixPath(name).parts
+    if PurePosixPath(name).suffix.lower() in _CODE:
+        return False
     hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
     return name in _FILES or (len(parts) > 1 and parts[0] in _FOLDERS and not hidden)
-
-
-def _is_code(name: str) -> bool:
-    return PurePosixPath(name).suffix.lower() in _CODE
 
 
 def _add(archive: tarfile.TarFile, home: Path, name: str, files: ExitStack) -> str:

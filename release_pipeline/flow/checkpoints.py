@@ -95,7 +95,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         changes one or the other unseen."""
         stage = kind.stage
         header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(workspace, name) for name in tables}}
-        checkpoint = json.loads(json.dumps(formats.NOTE.mark({**header, **content})))  # as it will be read
+        checkpoint = json.loads(json.dumps({**header, **content}))  # as it will be read
         workspace.write_checkpoint(stage, {**checkpoint, "seal": self._seal(stage, checkpoint)})
         return read_as(kind, checkpoint, where=self._place_of(stage))
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
 from ipaddress import IPv6Address
 from pathlib import Path
+from typing import Annotated, ClassVar
 from urllib.parse import unquote
 
+from pydantic import AfterValidator, StrictStr, TypeAdapter
+
 from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.flow.settings import Say, Settings, meets, wrong
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.messages import suggest
-from release_pipeline.policy.text import Problem
-from release_pipeline.policy.typed import Plain
 from release_pipeline.store.expansion import expand
 from release_pipeline.store.shared import Cluster, check_storage
 from release_pipeline.store.spark import SparkWorkers
 
 SPARK, SECTION = "spark", "spark"
 SAID = "As in {url: 'sc://spark.example.org:15002', storage: /shared/folder}."
-_KEYS = ("url", "storage")
 _URL = re.compile(
     r"sc://([\w.-]+|\[(?P<ipv6>[0-9A-Fa-f:.]{2,45})\])(:(?P<port>[0-9]{1,5}))?(/|/(;[a-z0-9_.-]+=[!-:<>-~]*)+)?", re.ASCII
 )
@@ -65,7 +64,7 @@ def _read_cluster(site: Site) -> tuple[str, Path]:
     """The address and the folder that are said."""
     said, file = _read_section(site), str(site.home / "site.yaml")
     try:
-        url, storage = (expand(str(said[key]), site.environment) for key in _KEYS)
+        url, storage = (expand(text, site.environment) for text in (said.url, said.storage))
     except SourceError as error:
         raise ReleasePipelineError("what spark names is not in the environment.", where=file, remedy=error.remedy) from None
     if not _is_address(url):
@@ -78,38 +77,40 @@ def _read_cluster(site: Site) -> tuple[str, Path]:
     return url, folder
 
 
-def _read_section(site: Site) -> Mapping[str, Plain]:
+def _read_section(site: Site) -> SparkSettings:
     """As it stands there."""
-    said = site.read_section(SECTION, _find_faults)
-    if not isinstance(said, Mapping):
+    said: SparkSettings | None = site.read_section(SECTION, _SECTION)
+    if said is None:
         what, file = "the engine is spark, and no cluster is named.", str(site.home / "site.yaml")
         raise ReleasePipelineError(what, where=file, remedy=f"Say spark: {SAID[6:]}")
     return said
 
 
-def _find_faults(said: Plain) -> Iterator[Problem]:
-    if not isinstance(said, Mapping):
-        yield (SECTION,), "this does not say which cluster.", SAID
-        return
-    for key in said:
-        if key not in _KEYS:
-            yield (SECTION, str(key)), f"'{key}' is not known here.", suggest(str(key), _KEYS)
-    for key in _KEYS:
-        if key not in said:
-            yield (SECTION,), f"{key} is missing.", SAID
-        elif not isinstance(said[key], str) or not str(said[key]).strip() or "\0" in str(said[key]):
-            yield (SECTION, key), f"{key} is no text.", SAID
-    url = said.get("url")
-    if not isinstance(url, str):
-        return
+def _check_url(url: str) -> str:
     parameters = [part.partition("=")[0] for part in url.split(";")[1:] if part]
     if "@" in re.split("[/;]", url.removeprefix("sc://"), maxsplit=1)[0]:
-        yield (SECTION, "url"), "a name or a password may not stand in it.", "Say what the server asks for as a token: ${NAME}."
-    elif others := [name for name in parameters if name not in _OPEN]:
+        raise wrong("a name or a password may not stand in it.", "Say what the server asks for as a token: ${NAME}.")
+    if others := [name for name in parameters if name not in _OPEN]:
         what = f"'{others[0]}' may be a secret." if others[0] in _TOLD else "a parameter may be a secret."
-        yield (SECTION, "url"), what, "Put the whole address into the environment: ${NAME}."
-    elif not _is_address(_NAMED.sub("1", url) if url.startswith("sc://") else url) and _NAMED.fullmatch(url) is None:
-        yield (SECTION, "url"), "this is no address of Spark Connect.", f"{_ADDRESS} Or it is ${{NAME}}."
+        raise wrong(what, "Put the whole address into the environment: ${NAME}.")
+    if not _is_address(_NAMED.sub("1", url) if url.startswith("sc://") else url) and _NAMED.fullmatch(url) is None:
+        raise wrong("this is no address of Spark Connect.", f"{_ADDRESS} Or it is ${{NAME}}.")
+    return url
+
+
+_says_something = meets(lambda text: text.strip() != "" and "\0" not in text)
+
+
+class SparkSettings(Settings):
+    """What stands under `spark`."""
+
+    mapping: ClassVar[tuple[str, str]] = ("this does not say which cluster.", SAID)
+
+    url: Annotated[StrictStr, _says_something, AfterValidator(_check_url), Say("url is no text.", SAID)]
+    storage: Annotated[StrictStr, _says_something, Say("storage is no text.", SAID)]
+
+
+_SECTION: TypeAdapter[SparkSettings] = TypeAdapter(SparkSettings)
 
 
 def _is_address(url: str) -> bool:

@@ -1,5 +1,5 @@
 """The rows of a release as files of one folder: `data.csv`, or, of a table too large for one file, `data.part-0001.csv` and so
-on. Names of either kind begin with `data.`, by which earlier versions, and `verify.py` on a reader's machine, know them."""
+on. Names of either kind begin with `data.`, by which `verify.py` on a reader's machine knows them."""
 
 from __future__ import annotations
 

@@ -148,8 +148,8 @@ def find_demo_policy(name: str = COLUMNS_DEMO.policy) -> Path:
 
 
 def _read_mark(folder: Path) -> str:
-    """Which demo made a folder; earlier versions, which had one demo, wrote nothing."""
-    return (folder / _MARK).read_text(encoding="utf-8").strip() or COLUMNS_DEMO.name
+    """Which demo made a folder."""
+    return (folder / _MARK).read_text(encoding="utf-8").strip()
 
 
 def _copy_once(source: Path, target: Path) -> None:

@@ -1,7 +1,7 @@
 """The evidence of a candidate as types: what its folder says of itself, for the people who sign it and those who read it later.
 
-What a type leaves out stays in the file. What may be missing has a default: earlier versions noted less, and a release that gates
-stopped has less.
+What a type leaves out stays in the file. What only some methods, policies or releases have is empty by default: a release that
+gates stopped has less.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
 from release_pipeline.report.internal_view import CorrelationView, RungView, ShareView, SpreadView
 from release_pipeline.stages.gates import Gate
@@ -24,24 +23,18 @@ Shares: TypeAlias = tuple[float | None, ...]
 Read = TypeVar("Read")
 
 
-def _share(content: Plain | ShareView) -> Plain | ShareView:
-    """A share with its interval; an earlier version measured one figure otherwise, which is no share."""
-    return content if isinstance(content, Mapping | ShareView) else None
-
-
 def _spread(content: Plain | SpreadView) -> Plain | SpreadView:
     if not isinstance(content, Mapping):
         return content
     known: Mapping[str, Any] = content
     mean, deviation, *quantiles = _numbers([known["mean"], known["deviation"], *known["quantiles"]])
-    return SpreadView(mean, deviation, tuple(quantiles), tuple(_numbers(known.get("deciles", ()))))
+    return SpreadView(mean, deviation, tuple(quantiles), tuple(_numbers(known["deciles"])))
 
 
 def _numbers(figures: Iterable[float | None]) -> Iterator[float]:
     return (math.nan if figure is None else figure for figure in figures)
 
 
-Share: TypeAlias = Annotated[ShareView | None, BeforeValidator(_share)]
 Spread: TypeAlias = Annotated[SpreadView, BeforeValidator(_spread)]
 Judged: TypeAlias = Annotated[Gate, BeforeValidator(Gate.from_json)]
 
@@ -170,8 +163,7 @@ class Prediction:
 @dataclass(frozen=True, slots=True)
 class SubgroupColumn:
     """A column of one declared group; weighted figures where the policy has a weight. `chance`: the standard deviation of the
-    error of as many records drawn at random, `above` how many of these the error lies above that of all. Earlier versions had
-    only the error and the means."""
+    error of as many records drawn at random, `above` how many of these the error lies above that of all."""
 
     original: float | None
     released: float | None
@@ -202,7 +194,7 @@ class MapFigures:
     """What places a candidate on the map of risk and utility."""
 
     error: dict[str, float]
-    record_linkage: Share = None
+    record_linkage: ShareView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +321,9 @@ class ClosestFigures:
     """How far the nearest synthetic row is from people that rows were made of, and from people that they were made without."""
 
     median: float
-    equal: Share
+    equal: ShareView | None
     control_median: float
-    control_equal: Share
+    control_equal: ShareView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +364,6 @@ class NearRows:
 class AuditFigures(MapFigures):
     """What was measured of a candidate against the original, by column where it is of one."""
 
-    errors_against: str | None = None
     absolute_error: dict[str, float]
     ks: dict[str, float]
     wasserstein: dict[str, float]
@@ -415,8 +406,7 @@ class Predecessor:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What one release took from the budget, in its unit, and what was left after it: None where everything adds up, and in
-    evidence of an earlier version."""
+    """What one release took from the budget, in its unit, and what was left after it: None where everything adds up."""
 
     release: str
     amount: int | None
@@ -492,7 +482,6 @@ class Evidence:
     gates: tuple[Judged, ...]
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     columns: dict[str, ColumnFigures] = field(default_factory=dict[str, ColumnFigures])
-    errors_against: str | None = None
     clamping: dict[str, Clamped] = field(default_factory=dict[str, Clamped])
     audit: dict[str, Any] = field(default_factory=dict[str, Any])
     predecessors: tuple[Predecessor, ...] = ()
@@ -510,17 +499,8 @@ class Evidence:
         return read_as(kind, self.audit, where=self.release)
 
 
-def are_figures(audit: Mapping[str, Any]) -> bool:
-    """Whether what an audit left can be read: an earlier version could leave nothing where there must be a number."""
-    try:
-        read_as(AuditFigures, audit, where="")
-    except StoreError:
-        return False
-    return True
-
-
 def read_evidence(document: Mapping[str, Any], *, where: str) -> Evidence:
-    """Evidence as it was written by this version or an earlier one."""
+    """Evidence as it was written."""
     return read_as(Evidence, formats.EVIDENCE.read(document, where=where), where=where)
 
 

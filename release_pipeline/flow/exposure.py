@@ -63,8 +63,8 @@ def read_exposure(site: Site, account: Account) -> Exposure:
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """Who is in two populations or policies, in counts, and the most that one person was charged for over all of them, by
-    definition and scope in nano-epsilon (None is infinity). `unknown`: charged releases whose people, or some of them, nobody can
-    find elsewhere; `identifiers`: by person column, the populations whose persons it tells apart."""
+    definition and scope in nano-epsilon (None is infinity). `unknown`: charged releases of whose people nothing
+    is kept; `identifiers`: by person column, the populations whose persons it tells apart."""
 
     populations: Sequence[tuple[str, str, int]]
     policies: Sequence[tuple[str, str, str, str, int]]
@@ -86,7 +86,7 @@ def read_overlap(site: Site) -> Overlap:
             everybody.count_in_populations(),
             everybody.count_in_policies(),
             everybody.sum_worst(losses),
-            tuple(sorted(nobody | {release for _, release in everybody.list_unknown()})),
+            tuple(sorted(nobody)),
             {
                 column: tuple(sorted({charge.population for charge in charges if columns[charge] == column}))
                 for column in sorted({column for column in columns.values() if column is not None})
@@ -114,7 +114,7 @@ def describe_overlap(overlap: Overlap) -> Iterator[str]:
         told = "; ".join(f"'{column}' in {', '.join(names)}" for column, names in overlap.identifiers.items())
         yield f"  not compared: persons that other columns tell apart ({told})"
     if overlap.unknown:
-        why = "no person column, of an earlier version, or lost with the site"
+        why = "no person column, or lost with the site"
         yield f"  not compared with other populations: {', '.join(overlap.unknown)} ({why})"
 
 

@@ -32,8 +32,8 @@ Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
 class PublicFacts:
     """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
-    `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
-    whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables;
+    `levels` those that labels are released on, `part` which of random parts it is; `weights` how far
+    calibrated ones are from each of their tables;
     `looks` how many looks at the data came before the charge, `together` how many tables of several columns were counted."""
 
     release: str
@@ -55,8 +55,6 @@ class PublicFacts:
     parts: int | None = None
     part: str | None = None
     levels: Mapping[str, str] = field(default_factory=dict[str, str])
-    classes: str | None = None
-    values: str | None = None
     delta: str | None = None
     rho: Nano = None
     series_rho: Nano = None
@@ -75,8 +73,6 @@ _ADDED = (
     "parts",
     "part",
     "levels",
-    "classes",
-    "values",
     "delta",
     "rho",
     "series_rho",

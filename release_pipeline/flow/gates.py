@@ -28,7 +28,6 @@ from release_pipeline.stages.expected_linkage import (
 )
 from release_pipeline.stages.gates import ATTACKED, LINKED, judge_gates
 from release_pipeline.stages.strategies import Figures, Series
-from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -85,7 +84,7 @@ def keep_refusal(flow: ReleaseCheckpoints, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
     file = _refusal_file(flow.site, flow.id)
     make_private_folder(file.parent)
-    write_private_json(file, formats.REFUSAL.mark({"release": str(flow.id), **figures}))
+    write_private_json(file, {"release": str(flow.id), **figures})
 
 
 def show_refusal(flow: ReleaseCheckpoints, page: str) -> str:

@@ -1,13 +1,12 @@
 """What each stage of a release leaves in the vault when it is done, as types: its checkpoint. The tables are beside it.
 
-What may be missing has a default, since earlier versions noted less. Figures that go on into the evidence as they are stay as
-they were written.
+Figures that go on into the evidence as they are stay as they were written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from release_pipeline.stages.gates import Gate
@@ -37,7 +36,7 @@ class Ingested(Checkpoint):
     header: tuple[str, ...]
     outside: Mapping[str, int]
     delivered: str
-    origins: tuple[str, ...] = ()
+    origins: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +50,10 @@ class Validated(Checkpoint):
     content: str
     checks: Mapping[str, int]
     delivered: str
-    expectations: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
-    clamping: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
-    suite: tuple[Figures, ...] = ()
-    origins: tuple[str, ...] = ()
+    expectations: Mapping[str, Figures]
+    clamping: Mapping[str, Figures]
+    suite: tuple[Figures, ...]
+    origins: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +64,7 @@ class Microaggregated(Checkpoint):
     stage: ClassVar[str] = "microaggregated"
     input: str
     columns: Mapping[str, Figures]
-    facts: Figures = field(default_factory=dict[str, Any])
-    errors_against: str | None = None
+    facts: Figures
     foreseen: tuple[Figures, ...] = ()
     linked: float | None = None
 
@@ -89,21 +87,21 @@ class Suppressed(Checkpoint):
     rows_dropped: int
     anonymity_k: int | None
     rows: int
-    share: float | None = None
-    figures: Figures = field(default_factory=dict[str, Any])
+    share: float | None
+    figures: Figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited(Checkpoint):
     """Utility and risk are measured, and the gates judged. `predecessors` and `budget` are as they were at the first audit;
-    `criteria`: what attacks found, criterion by criterion, none by an earlier version."""
+    `criteria`: what attacks found, criterion by criterion, where the policy asks for it."""
 
     stage: ClassVar[str] = "audited"
     internal: Figures
     gates: tuple[Figures, ...]
-    predecessors: tuple[Figures, ...] = ()
-    budget: Figures | None = None
-    criteria: tuple[Figures, ...] = ()
+    predecessors: tuple[Figures, ...]
+    budget: Figures
+    criteria: tuple[Figures, ...]
 
     @property
     def judged(self) -> tuple[Gate, ...]:

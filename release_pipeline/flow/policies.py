@@ -17,7 +17,6 @@ from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.load import list_files, parse_policy, read_policy, reader_beside
 from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.policy.rules import find_unproved
-from release_pipeline.store import formats
 from release_pipeline.store.registry import Event, Registry, canonical_json
 
 
@@ -47,7 +46,6 @@ def record_policy(site: Site, registry: Registry, policy: Policy) -> None:
         hash=policy.canonical_hash(),
         population=policy.population,
         text=policy.canonical_json(),
-        text_format=formats.POLICY.version,
         columns=list(policy.columns),
         yaml=yaml,
         **dict[str, Any]({"files": files} if files else {}),
@@ -55,8 +53,7 @@ def record_policy(site: Site, registry: Registry, policy: Policy) -> None:
 
 
 def policy_of(registry: Registry, digest: str) -> Policy:
-    """The policy of that hash, as its event has it. Where its hash is needed take `digest`: the form that it is of may have
-    been another then."""
+    """The policy of that hash, as its event has it."""
     for event in _policy_events(registry.events):
         if event.content["hash"] == digest:
             return _read_noted(event).policy
@@ -79,13 +76,12 @@ def _policy_events(events: Iterable[Event]) -> Iterator[Event]:
 
 def _read_noted(event: Event) -> NotedPolicy:
     """The policy of an event, by what its canonical form says and by no rule of today."""
-    noted = event.current
+    noted = event.content
     name, digest, text = str(noted["policy"]), str(noted["hash"]), str(noted["text"])
     if hashlib.sha256(text.encode()).hexdigest() != digest:
         raise Blocked("the hash of the policy in the registry is not that of its text.", where=f"event {event.number}")
-    form = formats.POLICY.upgrade(json.loads(text), noted.get("text_format", 1), where=f"policy {name}, event {event.number}")
     try:
-        policy = read_canonical(form, noted["columns"])
+        policy = read_canonical(json.loads(text), noted["columns"])
     except InvalidArgument as error:
         raise Blocked(error.what, where=f"policy {name}, event {event.number}") from None
     if (policy.policy, policy.population) != (name, noted["population"]):

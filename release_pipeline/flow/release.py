@@ -25,7 +25,7 @@ from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
-from release_pipeline.flow.evidence import are_figures, read_evidence
+from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.expectations import read_delivered
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
@@ -71,7 +71,6 @@ from release_pipeline.report.counts import (
 )
 from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
-from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
     EXPECTATIONS,
@@ -96,13 +95,12 @@ from release_pipeline.stages.expected_linkage import judge_linkage
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
-from release_pipeline.stages.package import grid_facts, spell_out
+from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
 from release_pipeline.stages.suite import suite_to_json
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Verdict, judge_own_suite, judge_suite, list_verdicts, withhold
-from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace
 
@@ -283,21 +281,19 @@ class ReleaseFlow(ReleaseCheckpoints):
                 "content": keyed,
                 "checks": passed,
                 "delivered": checkpoint.delivered,
-            }
-            if policy.expect:
-                payload["expectations"] = {
+                "expectations": {
                     check.fact: {"broken": check.count, "at_most": check.at_most}
                     for check in checks
                     if check.family == EXPECTATIONS
-                }
-            if policy.expectations:
-                payload["suite"] = [
+                },
+                "suite": [
                     {"type": check.fact.partition(" ")[2], "columns": check.column, "broken": check.count}
                     for check in checks
                     if check.family == OWN_SUITE
-                ]
-            payload |= {"origins": list(checkpoint.origins)} if checkpoint.origins else {}
-            payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
+                ],
+                "origins": list(checkpoint.origins),
+                "clamping": {name: asdict(clamping) for name, clamping in taken.items()},
+            }
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
         facts = {**self.show_rows(checkpoint.records), "checks": len(checks)}
@@ -369,7 +365,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             if earlier is not None:
                 workspace.keep_blocks(policy.policy, SWAPPED, BLOCK)
             evidence = {name: {**figures, **foreseen.errors.get(name, {})} for name, figures in made.evidence.items()}
-            payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
+            payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts)}
             payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}
             payload |= {"linked": foreseen.linked} if foreseen.linked is not None else {}
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
@@ -452,8 +448,7 @@ class ReleaseFlow(ReleaseCheckpoints):
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
 
-        Measured once: who looks at the same table again is told the same, with the same releases before it. Figures that
-        nobody can read are measured again.
+        Measured once: who looks at the same table again is told the same, with the same releases before it.
         """
         policy = self.policy
         with self._workspace() as workspace:
@@ -462,7 +457,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self._check_records(workspace, clusters, are_read=True)
             version = self._version([suppressed.version, AUDIT])
             stored = self._find_checkpoint(workspace, Audited)
-            if stored is None or stored.version != version or not are_figures(stored.internal):
+            if stored is None or stored.version != version:
                 secret = bytes.fromhex(self.site.keyed_hash(f"audit of {self.id}".encode()))
 
                 def streams(*purpose: Context) -> NoiseStream:
@@ -479,9 +474,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 judged += judge_linkage(policy, clusters.linked)
                 judged += judge_criteria(policy, clusters.foreseen)
                 judged += judge_groups(groups, policy.gates)
-                context = stored.context if stored is not None else {}
-                if context.get("budget") is None:  # an earlier version did not ask
-                    context = collect_context(self.site, policy, self.id)
+                context = stored.context if stored is not None else collect_context(self.site, policy, self.id)
                 gates = [gate.to_json() for gate in judged]
                 context = {**context, "criteria": list_criteria(policy, figures, clusters.foreseen)}
                 stored = self._write_checkpoint(workspace, Audited, version, [], internal=figures, gates=gates, **context)
@@ -511,7 +504,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             refuse(str(self.id), check_roles(list(table.column_names), policy))
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
-            facts |= grid_facts(table, policy)
             files, counts = self._tables(workspace), self._counts(workspace)
             if BLOCKS_FILE in counts:
                 facts["together"] = count_blocks(workspace.read(BLOCKS))
@@ -570,7 +562,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
         noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
-        evidence = {
+        return {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at
             "tool": f"release-pipeline {__version__}",
@@ -582,7 +574,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             "the method saw them; clamping is the share of records outside the domain, and the mean square of how far they were "
             "moved over the variance of the values as they came",
             "columns": clusters.columns,
-            "errors_against": clusters.errors_against,
             "clamping": validated.clamping,
             "audit": audited.internal,
             "gates": audited.gates,
@@ -591,12 +582,11 @@ class ReleaseFlow(ReleaseCheckpoints):
             "checks_passed": validated.checks,
             "expectation_suite": suite_to_json(policy),
             "warnings": validated.warnings,
-            **({"criteria": audited.criteria} if audited.criteria else {}),
-            **({"expectations": validated.expectations} if policy.expect else {}),
-            **({"own_suite": validated.suite} if policy.expectations else {}),
-            **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),
+            "criteria": audited.criteria,
+            "expectations": validated.expectations,
+            "own_suite": validated.suite,
+            "looks": note_looks(self.list_looks()),
         }
-        return formats.EVIDENCE.mark(evidence)
 
     def _counts(self, workspace: ReleaseWorkspace) -> dict[str, str]:
         """What was measured with noise, as it is published beside the data; nothing where noise is on the data themselves."""

@@ -1,49 +1,175 @@
-"""site.yaml: which keys it has, and how each is said. What stands under `spark`, `alerts`, `lineage`, `targets` and `desk` is
-read where it is used, with faults of its own."""
+"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `upstream`, `alerts`, `lineage`,
+`targets` and `desk` has types of its own, and is read where it is used.
+
+No message repeats a value: it may be a secret.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    StrictBool,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.messages import raise_problems, suggest
 from release_pipeline.policy.text import EMPTY, Document, Problem, read_yaml
-from release_pipeline.policy.typed import Plain
+from release_pipeline.policy.text import Path as Place
 from release_pipeline.store.memory import LEAST, format_size, read_size
 
 FILE = "site.yaml"
-ENGINES = ("auto", "memory", "duckdb", "spark")
-LATER = ("spark", "upstream", "alerts", "lineage", "targets", "desk")  # sections, which may be empty
-LOOKS = ("allowed", "forbidden")  # at confidential records, for parameters
+Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
+Looks: TypeAlias = Literal["allowed", "forbidden"]  # at confidential records, for parameters
+
+
+def wrong(what: str, remedy: str = "") -> PydanticCustomError:
+    """What a validator raises: what is wrong, and what to do."""
+    return PydanticCustomError("wrong", "{what}", {"what": what, "remedy": remedy})
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
-    """What a key takes, how that is said, and the words that it may be, if not any."""
+class Say:
+    """What is said of a value that a key does not take, unless its type raises something of its own (`wrong`)."""
 
-    kind: type
-    said: str
-    words: tuple[str, ...] = ()
+    what: str
+    remedy: str = ""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The type, with these words for whatever it refuses."""
+        return core_schema.no_info_wrap_validator_function(self._check, handler(source))
+
+    def _check(self, value: Any, inner: Callable[[Any], Any]) -> Any:
+        try:
+            return inner(value)
+        except ValidationError as error:
+            inside = [_read_error(each) for each in error.errors(include_url=False) if each["type"] == "wrong"]
+            raise _join(inside or [((), self.what, self.remedy)]) from None
 
 
-_KNOWN = {
-    "officer": _Setting(str, "officer: FINGERPRINT"),
-    "service_key": _Setting(str, "service_key: FILE"),
-    "internal_metrics_in_ui": _Setting(bool, "internal_metrics_in_ui: true"),
-    "looks": _Setting(str, "looks: forbidden", LOOKS),
-    "memory": _Setting(str, "memory: 8 GiB"),
-    "engine": _Setting(str, "engine: auto", ENGINES),
-    "spill": _Setting(str, "spill: FOLDER"),
-    "spark": _Setting(dict, "spark: {url: 'sc://spark.example.org:15002', storage: FOLDER}"),
-    "upstream": _Setting(dict, "upstream: {POLICY: ASSET/KEY}"),
-    "alerts": _Setting(list, "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}"),
-    "lineage": _Setting(dict, "lineage: {openlineage: URL or FOLDER}"),
-    "targets": _Setting(dict, "targets: {NAME: {to: FOLDER or ADDRESS}}"),
-    "desk": _Setting(dict, "desk: {people: {NAME: [auditor]}}"),
-}
+class Settings(BaseModel):
+    """Keys with values: no others are known. All faults are told at once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", "")  # what is said where none stands
+
+    @classmethod
+    def find_faults(cls, said: Mapping[str, Any], context: Any) -> Iterator[Problem]:
+        """What is wrong with keys together, whatever else is wrong with them."""
+        yield from ()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _tell_all(cls, said: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        if not isinstance(said, dict):
+            raise wrong(*cls.mapping)
+        made: Self | None = None
+        found: list[Problem] = []
+        try:
+            made = handler(said)
+        except ValidationError as error:
+            found = [cls._explain(each) for each in error.errors(include_url=False)]
+        found += cls.find_faults(said, info.context)
+        if made is None or found:
+            raise _join(found)
+        return made
+
+    @classmethod
+    def _explain(cls, error: ErrorDetails) -> Problem:
+        name = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
+        if error["type"] == "extra_forbidden" and name:
+            key, colon, _ = name.partition(":")  # where a space is missing, a secret may be a part of the key
+            if colon:
+                return (), f"a space is missing behind '{key}:'.", ""
+            known = [field.alias or each for each, field in cls.model_fields.items()]
+            return (name,), f"'{name}' is not known here.", suggest(name, known)
+        if error["type"] == "missing" and name:
+            field = next(field for each, field in cls.model_fields.items() if (field.alias or each) == name)
+            remedy = next((part.remedy for part in field.metadata if isinstance(part, Say)), "")
+            return (), f"'{name}' is missing.", remedy or cls.mapping[1]
+        return _read_error(error)
+
+
+def _join(problems: Iterable[Problem]) -> ValidationError:
+    lines = [InitErrorDetails(type=wrong(what, remedy), loc=place, input=None) for place, what, remedy in problems]
+    return ValidationError.from_exception_data("settings", lines)
+
+
+def _read_error(error: ErrorDetails) -> Problem:
+    place: Place = tuple(step for step in error["loc"] if step != "[key]")
+    context: Mapping[str, str] = error.get("ctx", {}) if error["type"] == "wrong" else {}
+    return place, context.get("what", "this is not as it should be."), context.get("remedy", "")
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a text of one line that says something."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def meets(condition: Callable[[Any], bool]) -> AfterValidator:
+    """A validator that refuses what does not meet a condition."""
+
+    def check(value: Any) -> Any:
+        if not condition(value):
+            raise ValueError
+        return value
+
+    return AfterValidator(check)
+
+
+def _as_in(name: str, example: str) -> Say:
+    return Say(f"{name} is not said as it should be.", f"Say it as in: {example}.")
+
+
+def _one_of(name: str, kind: Any) -> Say:
+    return Say(f"{name} is not said as it should be.", f"Allowed: {', '.join(get_args(kind))}.")
+
+
+Section: TypeAlias = dict[str, Any] | None  # empty where every line below it is commented out
+
+
+class SiteSettings(Settings):
+    """What site.yaml says."""
+
+    mapping: ClassVar[tuple[str, str]] = ("settings are keys with values.", "As in: memory: 8 GiB.")
+
+    officer: Annotated[StrictStr, _as_in("officer", "officer: FINGERPRINT")] | None = None
+    service_key: Annotated[StrictStr, _as_in("service_key", "service_key: FILE")] | None = None
+    internal_metrics_in_ui: Annotated[StrictBool, _as_in("internal_metrics_in_ui", "internal_metrics_in_ui: true")] = False
+    looks: Annotated[Looks, _one_of("looks", Looks)] = "allowed"
+    memory: (
+        Annotated[
+            StrictStr,
+            meets(lambda text: (read_size(text) or 0) >= LEAST),
+            Say(f"memory is no size of {format_size(LEAST)} or more.", "Say it as in 8 GiB or 400 MB."),
+        ]
+        | None
+    ) = None
+    engine: Annotated[Engine, _one_of("engine", Engine)] = "auto"
+    spill: Annotated[StrictStr, _as_in("spill", "spill: FOLDER")] | None = None
+    spark: Annotated[Section, _as_in("spark", "spark: {url: 'sc://spark.example.org:15002', storage: FOLDER}")] = None
+    upstream: Annotated[Section, _as_in("upstream", "upstream: {POLICY: ASSET/KEY}")] = None
+    alerts: Annotated[list[Any] | None, _as_in("alerts", "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}")] = None
+    lineage: Annotated[Section, _as_in("lineage", "lineage: {openlineage: URL or FOLDER}")] = None
+    targets: Annotated[Section, _as_in("targets", "targets: {NAME: {to: FOLDER or ADDRESS}}")] = None
+    desk: Annotated[Section, _as_in("desk", "desk: {people: {NAME: [auditor]}}")] = None
+
+
+_SITE = TypeAdapter(SiteSettings)
 
 
 def read_document(file: Path) -> Document | None:
@@ -58,40 +184,29 @@ def read_document(file: Path) -> Document | None:
     return document
 
 
-def read_settings(file: Path) -> dict[str, Any]:
+def read_settings(file: Path) -> SiteSettings:
     """What the file says; refused with every fault, its line, and what may stand there."""
     document = read_document(file)
-    if document is None:
-        return {}
-    if problems := list(_find_faults(document.value)):
-        raise_problems(document, problems, str(file), what="file")
-    return cast(dict[str, Any], document.value)
+    return SiteSettings() if document is None else read_as_said(document, _SITE, file=file)
 
 
-def read_section(file: Path, name: str, find_faults: Callable[[Plain], Iterable[Problem]]) -> Plain:
-    """What stands under a key, None where nothing does; refused with every fault that is found in it, and its line."""
+def read_section(file: Path, name: str, kind: TypeAdapter[Any], context: Any = None) -> Any:
+    """What stands under a key of the file, None where nothing does; refused with every fault, and its line. `context`: what
+    `find_faults` asks."""
     document = read_document(file)
-    settings: Plain = None if document is None else document.value
-    if document is None or not isinstance(settings, dict) or name not in settings:
+    settings: Any = None if document is None else document.value
+    if document is None or not isinstance(settings, dict) or settings.get(name) is None:
         return None
-    said = settings[name]
-    if problems := list(find_faults(said)):
-        raise_problems(document, problems, str(file), what="file")
-    return said
+    return read_as_said(document, kind, file=file, section=name, context=context)
 
 
-def _find_faults(said: Plain) -> Iterator[Problem]:
-    if not isinstance(said, dict):
-        yield (), "settings are keys with values.", f"As in: {_KNOWN['memory'].said}."
-        return
-    for name, value in said.items():
-        known = _KNOWN.get(name)
-        if known is None:
-            yield (name,), f"'{name}' is not known here.", suggest(name, _KNOWN)
-        elif value is None and name in LATER:  # every line below it is commented out
-            continue
-        elif type(value) is not known.kind or (known.words and value not in known.words):
-            allowed = f"Allowed: {', '.join(known.words)}." if known.words else f"Say it as in: {known.said}."
-            yield (name,), f"{name} is not said as it should be.", allowed
-        elif name == "memory" and (read_size(str(value)) or 0) < LEAST:
-            yield (name,), f"memory is no size of {format_size(LEAST)} or more.", "Say it as in 8 GiB or 400 MB."
+def read_as_said(document: Document, kind: TypeAdapter[Any], *, file: Path, section: str = "", context: Any = None) -> Any:
+    """What a file says, or a section of it, as that type."""
+    value: Any = document.value
+    place: Place = (section,) if section else ()
+    try:
+        return kind.validate_python(value[section] if section else value, context=context)
+    except ValidationError as error:
+        found = [_read_error(each) for each in error.errors(include_url=False)]
+        problems: list[Problem] = [((*place, *at), what, remedy) for at, what, remedy in found]
+    return raise_problems(document, problems, str(file), what="file")

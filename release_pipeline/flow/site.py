@@ -6,20 +6,20 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, StoreError, WrongUsage
-from release_pipeline.flow.settings import ENGINES, FILE, LOOKS, read_section, read_settings
-from release_pipeline.flow.upstream import read_upstream
+from release_pipeline.flow.settings import FILE, SiteSettings, read_section, read_settings
+from release_pipeline.flow.upstream import UPSTREAM, Upstream
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies
-from release_pipeline.policy.text import Problem
-from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
@@ -149,24 +149,25 @@ class Site:
 
     def shows_internal_metrics(self) -> bool:
         """Whether site.yaml says `internal_metrics_in_ui: true`: figures against the original may stand in Dagster's UI."""
-        return bool(self._settings().get("internal_metrics_in_ui", False))
+        return self._settings().internal_metrics_in_ui
 
     @property
     def officer(self) -> str | None:
         """The fingerprint of the officer's key that site.yaml pins, if it does."""
-        return self._settings().get("officer")
+        return self._settings().officer
 
     @property
     def service_key(self) -> Path | None:
         """The file of the key that publishes by schedule, if site.yaml names it."""
-        file = self._settings().get("service_key")
+        file = self._settings().service_key
         return None if file is None else self.home / file
 
     def upstream_of(self, policy: str) -> tuple[str, ...]:
         """The key of the asset in somebody's Dagster that the policy's source comes from, in its parts; empty where site.yaml
         names none. Raises where `upstream` is wrong anywhere: a release that waits for an asset must not go without it."""
         names = [file.stem for file in self.policy_files()]
-        return read_upstream(self._settings().get("upstream"), names, file=str(self.home / FILE)).get(policy, ())
+        said: Upstream | None = self.read_section("upstream", UPSTREAM, names)
+        return (said or {}).get(policy, ())
 
     @property
     def upstream_faults(self) -> list[str]:
@@ -188,12 +189,12 @@ class Site:
     @property
     def forbids_looks(self) -> bool:
         """Whether site.yaml says `looks: forbidden`: nobody chooses parameters by looking at confidential records."""
-        return self._settings().get("looks", LOOKS[0]) == "forbidden"
+        return self._settings().looks == "forbidden"
 
     @property
     def said_memory(self) -> int | None:
         """What site.yaml says of `memory`: the bytes that a run may take, if it does."""
-        said = self._settings().get("memory")
+        said = self._settings().memory
         return None if said is None else read_size(said)
 
     @property
@@ -205,13 +206,13 @@ class Site:
     def engine(self) -> str:
         """Where arrays as long as the table lie: `memory`, `duckdb` (on disk, where DuckDB goes on too), `spark` (where a cluster
         works on them), or `auto`, which is the first of the first two that suffices."""
-        return self._settings().get("engine", ENGINES[0])
+        return self._settings().engine
 
     @property
     def spill(self) -> Path | None:
         """Where DuckDB and arrays on disk go on when memory does not suffice, if site.yaml says so; else beside the vault's
         file."""
-        said = self._settings().get("spill")
+        said = self._settings().spill
         if said is None:
             return None
         folder, file = (self.home / said).resolve(), str(self.home / "site.yaml")
@@ -221,11 +222,11 @@ class Site:
             )
         return folder
 
-    def read_section(self, name: str, find_faults: Callable[[Plain], Iterable[Problem]]) -> Plain:
+    def read_section(self, name: str, kind: TypeAdapter[Any], context: Any = None) -> Any:
         """What stands under a key of site.yaml, None where nothing does; refused with every fault that is found in it."""
-        return read_section(self.home / FILE, name, find_faults)
+        return read_section(self.home / FILE, name, kind, context)
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> SiteSettings:
         """What site.yaml says; it may be left out."""
         return read_settings(self.home / FILE)
 

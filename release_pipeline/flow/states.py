@@ -199,8 +199,7 @@ def _judge_votes(events: Sequence[Event]) -> tuple[frozenset[int], frozenset[int
     office = read_office(events)
     revoked = set[int]()
     if office is not None and office.revoked:
-        signed = [event for event in (*votes, *rejected) if event.content.get("signed")]
-        signers = {event.number: event.content["signed"]["statement"]["signer"] for event in signed}
+        signers = {event.number: event.content["signed"]["statement"]["signer"] for event in (*votes, *rejected)}
         revoked = {number for number, signer in signers.items() if office.is_taken_back(number, signer)}
     reviewers = _list_reviewers(events, office)
     left = set[int]()
@@ -296,11 +295,10 @@ def _tell_given_up(
 
 
 def _read_vote(event: Event, *, counts: bool) -> Vote:
-    """The vote that an event is of; its reason is what was signed, where a signature is noted."""
+    """The vote that an event is of; its reason is what was signed."""
     payload = event.content
-    why = str(payload["signed"]["statement"]["why"]) if payload.get("signed") else ""
-    name, digest = str(payload.get("name", "")), str(payload.get("hash", ""))
-    return Vote(event.number, name, _VERDICTS[event.kind], digest, event.noted, why, counts)
+    why = str(payload["signed"]["statement"]["why"])
+    return Vote(event.number, str(payload["name"]), _VERDICTS[event.kind], str(payload["hash"]), event.noted, why, counts)
 
 
 def _take_vote(event: Event, mine: dict[str, Any], *, counts: bool) -> None:

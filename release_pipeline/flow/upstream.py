@@ -5,38 +5,32 @@ It stands there and not in the policy: who delivers is the operator's matter, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
 
-from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.policy.typed import Plain
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, TypeAdapter, ValidationInfo
 
-
-def read_upstream(said: Plain, policies: Sequence[str], *, file: str) -> Mapping[str, tuple[str, ...]]:
-    """The asset key of each policy that is named, in its parts; `policies`: the names that there are."""
-    if said is None:
-        return {}
-    if not isinstance(said, dict):
-        raise ReleasePipelineError("upstream is no list of policies and assets.", where=file, remedy=_HOW)
-    return {_known(name, policies, file): _read_key(name, key, file) for name, key in said.items()}
-
+from release_pipeline.flow.settings import Say, meets, wrong
 
 _HOW = "Say it as in `upstream: {people: warehouse/people}`, or with the parts of the key as a list, [warehouse, people]."
 
 
-def _known(name: str, policies: Sequence[str], file: str) -> str:
-    if name not in policies:
-        there = f"There are: {', '.join(policies) or 'none'}."
-        raise ReleasePipelineError(f"upstream names a policy '{name}' that this site has not.", where=file, remedy=there)
+def _split(key: Any) -> Any:
+    return key.split("/") if isinstance(key, str) else key
+
+
+def _check_policy(name: str, info: ValidationInfo) -> str:
+    if name not in info.context:
+        there = f"There are: {', '.join(info.context) or 'none'}."
+        raise wrong(f"upstream names a policy '{name}' that this site has not.", there)
     return name
 
 
-def _read_key(policy: str, key: Plain, file: str) -> tuple[str, ...]:
-    parts = key.split("/") if isinstance(key, str) else key
-    if not isinstance(parts, list) or not parts:
-        raise ReleasePipelineError(f"upstream of {policy} is no key of an asset.", where=file, remedy=_HOW)
-    texts = [part for part in parts if isinstance(part, str) and part.strip() == part and part]
-    if len(texts) != len(parts):
-        raise ReleasePipelineError(
-            f"upstream of {policy} is a key with a part that is no text, or empty.", where=file, remedy=_HOW
-        )
-    return tuple(texts)
+_Part: TypeAlias = Annotated[StrictStr, meets(lambda part: part.strip() == part != "")]
+_Key: TypeAlias = Annotated[
+    tuple[_Part, ...],
+    Field(min_length=1),
+    BeforeValidator(_split),
+    Say("this is no key of an asset, or has a part that is no text, or empty.", _HOW),
+]
+Upstream: TypeAlias = dict[str, tuple[str, ...]]  # the parts of the asset key, by policy
+UPSTREAM: TypeAdapter[Upstream] = TypeAdapter(dict[Annotated[str, AfterValidator(_check_policy)], _Key])

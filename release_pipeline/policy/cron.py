@@ -11,7 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import MAXYEAR, MINYEAR, UTC, date, datetime
+from datetime import MAXYEAR, UTC, date, datetime
 
 EXAMPLE = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
 _LONGEST_MONTH = {1: 31, 2: 29, 3: 31, 4: 30, 5: 31, 6: 30, 7: 31, 8: 31, 9: 30, 10: 31, 11: 30, 12: 31}
@@ -129,34 +129,23 @@ class Cron:
                 for minute in self.minutes:
                     if (hour, minute) > (now.hour, now.minute):
                         return _at(now.date(), hour, minute)
-        return _at(self._nearest_day(now.date(), 1), self.hours[0], self.minutes[0])
-
-    def last_before(self, moment: datetime) -> datetime:
-        """The last firing not later than `moment`, in UTC. Raises `ValueError` for a moment without a time zone."""
-        now = _in_utc(moment)
-        if self._fires_on(now.date()):
-            for hour in reversed(self.hours):
-                for minute in reversed(self.minutes):
-                    if (hour, minute) <= (now.hour, now.minute):
-                        return _at(now.date(), hour, minute)
-        return _at(self._nearest_day(now.date(), -1), self.hours[-1], self.minutes[-1])
+        return _at(self._next_day(now.date()), self.hours[0], self.minutes[0])
 
     def _fires_on(self, day: date) -> bool:
         by_month, by_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         return day.month in self.months and (by_month or by_week if self.either_day else by_month and by_week)
 
-    def _nearest_day(self, today: date, direction: int) -> date:
-        """The nearest day of firing after (1) or before (-1) `today`."""
+    def _next_day(self, today: date) -> date:
+        """The first day of firing after `today`."""
         year, month = today.year, today.month
-        while MINYEAR <= year <= MAXYEAR:
+        while year <= MAXYEAR:
             if month in self.months:
-                for number in range(1, monthrange(year, month)[1] + 1)[::direction]:
+                for number in range(1, monthrange(year, month)[1] + 1):
                     day = date(year, month, number)
-                    if (day > today if direction > 0 else day < today) and self._fires_on(day):
+                    if day > today and self._fires_on(day):
                         return day
-            years, month0 = divmod(month - 1 + direction, 12)
-            year, month = year + years, month0 + 1
-        raise ValueError(f"'{self.text}' fires no more between the years {MINYEAR} and {MAXYEAR}")
+            year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+        raise ValueError(f"'{self.text}' fires no more before the end of the year {MAXYEAR}")
 
 
 def _is_restricted(text: str, is_full: bool, other: str) -> bool:

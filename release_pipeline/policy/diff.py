@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from release_pipeline.policy.declared import Frozen, defaults_of_later
 from release_pipeline.policy.impossible import Rule, describe_rule, write_rule
 from release_pipeline.policy.kinds.dates import write_dates
 from release_pipeline.policy.model import Policy
@@ -55,9 +54,8 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         yield f"table {name}: new, {describe_table(new.tables[name])}"
     for name in old.tables.keys() - new.tables.keys():
         yield f"table {name}: no longer released (was {describe_table(old.tables[name])})"
-    unsaid = _list_unsaid(old) | _list_unsaid(new)
     forms = tuple(write_dates(json.loads(policy.canonical_json())) for policy in (old, new))
-    for path, was, is_now in _changes(forms[0], forms[1], (), unsaid):
+    for path, was, is_now in _changes(forms[0], forms[1], ()):
         if len(path) > 1 and path[0] == "columns" and (path[1] not in old.columns or path[1] not in new.columns):
             continue
         if path[:1] == ("tables",) and (len(path) < 2 or path[1] not in old.tables or path[1] not in new.tables):
@@ -89,24 +87,11 @@ def _deed(policy: Policy, name: str) -> str:
     return f"{column.role}, {column.do}"
 
 
-def _list_unsaid(policy: Policy) -> dict[Path, Any]:
-    """What options of its sections are that the canonical form leaves out, where that is not nothing."""
-    sections = {name: getattr(policy, name) for name in Policy.model_fields}
-    return {
-        (name, option): default
-        for name, section in sections.items()
-        if isinstance(section, Frozen)
-        for option, default in defaults_of_later(type(section)).items()
-        if default not in (None, (), {})
-    }
-
-
-def _changes(old: Any, new: Any, path: Path, unsaid: Mapping[Path, Any]) -> Iterator[tuple[Path, Any, Any]]:
+def _changes(old: Any, new: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         before, after = cast(Mapping[str, Any], old), cast(Mapping[str, Any], new)
         for key in [*before, *(key for key in after if key not in before)]:
-            default = unsaid.get((*path, key))
-            yield from _changes(before.get(key, default), after.get(key, default), (*path, key), unsaid)
+            yield from _changes(before.get(key), after.get(key), (*path, key))
     elif old != new:
         yield path, old, new
 

@@ -44,18 +44,16 @@ class PolicyFile(Frozen):
     protect: ProtectSection
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
     drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
-    derive: Annotated[dict[Name, Derivation], Option(added_later=True)] = Field(default_factory=dict[str, Derivation])
-    expect: Annotated[dict[Slug, Expectation], Option(added_later=True)] = Field(default_factory=dict[str, Expectation])
-    expectations: Annotated[tuple[OwnExpectation, ...], Option(added_later=True)] = ()
-    tables: Annotated[dict[Slug, Table], AfterValidator(by_name), Option(added_later=True)] = Field(
-        default_factory=dict[str, Table]
-    )
+    derive: dict[Name, Derivation] = Field(default_factory=dict[str, Derivation])
+    expect: dict[Slug, Expectation] = Field(default_factory=dict[str, Expectation])
+    expectations: tuple[OwnExpectation, ...] = ()
+    tables: Annotated[dict[Slug, Table], AfterValidator(by_name)] = Field(default_factory=dict[str, Table])
     suppress: AnySuppress | None = None
     gates: Gates = Gates()
-    audit: Annotated[Audit, Option(added_later=True)] = Audit()
+    audit: Audit = Audit()
     review: Review = Review()
     publish: Publish = Publish()
     retain: Days | None = None
-    about: Annotated[About | None, Option(added_later=True)] = None
-    assessment: Annotated[Assessment | None, Option(added_later=True)] = None
+    about: About | None = None
+    assessment: Assessment | None = None
     shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it

@@ -249,6 +249,11 @@ class Policy(PolicyFile):
         return self.protect.clamps
 
     @property
+    def lies_on_grid(self) -> bool:
+        """Whether every masked value is a point of its declared grid."""
+        return self.method.on_grid == "always" or (self.clamps and self.method.on_grid == "moved")
+
+    @property
     def vectors(self) -> Insensitive | MdavSpec | None:
         """How clusters of all noise columns together are made, where the method makes such."""
         return self.protect.cluster(self.noise_columns)

@@ -56,9 +56,9 @@ class MethodOptions(Frozen):
     only: ClassVar[str | None] = None
     makes_clusters: ClassVar[bool] = True
 
-    partitions: Annotated[Annotated[StrictInt, Field(ge=2, le=10_000)] | None, Option(added_later=True)] = None
-    publish_parts: Annotated[Literal["one per release"] | None, Option(added_later=True)] = None
-    amplification: Annotated[Literal["sampling"] | None, Option(added_later=True)] = None
+    partitions: Annotated[StrictInt, Field(ge=2, le=10_000)] | None = None
+    publish_parts: Literal["one per release"] | None = None
+    amplification: Literal["sampling"] | None = None
     method: str
 
     @classmethod
@@ -155,7 +155,6 @@ class ConcentratedOptions(MethodOptions):
     definition: Annotated[
         Literal["zcdp"] | None,
         Option(
-            added_later=True,
             not_for=dict.fromkeys(
                 ("vectors", "mdav", "classes"), "it is for dp-table, dp-cdf and dp-um, and {method} has no claim by rho"
             ),
@@ -165,7 +164,6 @@ class ConcentratedOptions(MethodOptions):
         Annotated[Exact, Field(gt=0, lt=1)] | None,
         Option(
             hint="Name a small one, like 0.000001.",
-            added_later=True,
             not_for=dict.fromkeys(("vectors", "mdav", "classes"), "only definition: zcdp has a delta, and {method} has none"),
         ),
     ] = None
@@ -201,7 +199,6 @@ SwapOption = Annotated[
     Swap | None,
     Option(
         hint="Say {k: 10, within: kept}.",
-        added_later=True,
         not_for={
             "whole-table": "the rows of {method} are nobody's, and there is nothing to swap",
             "vectors": "it is for methods of single columns, and {method} gives whole rows",
@@ -236,7 +233,6 @@ class ColumnOptions(ConcentratedOptions):
     clamp: Annotated[
         YesNo,
         Option(
-            added_later=True,
             not_for={
                 "mdav": "{method} has no noise, so that no value leaves its domain",
                 "by-value": "{method} has its noise on counts, so that no value leaves its domain",
@@ -288,7 +284,7 @@ class ByValueOptions(ConcentratedOptions):
 
 PairWeights = Annotated[
     dict[Name, Annotated[dict[Name, Annotated[StrictInt, Field(ge=2, le=100)]], Field(min_length=1)]],
-    Option(hint="Name pairs of columns with whole numbers from 2 to 100, like {income: {town: 4}}.", added_later=True),
+    Option(hint="Name pairs of columns with whole numbers from 2 to 100, like {income: {town: 4}}."),
 ]
 
 
@@ -296,7 +292,6 @@ Never = Annotated[
     tuple[Rule, ...],
     Option(
         hint="List combinations that cannot occur, like - {age: {below: 15}, marital_status: [married, widowed]}.",
-        added_later=True,
         not_for=dict.fromkeys(
             ("columns", "by-value", "vectors", "mdav", "classes"),
             "it is for rows that are made anew, with dp-table, and {method} makes none",

@@ -37,9 +37,7 @@ from release_pipeline.policy.scalars import (
 
 PrivacyUnit: TypeAlias = Literal["person", "household"]
 
-_LATER = Option(added_later=True)
 _OF_SHAPE = Option(
-    added_later=True,
     not_for={"classes": "{method} expects errors from closed formulas and simulates no released column before the charge."},
     instead="Remove it, or use expected_error or relative_error.",
 )
@@ -50,7 +48,6 @@ _OF_RECORDS = Option(
 )
 
 _OF_ATTACKS = Option(
-    added_later=True,
     not_for=dict.fromkeys(
         ("columns", "by-value", "whole-table", "vectors"),
         "what attacks find on releases of {method} stays information for reviewers: its claim is about its noise, whoever "
@@ -80,7 +77,7 @@ class Source(Frozen):
     path: Text | None = None
     postgres: Text | None = None
     table: Text | None = None
-    query: Annotated[Query | None, _LATER] = None
+    query: Query | None = None
     release_column: Name | None = None
 
     @model_validator(mode="after")
@@ -114,8 +111,8 @@ class Person(Frozen):
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
-    unit: Annotated[Literal["household"] | None, _LATER] = None
-    slots: Annotated[Annotated[StrictInt, Field(ge=1, le=10_000)] | None, _LATER] = None
+    unit: Literal["household"] | None = None
+    slots: Annotated[StrictInt, Field(ge=1, le=10_000)] | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> Person:
@@ -145,7 +142,7 @@ class Scheduled(Frozen):
 
     list: Annotated[ReleaseList, BeforeValidator(release_texts)] | None = None
     every: Every | None = None
-    first: Annotated[Annotated[Text, BeforeValidator(period_text)] | None, _LATER] = None
+    first: Annotated[Text, BeforeValidator(period_text)] | None = None
     cron: Timetable
 
     @model_validator(mode="after")
@@ -197,7 +194,6 @@ class Gates(Frozen):
     relative_error: Annotated[
         dict[Name, Annotated[Exact, Field(gt=0)]],
         Option(
-            added_later=True,
             not_for=dict.fromkeys(
                 ("columns", "whole-table", "vectors", "mdav"),
                 "relative errors are expected within the classes of k-epsilon; this method has none.",
@@ -209,8 +205,8 @@ class Gates(Frozen):
     ks: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     quantile: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_mean: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
-    group_error: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _LATER] = Field(default_factory=dict[str, Decimal])
-    linkage: Annotated[Percent | None, _LATER] = None
+    group_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+    linkage: Percent | None = None
     singling_out: Annotated[Percent | None, _OF_ATTACKS] = None
     linkability: Annotated[Percent | None, _OF_ATTACKS] = None
     inference: Annotated[
@@ -221,18 +217,17 @@ class Gates(Frozen):
         | None,
         _OF_ATTACKS,
     ] = None
-    anonymity_k: Annotated[Annotated[StrictInt, Field(ge=2)] | None, _LATER] = None
-    l_diversity: Annotated[dict[Name, Annotated[StrictInt, Field(ge=2)]], _LATER] = Field(default_factory=dict[str, int])
-    t_closeness: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _LATER] = Field(default_factory=dict[str, Decimal])
-    marketer_risk: Annotated[Percent | None, _LATER] = None
-    clamped_at_most: Annotated[
+    anonymity_k: Annotated[StrictInt, Field(ge=2)] | None = None
+    l_diversity: dict[Name, Annotated[StrictInt, Field(ge=2)]] = Field(default_factory=dict[str, int])
+    t_closeness: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])
+    marketer_risk: Percent | None = None
+    clamped_at_most: (
         Annotated[
             Annotated[Percent, Tag("one")] | Annotated[dict[Name, Percent], Tag("each")],
             Discriminator(_one_or_each),
         ]
-        | None,
-        _LATER,
-    ] = None
+        | None
+    ) = None
 
     @property
     def of_criteria(self) -> dict[str, Decimal | dict[str, Decimal]]:
@@ -270,7 +265,7 @@ class Audit(Frozen):
     `groups`: the kept or generalised columns by whose entries means and errors are told."""
 
     predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
-    groups: Annotated[Annotated[tuple[Name, ...], AfterValidator(unique)], _LATER] = ()
+    groups: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
 
 
 class Review(Frozen):
@@ -289,4 +284,4 @@ class Publish(Frozen):
         "csv",
     )
     not_before: Instant | None = None
-    formulas: Annotated[Literal["keep"] | None, _LATER] = None
+    formulas: Literal["keep"] | None = None

@@ -77,21 +77,6 @@ def read_yaml(text: str) -> Document:
     return document
 
 
-def list_columns(text: str) -> list[str]:
-    """The names under `columns` in the order of the file, whatever else is asked of a policy; none where nobody can tell."""
-    try:
-        node = _compose(text, Document())
-    except (yaml.YAMLError, _TooMuch):
-        return []
-    names = [name for key, part in _pairs_of(node) if key == "columns" for name, _ in _pairs_of(part)]
-    return [unicodedata.normalize("NFC", name) for name in names]
-
-
-def _pairs_of(node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:
-    pairs: list[tuple[yaml.Node, yaml.Node]] = node.value if isinstance(node, yaml.MappingNode) else []
-    return [(str(key.value), part) for key, part in pairs]
-
-
 class _TooMuch(Exception):
     """More levels, or more keys and values, than anything here has; `mark`: where the first of those too many begins."""
 

@@ -64,9 +64,7 @@ _MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 
 
 def render_internal(view: InternalView) -> str:
-    """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none. What
-    styles broad tables is there with them alone, and what lays open ones beside their pictures with criteria, which no evidence
-    of an earlier version has: the page of a candidate of such a version stays as it was, byte by byte."""
+    """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none."""
     sections = list_sections(view)
     context: dict[str, Any] = {
         "view": view,
@@ -76,8 +74,6 @@ def render_internal(view: InternalView) -> str:
         "gates": [(gate, *format_apart(gate.value, gate.limit)) for gate in view.gates],
         "gate_figures": draw_gates(view),
         "sections": sections,
-        "broad": any(figure.table.is_broad for section in sections if section.many for figure in section.figures),
-        "spreads": bool(view.criteria),
         "draw_burndown": draw_burndown,
         "sums": list_sums,
         "steps": REVIEWERS.read_section("step"),
@@ -117,8 +113,7 @@ def describe_verdict(view: InternalView) -> str:
 
 def list_sections(view: InternalView) -> list[Section]:
     """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
-    have none where the policy has none, nor have looks where nobody looked, nor criteria where an earlier version measured: the
-    page of a candidate that an earlier version made stays what it was, byte by byte."""
+    have none where the policy has none, nor have looks where nobody looked."""
     unasked = [] if view.subgroups or list_unasked(view) else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [describe_map] if view.swap is not None else []  # whose errors are of records

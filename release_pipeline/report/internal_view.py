@@ -62,12 +62,12 @@ class GateView:
 @dataclass(frozen=True, slots=True)
 class SpreadView:
     """A column in numbers: mean, standard deviation, and the quantiles at 1, 5, 25, 50, 75, 95 and 99 percent; `deciles`: at 10
-    and 90 percent, none in evidence of earlier versions."""
+    and 90 percent."""
 
     mean: float
     deviation: float
     quantiles: tuple[float, ...]
-    deciles: tuple[float, ...] = ()
+    deciles: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class NoiseColumnView:
     """One masked column. Errors are mean squares over the variance: 1 is no better than the mean for everybody. They are the
     method's, against the values as it saw them, in the domain and on the grid. What clamping took before: `clamped`, the share of
     records that lay outside, and `clamped_variance`, the mean square of how far they were moved over the variance of the values
-    as they came; None in evidence of earlier versions, whose errors had it in them.
+    as they came.
 
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
     range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies

@@ -19,7 +19,6 @@ from release_pipeline.report.families import FamilyTexts, find_texts
 from release_pipeline.report.view import ColumnView, LooksView, PublicView, TableView
 from release_pipeline.sentences import POLICY, PUBLIC
 
-SAID = ("label", "description", "unit", "question")  # of a column by the policy, where it says so
 CARD_FORMAT = "privacy-card/1"
 CARD_SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "privacy-card.schema.json").read_text(encoding="utf-8"))
 
@@ -91,13 +90,12 @@ def _list_wider(view: PublicView, texts: FamilyTexts) -> list[dict[str, str | No
 
 
 def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
-    rows = texts.describe_kind_of_rows()  # a key of such rows alone, as the headline is
     return {
         "format": CARD_FORMAT,
-        **({} if view.headline is None else {"headline": view.headline}),
-        **({"cannot_occur": list(view.cannot_occur)} if view.cannot_occur else {}),
-        **({} if view.looks is None else {"looks": _tell_looks(view.looks)}),
-        **({} if view.about is None else {"about": view.about.to_json(view.release, view.published)}),
+        "headline": view.headline,
+        "cannot_occur": list(view.cannot_occur),
+        "looks": None if view.looks is None else _tell_looks(view.looks),
+        "about": None if view.about is None else view.about.to_json(view.release, view.published),
         "release": view.release,
         "published": view.published,
         "supersedes": view.supersedes,
@@ -111,7 +109,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "neighbours": view.neighbours,
             "records_per_person": view.records_per_person,
             "privacy_unit": view.privacy_unit,
-            **({} if view.record_count is None else {"record_count": view.record_count}),
+            "record_count": view.record_count,
             "epsilon": {
                 "total": view.epsilon,
                 "delta": view.delta,
@@ -159,8 +157,8 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "words": texts.describe_series(),
         },
         "parts": list(view.parts),
-        **({} if (swap := view.swap) is None else {"swap": {**dataclasses.asdict(swap)}}),
-        "rows": {"in": view.rows_in, "out": view.rows_out, **({} if rows is None else {"kind": rows})},
+        "swap": None if view.swap is None else dataclasses.asdict(view.swap),
+        "rows": {"in": view.rows_in, "out": view.rows_out, "kind": texts.describe_kind_of_rows()},
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
         "noise": texts.describe_noise(),
         "columns": [_make_column(column) for column in view.columns],
@@ -183,9 +181,9 @@ def _make_table(table: TableView) -> dict[str, Any]:
         "epsilon": table.epsilon,
         "rho": table.rho,
         "step": table.step,
-        **({} if table.weight is None else {"weight": dataclasses.asdict(table.weight)}),
-        **({} if table.having is None else {"having": table.having}),
-        **({} if table.lacking is None else {"lacking": table.lacking}),
+        "weight": None if table.weight is None else dataclasses.asdict(table.weight),
+        "having": table.having,
+        "lacking": table.lacking,
         "levels": [
             {"level": level.level, "cells": level.cells, "noise": level.noise, "words": level.words} for level in table.levels
         ],
@@ -194,7 +192,7 @@ def _make_table(table: TableView) -> dict[str, Any]:
 
 
 def _make_column(column: ColumnView) -> dict[str, Any]:
-    made = column.made  # a key of such columns alone: a card without one stays what it was, byte by byte
+    made, calibrated = column.made, column.calibrated
     return {
         "name": column.name,
         "role": column.role,
@@ -215,8 +213,11 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "centre": column.centre,
         "tail": column.tail,
         "rho": column.rho,
-        **({} if made is None else {"made": {"by": made.by, "of": list(made.of), "words": made.words}}),
-        **({} if (known := column.calibrated) is None else {"calibrated": {"to": list(known.to), "words": known.words}}),
-        **{name: said for name in SAID if (said := getattr(column, name)) is not None},
-        **({"labels": [{"value": value, "label": label} for value, label in column.labels]} if column.labels else {}),
+        "made": None if made is None else {"by": made.by, "of": list(made.of), "words": made.words},
+        "calibrated": None if calibrated is None else {"to": list(calibrated.to), "words": calibrated.words},
+        "label": column.label,
+        "description": column.description,
+        "unit": column.unit,
+        "question": column.question,
+        "labels": [{"value": value, "label": label} for value, label in column.labels],
     }

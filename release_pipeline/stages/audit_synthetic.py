@@ -34,7 +34,6 @@ from release_pipeline.privacy.noise import drawn_positions, shuffled_first
 from release_pipeline.stages.audit import (
     ATTACKED_SAMPLE,
     LEAST_ATTACKED,
-    SEEN,
     Streams,
     measure_by_group,
     measure_rules,
@@ -65,7 +64,7 @@ def audit_synthetic(
     `remake`: a table like it, of other records."""
     policy = compared.policy
     progress("measuring utility")
-    figures: dict[str, Any] = {"errors_against": SEEN, **measure_columns(compared)}
+    figures: dict[str, Any] = measure_columns(compared)
     figures["structure"] = {**_measure_structure(compared, streams), "slopes": list(slopes)}
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}

@@ -70,19 +70,17 @@ class Gate:
         return {**asdict(self), "value": self.figure}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any] | list[Any]) -> Gate:
-        """The gate that a note tells of; one of an earlier version, which told less, does not pass."""
-        if isinstance(stored, list):
-            return cls(str(stored[0]), float("nan"), float(stored[2]))
+    def from_json(cls, stored: Mapping[str, Any]) -> Gate:
+        """The gate that a note tells of."""
         if not stored.keys() <= {field.name for field in fields(cls)}:
             raise TypeError("a gate has other parts than these")
         return cls(
             name=stored["name"],
             value=float("nan") if stored["value"] is None else stored["value"],
             limit=stored["limit"],
-            at_least=stored.get("at_least", False),
-            basis=stored.get("basis", EXPECTED),
-            column=stored.get("column", ""),
+            at_least=stored["at_least"],
+            basis=stored["basis"],
+            column=stored["column"],
         )
 
 

@@ -24,7 +24,6 @@ from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
-ON_GRID = "on the grid"
 
 
 def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
@@ -126,18 +125,9 @@ def _name_reasons(column: CodedColumn, entries: Any) -> Any:
     return _compute.if_else(texts.is_null(), SUPPRESSED, found)
 
 
-def grid_facts(table: AnyTable, policy: Policy) -> dict[str, str]:
-    """That every masked value is a point of its declared grid, of the methods that move it there: a table that an earlier version
-    masked may have others, and then nothing is said."""
-    if not policy.clamps or policy.method.on_grid != "moved":
-        return {}
-    columns = policy.noise_columns.items()
-    return {"values": ON_GRID} if all(lie_on_grid(c.coded_grid, table.column(n).to_numpy()) for n, c in columns) else {}
-
-
-def check_released(table: AnyTable, policy: Policy, *, rows: int, on_grid: bool = False) -> Iterator[str]:
-    """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have, and
-    `on_grid` whether its masked values were said to lie on their grid. Looked at column by column."""
+def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[str]:
+    """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have.
+    Looked at column by column."""
     names = list(policy.published_columns)
     if list(table.column_names) != names:
         yield "The data have other columns than the policy releases."
@@ -148,7 +138,7 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int, on_grid: bool 
         yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
     for name, column in policy.noise_columns.items():
         parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
-        yield from _once(_check_numbers(part, name, column, policy, on_grid=on_grid) for part in parts)
+        yield from _once(_check_numbers(part, name, column, policy) for part in parts)
     for name, column in policy.listed_columns.items():
         parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
         yield from _once(_check_listed(part, name, column) for part in parts)
@@ -189,7 +179,7 @@ def _check_listed(table: pa.Table, name: str, column: ListedColumn) -> Iterator[
         yield f"Column {name} has values that are not declared."
 
 
-def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Policy, *, on_grid: bool) -> Iterator[str]:
+def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Policy) -> Iterator[str]:
     """Of a masked column."""
     published = table.column(name)
     if column.clock is not None and published.type != type_of_moments(column.clock):
@@ -206,7 +196,7 @@ def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Poli
             yield f"Column {name} has values that are missing or infinite."
     elif not ((values >= low) & (values <= high)).all():
         yield f"Column {name} has values outside its domain."
-    elif on_grid and not lie_on_grid(column.exact_grid, values):
+    elif policy.lies_on_grid and not lie_on_grid(column.exact_grid, values):
         yield f"Column {name} has values off its grid."
 
 

@@ -19,7 +19,7 @@ class BesideRooms:
         self._connection = connection
 
     def has(self, table: str) -> bool:
-        """Whether the vault has this table beside its rooms; one that an earlier version left, and that is read only, may not."""
+        """Whether the vault has this table beside its rooms; one that is read only, and just made, may not."""
         return True
 
     def charged(self) -> dict[str, bool]:

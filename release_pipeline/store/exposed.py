@@ -117,10 +117,6 @@ class Everybody:
         values = {"some": sorted(some), "others": sorted(others)}
         return self._connection.execute(statement("facts/count_in_two"), values).fetchall()[0][0]
 
-    def list_unknown(self) -> list[tuple[str, str]]:
-        """Populations and releases with people who can be found in no other population."""
-        return self._connection.execute(statement("facts/list_unknown")).fetchall()
-
     def sum_worst(self, losses: Mapping[tuple[str, str], Mapping[str, int | None]]) -> dict[str, int | None]:
         """The most of one person for each kind of loss, when these are the losses of (population, release)."""
         self._connection.execute(statement("facts/create_losses"))
@@ -151,8 +147,8 @@ def _copy_people(source: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConne
     tables = {name for workspace, name in source.execute(statement("schema/list_tables")).fetchall() if workspace == "main"}
     if "exposed" not in tables:
         return {}
-    name = "read_people_of_releases" if "identities" in tables else "read_people_of_old_releases"
-    memory.register("people", source.sql(statement(f"facts/{name}"), params={"population": population}).to_arrow_reader())
+    people = source.sql(statement("facts/read_people_of_releases"), params={"population": population})
+    memory.register("people", people.to_arrow_reader())
     memory.execute(statement("facts/insert_everybody"))
     memory.unregister("people")
     return dict(source.execute(statement("stages/list_charged")).fetchall())

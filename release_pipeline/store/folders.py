@@ -31,8 +31,6 @@ def make_vault(vault: Path) -> None:
     if not ignore.exists():
         ignore.touch(mode=0o600)
         ignore.write_text("*\n", encoding="utf-8")
-    elif ignore.stat().st_mode & 0o022:  # earlier versions left that to the umask
-        ignore.chmod(0o600)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ _PIECE = 1 << 18  # bytes
 _TABLES = ("events", "head", "budgets")
 CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
 BEGIN = ""  # what the first event names as the hash before it
-FORMAT = "format"  # from here on events are in the format that it names; before any, in the first
+FORMAT = "format"  # the first event, which names the format of all
 
 
 class RegistryChanged(StoreError):
@@ -78,7 +78,6 @@ class Event:
     _content: Mapping[str, Any] = field(repr=False)
     hash: str
     body: str = ""  # the canonical JSON that the hash is of
-    format: int = 1
 
     @property
     def content(self) -> Mapping[str, Any]:
@@ -87,12 +86,6 @@ class Event:
         if not isinstance(self._content, FrozenDict):
             object.__setattr__(self, "_content", freeze(self._content))
         return self._content
-
-    @property
-    def current(self) -> Mapping[str, Any]:
-        """What belongs to it, as this version would have noted it."""
-        payload = {"kind": self.kind, "content": self.content}
-        return SITE.upgrade(payload, self.format, where=f"event {self.number}")["content"]
 
     @property
     def moment(self) -> datetime:
@@ -153,23 +146,18 @@ class Registry:
             raise StoreError("the registry was opened for reading.")
         return self._connection
 
-    @property
-    def format(self) -> int:
-        """The format that its last events are in."""
-        return _format_of(self._events)
-
     def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
-        """Append an event; before the first in a later format than the last, one that says so."""
-        if self._tool is not None and self.format < SITE.version and kind != FORMAT:
-            first: dict[str, Any] = {} if self._events else {"site": secrets.token_hex(16)}  # no two sites begin alike
-            self.add(FORMAT, version=SITE.version, tool=self._tool, **first)
+        """Append an event; before the first of all one that names the format, and who wrote it."""
+        if self._tool is not None and not self._events and kind != FORMAT:
+            site = secrets.token_hex(16)  # no two sites begin alike
+            self.add(FORMAT, version=SITE.version, tool=self._tool, site=site)
         number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
         noted = datetime.now(UTC).isoformat(timespec="seconds")
         named = None if release is None else [release.policy, release.release, release.revision]
         body = canonical_json(
             {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
-        event = _read_event(number, body, json.loads(body), self.format)
+        event = _read_event(number, body, json.loads(body))
         seal = self._anchor.seal(event.hash)
         values = {"number": number, "body": body, "hash": event.hash, "seal": seal}
         self.connection.execute(statement("ledger/insert_event"), values)
@@ -182,7 +170,7 @@ class Registry:
 @contextmanager
 def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None) -> Generator[Registry]:
     """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written, and
-    `FormatNewer` when a later version wrote to it. With `tool`, what writes to it is noted with the format, where that is new.
+    `FormatNewer` when a later version wrote to it. With `tool`, what begins it is noted with the format.
 
     It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, between
     the threads of one a lock of ours, for there two transactions would both see the cap not reached.
@@ -260,7 +248,7 @@ def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
         return True
     found = {name for (name,) in connection.execute(statement("ledger/list_tables")).fetchall()}
     if found and not found >= set(_TABLES):
-        raise _changed(path, "it is not a registry of this version, or its tables were removed")
+        raise _changed(path, "it is not a registry, or its tables were removed")
     return bool(found)
 
 
@@ -286,10 +274,7 @@ class _Verified:
     def is_all_of(self, path: Path, content: bytes, anchor: RegistryAnchor) -> bool:
         """Whether this content of the file is, byte for byte, the one that these rows were read from: then there is nothing in it
         that was not verified. A run asks often, and asking the database each time takes it seconds."""
-        same = self.path == path and bool(self.rows) and self.content == content != b"" and self._has_key(anchor)
-        if same:
-            SITE.check(_format_of(self.events), where=str(path))
-        return same
+        return self.path == path and bool(self.rows) and self.content == content != b"" and self._has_key(anchor)
 
     def _has_key(self, anchor: RegistryAnchor) -> bool:
         *_, digest, seal = self.rows[-1]
@@ -330,7 +315,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
         previous = events[-1].hash if events else BEGIN
         try:
             payload = json.loads(body)
-            event = _read_event(place, body, payload, _format_of(events))
+            event = _read_event(place, body, payload)
             right = (number, payload["number"], payload["previous"], digest) == (place, place, previous, event.hash)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _changed(path, f"event {place} was changed") from None
@@ -339,7 +324,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
         if not hmac.compare_digest(str(seal).encode(), anchor.seal(digest).encode()):
             raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
         if event.kind == FORMAT:
-            SITE.check(event.format, where=str(path))  # what comes after it may be anything
+            SITE.check(event.content["version"], where=str(path))  # what comes after it may be anything
         events.append(event)
     if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
@@ -382,11 +367,6 @@ def _has_log(path: Path) -> bool:
     return path.with_name(f"{path.name}.wal").exists()
 
 
-def _format_of(events: Sequence[Event]) -> int:
-    """The format that an event after these is in."""
-    return events[-1].format if events else 1
-
-
 def _last_hash(events: Sequence[Event]) -> str:
     return events[-1].hash if events else BEGIN
 
@@ -417,12 +397,11 @@ def _changed(path: Path, what: str) -> RegistryChanged:
     )
 
 
-def _read_event(number: int, body: str, payload: Mapping[str, Any], format: int) -> Event:
-    """The event with this body, which reads as the payload; `format`: that of the event before it."""
+def _read_event(number: int, body: str, payload: Mapping[str, Any]) -> Event:
+    """The event with this body, which reads as the payload."""
     content: object = payload["content"]
     if not isinstance(content, Mapping):
         raise TypeError("what belongs to an event is an object")
     release = None if payload["release"] is None else ReleaseId(*payload["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
-    format = payload["content"]["version"] if payload["kind"] == FORMAT else format
-    return Event(number, payload["kind"], payload["noted"], release, payload["content"], digest, body, format)
+    return Event(number, payload["kind"], payload["noted"], release, payload["content"], digest, body)

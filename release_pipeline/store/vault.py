@@ -321,8 +321,7 @@ class ReleaseWorkspace(BesideRooms):
         self._connection.execute(statement("stages/delete_exposed"), {"release": release})
         if people:
             self._connection.execute(statement("stages/insert_exposed"), {"release": release})
-            if "everywhere" in self.columns("people"):  # an earlier version kept the hash of the population alone
-                identities += add_identities(self._connection, key)
+            identities += add_identities(self._connection, key)
         exposed += sum_exposed_in(self._connection, release, key)
         return Sums(exposed, identities, sum_charged(self._connection, key))
 

@@ -1,8 +1,3 @@
--- Who is in which charged release of one population, by the hash that is the same everywhere where there is one.
-SELECT
-    $population                              AS population,
-    split_part(release, '/', 1)              AS policy,
-    release,
-    coalesce(everywhere, exposed.person)     AS id,
-    everywhere IS NOT NULL                   AS known
-FROM main.exposed LEFT JOIN main.identities USING (person);
+-- Who is in which charged release of one population, by the hash that is the same in every population.
+SELECT $population AS population, split_part(release, '/', 1) AS policy, release, everywhere AS id
+FROM main.exposed JOIN main.identities USING (person);

@@ -95,19 +95,6 @@ def test_reviewers_are_asked_about_the_shares(tmp_path: Path) -> None:
     assert "share at 0" in page
 
 
-def test_old_evidence_still_makes_a_page(tmp_path: Path) -> None:
-    """That of an earlier version has neither shares nor an expected KS."""
-    tiny = make(tmp_path / "site")
-    tiny.flow().run()
-    evidence = evidence_of(tiny)
-    del evidence["audit"]["atoms"]
-    for figures in evidence["columns"].values():
-        for name in ("ks", "atom_share", "at_atoms"):
-            figures.pop(name, None)
-    view = build_internal_view(tiny.site.policy("people"), read_evidence(evidence, where="here"))
-    assert all(column.expected_ks is None and column.atoms == () for column in view.columns)
-
-
 def test_random_parts_expect_shares_of_all_records(tmp_path: Path) -> None:
     """The mean over the parts, by their records."""
     tiny = make(tmp_path / "site", "{min_rows: 100}", protect="{method: idp-cbls, epsilon: 4, k: 5, partitions: 2}")
@@ -137,16 +124,3 @@ def test_card_package_and_kit_tell_of_atoms_and_grid(tmp_path: Path, keys: Keys)
     made = simulate(made_up, card, secret=bytes(32))
     assert np.mean(made.data["income"] == 0) > 0.7
     assert np.array_equal(made.data["rent"] * 2, np.rint(made.data["rent"] * 2))
-
-
-def test_values_that_an_earlier_version_left_off_the_grid_are_told_so(tmp_path: Path, keys: Keys, monkeypatch: Any) -> None:
-    """A candidate that was masked between the points of the grid: the card does not say that it lies on it."""
-    from release_pipeline.stages import mask
-
-    true = mask.add_noise
-    monkeypatch.setattr(mask, "add_noise", lambda exact, **options: true(exact, **options, on_grid=False))
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=zero_heavy_rows(), releases='["1"]', **PARTS)
-    package = publish_release(tiny, keys)
-    card = json.loads((package / "privacy-card.json").read_text())
-    assert (card["method"]["values"], card["method"]["grid"]) == ("inside", "off")
-    assert not read_release(package).facts.on_grid

@@ -89,7 +89,6 @@ def test_the_error_is_the_methods_whatever_was_clamped(way: str, tmp_path: Path)
     low, high = content["columns"]["income"].get("error_low"), content["columns"]["income"].get("error_high")
     if low is not None:  # 1 of 100 releases is outside of this range by design, none is so far outside
         assert low * (low / high) <= actual <= high * (high / low)
-    assert content["errors_against"] == content["audit"]["errors_against"]
     assert content["audit"]["sse_paper"] < 1e-3  # against the values as they came it is of the size of FAR
     assert content["audit"]["absolute_error"]["income"] < 300
     assert content["clamping"]["income"]["share"] == 2 / 300
@@ -204,28 +203,6 @@ def test_the_reviewers_page_has_both_figures(tmp_path: Path) -> None:
     page = render_report(policy, read_evidence(evidence, where="here"))
     for words in ("Records clamped", "Variance clamping took", "0.667%", "Clamping moved 0.667% of the records of "):
         assert words in page
-
-
-def test_what_an_earlier_version_left_is_told_as_it_was(tmp_path: Path) -> None:
-    """Evidence without these figures has a page without them; an error that was expected by the old definition is not compared
-    with one that was measured by the new."""
-    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
-    tiny.flow().run()
-    policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
-    mixed = {name: value for name, value in evidence.items() if name not in ("errors_against", "clamping")}
-    assert [
-        (column.expected_error, column.partitioned)
-        for column in build_internal_view(policy, read_evidence(mixed, where="here")).columns
-    ] == [(None, False)] * 2
-    old = {**mixed, "audit": {name: value for name, value in evidence["audit"].items() if name != "errors_against"}}
-    view = build_internal_view(policy, read_evidence(old, where="here"))
-    assert [column.expected_error for column in view.columns] == [
-        evidence["columns"][name]["error"] for name in ("income", "rent")
-    ]
-    assert [(column.clamped, column.clamped_variance) for column in view.columns] == [(None, None)] * 2
-    assert not any("clamped" in gate.name for gate in view.gates)
-    assert "Variance clamping took" in render_report(policy, read_evidence(old, where="here"))
-    assert not any("clamped?" in question for question in view.decide)
 
 
 def test_the_unaccounted_tool_tells_both_figures(tmp_path: Path) -> None:

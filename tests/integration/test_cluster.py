@@ -135,8 +135,8 @@ def test_a_task_of_a_killed_run_finds_nothing(tiny: TinySite, tmp_path: Path) ->
     ("said", "words"),
     [
         ("", "the engine is spark, and no cluster is named"),
-        ("{url: 'sc://spark.example.org'}", "storage is missing"),
-        ("{storage: /x}", "url is missing"),
+        ("{url: 'sc://spark.example.org'}", "'storage' is missing"),
+        ("{storage: /x}", "'url' is missing"),
         ("{url: 'sc://spark.example.org', storage: /x, cores: 3}", "'cores' is not known here"),
         ("{url: 'http://spark.example.org', storage: /x}", "this is no address of Spark Connect"),
         ("{url: 'sc://spark.example.org/;token=geheim', storage: /x}", "'token' may be a secret"),

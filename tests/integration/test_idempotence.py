@@ -29,7 +29,6 @@ from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.checks import Check
-from release_pipeline.stages.strategies.columns import ColumnStrategy, RecordStrategy
 from release_pipeline.stages.validate import judge_suite
 from release_pipeline.store import registry as store_registry
 from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json
@@ -441,24 +440,6 @@ def test_no_other_record_is_masked_than_was_charged(tmp_path: Path) -> None:
     with pytest.raises(Blocked, match=rf"records in the vault is not what was written.*{R2}"):
         flow_of(tiny).mask()
     assert "masked" not in tiny.tables()
-
-
-def test_clusters_that_an_earlier_version_stored_of_records_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It goes on with the bits that it would have had; those tables are still looked at."""
-    here, there = (make_laplace(tmp_path / name) for name in ("here", "there"))
-    flow_of(here).run()
-    with monkeypatch.context() as patch:
-        patch.setattr(RecordStrategy, "group", ColumnStrategy.group)
-        run_until(there, "the clusters are committed")
-    assert there.tables().keys() >= {"membership", "statistics"}
-    damaged = copy_of(there, tmp_path / "damaged")
-    flow_of(there).run()
-    assert candidate_of(there) == candidate_of(here) != {}
-    edit_vault(damaged, BEFORE["statistics"])
-    with pytest.raises(Blocked, match="statistics in the vault is not what was written"):
-        flow_of(damaged).mask()
 
 
 def test_masked_table_of_another_draw(fresh: TinySite, drawn: TinySite, bits: str) -> None:

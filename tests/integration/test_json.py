@@ -25,7 +25,6 @@ from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.status.overview import view_status
 from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.documents import to_json
-from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import CORRECTION, RELEASE, copy_site
 from tests.integration.publishing import Keys
 from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, make_site, spoil
@@ -260,33 +259,6 @@ def test_status_says_what_is_late(tmp_path: Path) -> None:
     refused, _coming = validate(to_json(view_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
     assert (refused["late"], refused["has_room"]) == (True, False)
     assert "the ledger would refuse it" in refused["reason"]
-
-
-def test_status_of_an_older_registry_has_null_where_it_noted_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A candidate without facts, under a policy that no event has, and a block without its kind: nothing fails."""
-    tiny = make_site(tmp_path / "site")
-    old, blocked = ReleaseId("gone", "2020"), ReleaseId("gone", "2021")
-    loss = {
-        f"{kind}_{scope}": None if kind == "dp" else 2 * 10**9
-        for kind in ("dp", "idp")
-        for scope in ("centroid", "column", "table")
-    }
-    charge = {"population": "folk", "policy_hash": "a" * 64, "source": "b" * 64, "records": 60, "loss": loss}
-    with tiny.site.open_registry() as registry:
-        registry.add("opened", old, why="by hand")
-        registry.add("reserved", old, **charge, unit="epsilon, iDP, column", cap="10", spent="2")
-        registry.add("drawn", old, masked="c" * 64)
-        registry.add("candidate", old, candidate_hash="d" * 64, policy_hash="a" * 64, facts={})
-        registry.add("opened", blocked, why="by hand")
-        registry.add("blocked", blocked, reason="it is too small.", policy_hash="a" * 64)
-    content = {line["release"]: line for line in tell(capsys, "status", "--home", tiny.home)["releases"]}
-    first, second = content["gone/2020/r1"], content["gone/2021/r1"]
-    for name in ("method", "definition", "scope", "epsilon", "k", "anonymity_k", "rows_out", "rows"):
-        assert (first[name], second[name]) == (None, None), name
-    assert (first["policy_hash"], first["rows_in"], first["population"]) == ("a" * 64, 60, "folk")
-    assert first["approvals"] == {"needed": None, "by": [], "voted": [], "blind": True, "returned_by": []}
-    assert (second["state"], second["reason_code"], second["population"]) == ("blocked", None, None)
-    assert second["reason"].startswith("it is too small.")
 
 
 def test_status_says_under_which_policy_a_release_was_charged(

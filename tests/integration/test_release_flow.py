@@ -12,14 +12,12 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, OverCap, ReleasePipelineError, SecretLost, WrongUsage
-from release_pipeline.flow import release as release_module
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.passed_stages import Audited
 from release_pipeline.flow.record import record_failed_run
@@ -415,30 +413,6 @@ def test_retry_before_the_draw_gives_the_same_bits(
     assert disturbed.status().state == "drawn"
     disturbed.flow().run()
     assert len(disturbed.charges()) == 1
-
-
-@pytest.mark.parametrize("boundary", ["the clusters are committed", "the masked table is committed", "suppressed", "audited"])
-def test_a_release_of_an_earlier_version_is_finished(tiny: TinySite, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notes of before k-epsilon have neither facts nor figures, those of before the audit's page no shares, and an audit of their
-    own; their charge is not lost."""
-    write = ReleaseFlow._write_checkpoint
-
-    def write_as_before(self: ReleaseFlow, *parts: Any, **content: Any) -> dict[str, Any]:
-        payload = {name: part for name, part in content.items() if name not in ("facts", "figures", "share")}
-        return write(self, *parts, **payload)
-
-    def stop(passed: str) -> None:
-        if passed == boundary:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ReleaseFlow, "_write_checkpoint", write_as_before)
-        patch.setattr(release_module, "AUDIT", "audit")
-        with pytest.raises(KeyboardInterrupt):
-            open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
-    tiny.flow().run()
-    assert tiny.status().state == "candidate"
-    assert len(tiny.charges()) == 1
 
 
 def test_undisturbed_copies_of_one_secret_and_vault_agree_in_the_candidate(tiny: TinySite, tmp_path: Path) -> None:

@@ -136,9 +136,7 @@ def test_a_stranger_with_the_list_of_revoked_keys(walked: Walked, tmp_path: Path
         assert failures_of(findings) == []
         assert any("this was signed before, as the list says" in words for words in words_of(findings, "ok"))
     files = read_folder(walked.package)
-    files = {
-        name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)
-    }  # as earlier versions made it
+    files = {name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)}
     files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
     files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
     statement = json.loads(files["SHA256SUMS.sig"])["statement"]
@@ -218,9 +216,7 @@ def test_what_a_former_officer_signs_after_the_hand_over(walked: Walked, tmp_pat
     officers = json.loads((walked.folder / "office" / "releases" / "officers.json").read_text())["officers"]
     pia = officers[-1]["content"]["officer"]
     files = read_folder(walked.package)
-    files = {
-        name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)
-    }  # as earlier versions made it
+    files = {name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)}
     files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
     files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
     at = json.loads(files["SHA256SUMS.sig"])["statement"]["at"]

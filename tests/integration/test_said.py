@@ -10,13 +10,11 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.reviewing.bundle import write_bundle
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, import_statement
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.trust.members import need_trust
-from release_pipeline.verify import verify_path
-from tests.integration.people import RELEASE, appoint, approve_as_before, review, trust_people
+from tests.integration.people import appoint, trust_people
 from tests.integration.sites import TinySite, make_site
 
 Keys = Mapping[str, PrivateKey]
@@ -82,27 +80,6 @@ def test_neither_a_bundle_nor_a_statement_from_elsewhere_goes_around_it(tiny: Ti
     with pytest.raises(Blocked, match="does not say what readers must be told"):
         import_statement(tiny.site, signed)
     assert tiny.events() == before
-
-
-def test_what_an_earlier_version_approved_is_released_as_it_is(tiny: TinySite, keys: Keys) -> None:
-    """Its hash was approved: it runs, is published, and is approved anew after something else was. Another word of it, and it is
-    another policy."""
-    silence(tiny)
-    text = (tiny.home / "policies" / "people.yaml").read_text(encoding="utf-8")
-    approve_as_before(tiny, keys)
-    tiny.flow().run()
-    review(tiny, dict(keys), "ben", "cleo")
-    package = publish(tiny.site, RELEASE, key=keys["robot"])
-    assert not [found for found in verify_path(package, keys["olga"].public.fingerprint) if found.level == "FAIL"]
-    assert not (package / "CITATION.cff").exists()
-    tiny.write_policy()  # one that says all
-    assert approve_policy(tiny.site, "people", key=keys["olga"]).new
-    (tiny.home / "policies" / "people.yaml").write_text(text, encoding="utf-8")
-    assert approve_policy(tiny.site, "people", key=keys["olga"]).new
-    tiny.flow("2").run()
-    (tiny.home / "policies" / "people.yaml").write_text(text.replace("k: 5", "k: 6"), encoding="utf-8")
-    with pytest.raises(Blocked, match="does not say what readers must be told"):
-        approve_policy(tiny.site, "people", key=keys["olga"])
 
 
 def test_the_command_says_it(tiny: TinySite, key_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

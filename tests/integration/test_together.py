@@ -175,8 +175,8 @@ def test_the_kit_reads_the_law_of_sums(package: tuple[TinySite, Path], release: 
     assert towns["owns"].low > towns["rents"].estimate
 
 
-def test_what_an_earlier_version_counted_one_by_one_goes_on(package: tuple[TinySite, Path]) -> None:
-    """Its pairs have noise of their own, and there are no blocks: as the laws beside them say, whatever would be drawn today."""
+def test_pairs_that_are_no_sums_are_counted_one_by_one(package: tuple[TinySite, Path]) -> None:
+    """They have noise of their own, and there are no blocks: as the laws beside them say."""
     tables = package[0].tables()
     design, measured = stored(package[0])
     pairs = tables[PAIRS]

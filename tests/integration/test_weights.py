@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import re
 from pathlib import Path
@@ -14,14 +13,13 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import DataRefused, PolicyInvalid, StoreError
+from release_pipeline.errors import DataRefused, PolicyInvalid
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
-from release_pipeline.privacy.samples import PopulationRisk, weighted_mean
+from release_pipeline.privacy.samples import weighted_mean
 from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.stages.measures import sample as measures
 from tests.integration.people import RELEASE, appoint, review
 from tests.integration.sites import TinySite, make_rows, make_site
 
@@ -143,19 +141,6 @@ def test_numbers_that_are_written_otherwise_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataRefused) as refused:
         tiny.flow().run()
     assert "Entries of a text file are compared as texts: 1.0 is not 1, and is declared as '1.0'." in refused.value.findings[0]
-
-
-def test_figures_that_nobody_can_read_are_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release that an earlier version left with no number where there must be one goes on, on its one charge."""
-    tiny = make_sample(tmp_path / "site")
-    with monkeypatch.context() as patch:
-        patch.setattr(measures, "risk_in_population", lambda *_: PopulationRisk(0, 0.0, math.nan, math.nan))
-        with pytest.raises(StoreError, match="AuditFigures"):
-            tiny.flow().run()
-    assert tiny.status().state == "drawn"
-    tiny.flow().run()
-    assert tiny.status().state == "candidate"
-    assert len(tiny.charges()) == 1
 
 
 def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:

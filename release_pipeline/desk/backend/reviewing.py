@@ -99,9 +99,7 @@ def _tell_retraction(registry: Registry, status: ReleaseStatus) -> Document | No
     if status.state != RETRACTED:
         return None
     event = next(event for event in reversed(registry.events) if (event.kind, event.release) == (RETRACTED, status.id))
-    signed = event.content.get("signed")  # an earlier version noted none
-    by = str(signed["statement"]["name"]) if signed else ""
-    return {"by": by, "at": event.noted, "why": status.reason}
+    return {"by": str(event.content["signed"]["statement"]["name"]), "at": event.noted, "why": status.reason}
 
 
 def _find_before(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], status: ReleaseStatus) -> str:

@@ -52,7 +52,7 @@ class Outbox:
             if any(file.stem.partition("-")[2] == name for file in kept):
                 return
             number = int(kept[-1].stem.partition("-")[0]) + 1 if kept else 1
-            write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", formats.OUTBOX.mark(document))
+            write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", document)
 
     def list_files(self) -> list[Path]:
         """What is kept, in order."""

@@ -106,4 +106,4 @@ def _read(file: Path) -> Run | None:
 
 
 def _write(file: Path, run: Run) -> None:
-    write_private_json(file, formats.RUN.mark(asdict(run)))
+    write_private_json(file, asdict(run))

@@ -42,6 +42,6 @@ def make_statement(card: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
         "_type": STATEMENT_TYPE,
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(hashes.items())],
         "predicateType": PREDICATE_TYPE,
-        "predicate": {name: card[name] for name in ATTESTED if name in card},
+        "predicate": {name: card[name] for name in ATTESTED},
     }
     return json.dumps(statement, indent=2, ensure_ascii=True) + "\n"

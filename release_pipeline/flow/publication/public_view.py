@@ -69,7 +69,6 @@ from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
 from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView, SwappedView
 from release_pipeline.sentences import PUBLIC
-from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
@@ -134,7 +133,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         hierarchies=tuple(_list_hierarchies(policy)),
         parts=tuple(wording.list_parts(policy, facts, status)),
         values=INSIDE if policy.clamps else ANYWHERE,
-        grid="on" if _lies_on_grid(policy, facts) else "off",
+        grid="on" if policy.lies_on_grid else "off",
         analysis=tuple(explain_kit(_facts_of(policy, facts))),
         counts=files_of(policy.method.family, together=facts.together > 0),
         tables=tuple(
@@ -222,7 +221,7 @@ def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
             if _masked_leaves(policy, name)
         }
         | {name: ColumnFacts(name, CALIBRATE, "number") for name in policy.calibrated_columns},
-        on_grid=_lies_on_grid(policy, facts),
+        on_grid=policy.lies_on_grid,
         has_slots=policy.slots is not None,
         tables=tuple(
             TableFacts(
@@ -243,11 +242,6 @@ def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
         if policy.swap is None
         else SwapFacts(policy.block_size, tuple(policy.released_quasi), tuple(policy.swapped_columns)),
     )
-
-
-def _lies_on_grid(policy: Policy, facts: PublicFacts) -> bool:
-    """Whether every masked value is a point of its grid: by the method, or as it was seen of the candidate."""
-    return policy.method.on_grid == "always" or facts.values == ON_GRID
 
 
 def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:

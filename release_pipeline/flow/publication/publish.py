@@ -44,7 +44,7 @@ from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.criteria import judge_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
-from release_pipeline.stages.package import ON_GRID, check_released, read_back
+from release_pipeline.stages.package import check_released, read_back
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -238,7 +238,7 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     gates: list[Gate] = []
     for form in policy.publish.formats:
         table = read_data(candidate, form, policy)
-        yield from check_released(table, policy, rows=facts.rows_out, on_grid=facts.values == ON_GRID)
+        yield from check_released(table, policy, rows=facts.rows_out)
         if tuple(table.column_names) == policy.published_columns:
             if policy.calibrated_columns:
                 files = {name: (candidate / file_of(name)).read_text(encoding="utf-8") for name in policy.tables}

@@ -152,7 +152,6 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
             yield from _verify_trust(site, registry, officers)
             yield from _verify_public(site, events)
             office = read_office(events)
-            yield from _verify_former(office)
             officers = _with_chain(officers, office)
             yield from _verify_sums(site, registry)
             yield from (Finding("FAIL", f"registry.duckdb: {fault}") for fault in find_budget_faults(registry))
@@ -264,32 +263,21 @@ def _verify_trust(site: Site, registry: Registry, officers: Collection[str]) -> 
 
 
 def _with_chain(officers: Collection[str], office: Office | None) -> Collection[str]:
-    """With the officers who came before and after one of them: older packages name the one of their day."""
+    """With the officers who came before and after one of them: a package names the one of its day."""
     chain = office.chain if office is not None and not office.faults else ()
     return {*officers, *chain} if set(chain) & set(officers) else officers
 
 
 def _verify_public(site: Site, events: Sequence[Event]) -> Iterator[Finding]:
-    """What the public gets of the office must be as it was signed last. An officers.json was not written by earlier versions."""
+    """What the public gets of the office must be as it was signed last."""
     for name, text in list_public(events).items():
         file = site.releases / name
         try:
             same = file.read_bytes() == text.encode()
         except OSError:
             same = False
-        missing = name == OFFICERS and not file.exists()
         words = "is the last that was signed" if same else "is not there, or not the last that was signed: `officer revoke` again"
-        yield Finding("ok" if same else "note" if missing else "FAIL", f"releases/{name}: {words}")
-
-
-def _verify_former(office: Office | None) -> Iterator[Finding]:
-    """Whoever left the office with an earlier version kept a key that strangers still believe."""
-    if office is None or office.faults:
-        return
-    revoked = {each.key for each in office.revoked}
-    for fingerprint in [each for each in office.chain[:-1] if each not in revoked]:
-        words = "left the office, and their key is not revoked: strangers believe what it signs and dates back"
-        yield Finding("note", f"trusted-keys.yaml: officer {fingerprint} {words}: `officer revoke {fingerprint} --from DATE`")
+        yield Finding("ok" if same else "FAIL", f"releases/{name}: {words}")
 
 
 def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:

@@ -23,7 +23,6 @@ from release_pipeline.privacy.catalogue import Family
 from release_pipeline.privacy.figures import join_names
 from release_pipeline.report.tables import file_of
 from release_pipeline.sentences import PUBLIC
-from release_pipeline.stages.strategies.parts import UNITED
 
 INFINITE = "infinity"  # an amount, as programs read it
 
@@ -88,7 +87,7 @@ def list_parts(policy: Policy, facts: PublicFacts, status: ReleaseStatus) -> Ite
     if policy.parts == 1:
         return
     if not policy.publishes_parts:
-        yield from _WHOLE_PARTS[policy.method.family](policy, facts)
+        yield from _WHOLE_PARTS[policy.method.family](policy)
     else:
         yield PUBLIC("parts.one_of_many", part=facts.part)
     if policy.adds_up:
@@ -101,17 +100,16 @@ def list_parts(policy: Policy, facts: PublicFacts, status: ReleaseStatus) -> Ite
         yield PUBLIC("parts.hidden")
 
 
-def _list_masked_parts(policy: Policy, facts: PublicFacts) -> Iterator[str]:
+def _list_masked_parts(policy: Policy) -> Iterator[str]:
     yield PUBLIC("parts.masked", parts=policy.parts)
 
 
-def _list_grouped_parts(policy: Policy, facts: PublicFacts) -> Iterator[str]:
-    """Candidates of earlier versions have classes of one part each."""
+def _list_grouped_parts(policy: Policy) -> Iterator[str]:
     yield PUBLIC("parts.grouped", parts=policy.parts)
-    yield PUBLIC("parts.united") if facts.classes == UNITED else PUBLIC("parts.apart")
+    yield PUBLIC("parts.united")
 
 
-_WHOLE_PARTS: dict[Family, Callable[[Policy, PublicFacts], Iterator[str]]] = {
+_WHOLE_PARTS: dict[Family, Callable[[Policy], Iterator[str]]] = {
     "columns": _list_masked_parts,
     "by-value": _list_masked_parts,
     "whole-table": _list_masked_parts,

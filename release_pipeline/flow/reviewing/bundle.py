@@ -90,7 +90,7 @@ def write_bundle(site: Site, target: str, output: Path, remarks: Any = None) -> 
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
         if policy is not None and remarks is None:
-            check_approvable(registry, policy)  # what would be refused with its signature need not be read by anybody
+            check_approvable(policy)  # what would be refused with its signature need not be read by anybody
         words = {**plan, **_describe_approved(registry, trust, item), sign.CANONICAL: item.text}
     _write(output, item, trust, words, {})
     return output, item.digest
@@ -163,8 +163,7 @@ def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, 
 def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], files: Mapping[str, Path]) -> None:
     """The zip, whole or not at all, for its owner alone."""
     counts = f"{sign.CANDIDATE}/{SUMS} with the files that it lists" if files else sign.CANONICAL
-    form = sign.FORMAT_WITH_REMARKS if sign.REMARKED in words else sign.FORMAT
-    about = {"format": form, "what": item.what, "subject": item.subject}
+    about = {"format": sign.FORMAT, "what": item.what, "subject": item.subject}
     draft = {"subject": item.subject, "hash": item.digest, "signer": "", "name": "", "at": "", "why": ""}
     texts = {
         "README.txt": _README.format(subject=item.subject, counts=counts),

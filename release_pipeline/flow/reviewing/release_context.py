@@ -48,7 +48,7 @@ def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str,
 
 
 def _place_on_map(site: Site, known: ReleaseStatus | None) -> dict[str, Any] | None:
-    """Error and linkage of an earlier candidate that is still what was frozen; None without one, or of an earlier version."""
+    """Error and linkage of an earlier candidate that is still what was frozen; None without one."""
     if known is None or known.candidate_hash is None:
         return None
     folder = site.candidate(str(known.id))

@@ -148,7 +148,7 @@ def _request_policy(site: Site, registry: Registry, trust: Trust, name: str) -> 
     refusal = None
     try:
         check_steward(trust, policy)
-        check_approvable(registry, policy)
+        check_approvable(policy)
     except ReleasePipelineError as error:
         refusal = _read_refusal(error)
     return Request(POLICY, name, policy.canonical_hash(), last, refusal, policy.steward, describe_claim(policy)), policy

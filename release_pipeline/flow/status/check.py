@@ -14,7 +14,7 @@ from release_pipeline.flow.cluster import SPARK, check_section, find_obstacle
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.same_people import warn_of_same_people
-from release_pipeline.flow.site import ENGINES, find_site
+from release_pipeline.flow.site import find_site
 from release_pipeline.flow.sources import HeaderLook, look_at_header
 from release_pipeline.flow.status.headroom import (
     ComingView,
@@ -79,7 +79,7 @@ class Check:
         """What a run needs; None where it is not known of how many rows."""
         rows = self.plan.rows
         site = None if self.home is None else find_site(self.home)
-        allowed, engine = (machine_memory(), ENGINES[0]) if site is None else (site.memory, site.engine)
+        allowed, engine = (machine_memory(), "auto") if site is None else (site.memory, site.engine)
         is_said = site is not None and site.said_memory is not None
         return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed, engine=engine, is_said=is_said)
 

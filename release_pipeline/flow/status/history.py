@@ -499,7 +499,7 @@ class _Teller:
 
     def _vote(self, kind: str, content: Mapping[str, Any]) -> _Told:
         deeds = {APPROVED: "approved it", RETURNED: "returned it to its steward", REJECTED: "rejected it, for good"}
-        why = str(content["signed"]["statement"]["why"]) if content.get("signed") else ""
+        why = str(content["signed"]["statement"]["why"])
         facts = (("hash of the candidate", str(content["hash"])), *((("reason", why),) if why else ()))
         return f"A reviewer {deeds[kind]}", str(content["name"]), facts, self._rest((CANDIDATE, "the candidate"))
 

@@ -106,7 +106,7 @@ class Line:
     partition: Annotated[str, "which release of the policy"] = ""
     revision: Annotated[int | None, "1, or more for a correction; null while it is not begun"] = None
     population: Annotated[str | None, "whose budget it spends"] = None
-    reason_code: Annotated[str | None, "why it is blocked, as the code of an error; null otherwise, and for older blocks"] = None
+    reason_code: Annotated[str | None, "why it is blocked, as the code of an error; null otherwise"] = None
     method: Annotated[str | None, "of `protect`"] = None
     definition: Annotated[str | None, "dp, idp, k-epsilon or k-anonymity"] = None
     scope: Annotated[str | None, "centroid, column, table, cluster or class: with definition and epsilon the claim"] = None
@@ -205,7 +205,7 @@ def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], polici
     them."""
     found = {policy.canonical_hash(): policy for policy in policies}
     for digest in {status.policy_hash for status in statuses} - {"", *found}:
-        with suppress(ReleasePipelineError, KeyError):  # an earlier version noted less
+        with suppress(ReleasePipelineError):
             found[digest] = policy_of(registry, digest)
     return found
 

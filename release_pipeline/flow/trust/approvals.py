@@ -210,7 +210,7 @@ def _approve_policy(site: Site, registry: Registry, name: str, sign: Sign) -> De
     policy = site.policy(name)
     check_steward(sign.trust, policy)
     signed = sign.of("policy", policy.policy, policy.canonical_hash())
-    check_approvable(registry, policy)
+    check_approvable(policy)
     record_policy(site, registry, policy)
     return _approve_file(registry, sign, signed)
 
@@ -225,27 +225,17 @@ def check_steward(trust: Trust, policy: Policy) -> None:
         )
 
 
-def check_approvable(registry: Registry, policy: Policy) -> None:
+def check_approvable(policy: Policy) -> None:
     """Refuse a policy that does not say what its data and columns are: after the approval comes the charge, and nothing may be
-    published but what was approved. One that was approved before, as it is, goes on: earlier versions demanded nothing."""
+    published but what was approved."""
     unsaid = list(find_unsaid(policy.about, policy.columns))
-    if not unsaid or _was_approved(registry, policy):
+    if not unsaid:
         return
     file = f"policies/{policy.policy}.yaml"
     raise Blocked(
         f"it does not say what readers must be told. {' '.join(unsaid)}",
         where=file,
         remedy=f"Its steward {policy.steward} adds that: 'release-pipeline check {file} --skeleton' prints what is missing.",
-    )
-
-
-def _was_approved(registry: Registry, policy: Policy) -> bool:
-    """Whether anybody approved the policy as it is now at any time, whatever became of their key or of other approvals since."""
-    digest = policy.canonical_hash()
-    return any(
-        event.kind == APPROVED
-        and (event.content["what"], event.content["subject"], event.content["hash"]) == ("policy", policy.policy, digest)
-        for event in registry.events
     )
 
 

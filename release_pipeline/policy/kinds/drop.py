@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.policy.declared import Option
 from release_pipeline.policy.kinds.base import ROLE, ColumnKind, Role
 from release_pipeline.policy.readings import NumberReading, Reading
 from release_pipeline.policy.scalars import Domain, Outside, Step
@@ -23,9 +22,9 @@ class DropColumn(ColumnKind):
     is_released: ClassVar[bool] = False
     do: Literal["drop"]
     role: Annotated[Role, ROLE]
-    domain: Annotated[Domain | None, Option(added_later=True)] = None
-    grid: Annotated[Step | None, Option(added_later=True)] = None
-    outside: Annotated[Outside | None, Option(added_later=True)] = None
+    domain: Domain | None = None
+    grid: Step | None = None
+    outside: Outside | None = None
 
     @property
     def exact_grid(self) -> Grid | None:

@@ -47,10 +47,10 @@ class LabelledColumn(ColumnKind):
     """A released column. `label`: what it has, for its readers; `description`: what there is to know of it; `unit`: what its
     numbers count or measure; `question`: what people were asked, word for word."""
 
-    label: Annotated[Label | None, Option(hint="Say in a few words what the column has.", added_later=True)] = None
-    description: Annotated[Words | None, Option(hint="Say what there is to know of the column.", added_later=True)] = None
-    unit: Annotated[Label | None, Option(hint="Say what the numbers count or measure.", added_later=True)] = None
-    question: Annotated[Words | None, Option(hint="Say what people were asked, word for word.", added_later=True)] = None
+    label: Annotated[Label | None, Option(hint="Say in a few words what the column has.")] = None
+    description: Annotated[Words | None, Option(hint="Say what there is to know of the column.")] = None
+    unit: Annotated[Label | None, Option(hint="Say what the numbers count or measure.")] = None
+    question: Annotated[Words | None, Option(hint="Say what people were asked, word for word.")] = None
 
 
 class LabelledEntries(LabelledColumn):
@@ -59,7 +59,7 @@ class LabelledEntries(LabelledColumn):
     labels: Annotated[
         dict[Code, Label],
         Field(max_length=MOST_LABELS),
-        Option(hint="Name each value with what it means, like {1: male, 2: female}.", added_later=True),
+        Option(hint="Name each value with what it means, like {1: male, 2: female}."),
     ] = Field(default_factory=dict[str, str])
 
     @property

@@ -30,7 +30,7 @@ _DECIMAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 Codes = Annotated[
     dict[Code, Reason],
     Field(max_length=MOST_CODES),
-    Option(hint="Name each code with what it means, like {-8: refused}.", added_later=True),
+    Option(hint="Name each code with what it means, like {-8: refused}."),
 ]
 
 

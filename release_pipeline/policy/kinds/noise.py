@@ -71,7 +71,6 @@ class NoiseColumn(CodedColumn):
     transform: Annotated[
         Transform | None,
         Option(
-            added_later=True,
             not_for=dict.fromkeys(
                 ("columns", "by-value", "whole-table", "mdav", "classes"),
                 "transform is for the order of dp-mdav; {method} has none.",
@@ -84,7 +83,6 @@ class NoiseColumn(CodedColumn):
         AfterValidator(ascending),
         Option(
             hint="List values of the grid that readers count, like [0].",
-            added_later=True,
             not_for={
                 "mdav": _NO_ATOMS.format("the means of {method} are of clusters of all columns together, and stay as they are"),
                 "vectors": _NO_ATOMS.format(
@@ -97,11 +95,11 @@ class NoiseColumn(CodedColumn):
     ] = ()
     centre: Annotated[
         Exact | None,
-        Option(hint="Name a value of the grid where most differences matter, like 0.", added_later=True, not_for=_ONLY_BY_VALUE),
+        Option(hint="Name a value of the grid where most differences matter, like 0.", not_for=_ONLY_BY_VALUE),
     ] = None
-    tail: Annotated[Literal["prove", "trust"], Option(added_later=True, not_for=_ONLY_BY_VALUE)] = "prove"
+    tail: Annotated[Literal["prove", "trust"], Option(not_for=_ONLY_BY_VALUE)] = "prove"
 
-    dated: Annotated[Dated | None, Option(added_later=True)] = None
+    dated: Dated | None = None
 
     @property
     def clock(self) -> Clock | None:

@@ -11,7 +11,6 @@ from release_pipeline.privacy.figures import (
     format_number,
     format_share,
     join_names,
-    say_missing,
 )
 from release_pipeline.report.charts.curves import draw_curves
 from release_pipeline.report.escaping import end_sentence
@@ -106,9 +105,8 @@ def _draw_curves(column: NoiseColumnView) -> Figure:
     pairs = [(column.original, column.released)]
     if column.weighted_original is not None and column.weighted_released is not None:
         pairs.append((column.weighted_original, column.weighted_released))
-    tenths = TENTHS if column.original.deciles else ()
-    names = [*list_heads("distributions.spread"), *_mix(list(map(format_share, QUANTILES)), list(map(format_share, tenths)))]
-    sides = [side for pair in pairs for side in _list_sides(*pair, column.clock, len(tenths))]
+    names = [*list_heads("distributions.spread"), *_mix(list(map(format_share, QUANTILES)), list(map(format_share, TENTHS)))]
+    sides = [side for pair in pairs for side in _list_sides(*pair, column.clock)]
     rows = tuple(zip(names, *sides, strict=True))
     rows += tuple(_list_atom(atom, is_weighted=len(pairs) > 1) for atom in column.atoms)
     name, ks, wasserstein = Name(column.name), describe_ks(column), format_difference(column.wasserstein, column.clock)
@@ -124,12 +122,12 @@ def _draw_curves(column: NoiseColumnView) -> Figure:
     return Figure(draw_curves(column), caption, table)
 
 
-def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None, tenths: int) -> list[list[str]]:
+def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None) -> list[list[str]]:
     """Original, released, and their difference; a deviation is a difference, too."""
-    sides = [_list_spread(side, lambda value: format_value(value, clock), tenths) for side in (original, released)]
+    sides = [_list_spread(side, lambda value: format_value(value, clock)) for side in (original, released)]
     for spread, side in zip((original, released), sides, strict=True):
         side[1] = format_difference(spread.deviation, clock)
-    return [*sides, _list_spread(_subtract(released, original), lambda value: format_difference(value, clock), tenths)]
+    return [*sides, _list_spread(_subtract(released, original), lambda value: format_difference(value, clock))]
 
 
 def _list_atom(atom: AtomView, *, is_weighted: bool) -> tuple[str, ...]:
@@ -143,12 +141,9 @@ def _list_atom(atom: AtomView, *, is_weighted: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _list_spread(spread: SpreadView, say: Callable[[float], str], tenths: int) -> list[str]:
-    quantiles, deciles = (
-        [*map(say, values[:most]), *[say_missing()] * (most - len(values))]
-        for values, most in ((spread.quantiles, len(QUANTILES)), (spread.deciles, tenths))
-    )
-    return [say(spread.mean), say(spread.deviation), *_mix(quantiles, deciles)]
+def _list_spread(spread: SpreadView, say: Callable[[float], str]) -> list[str]:
+    tenths = [*map(say, spread.deciles)]
+    return [say(spread.mean), say(spread.deviation), *_mix([*map(say, spread.quantiles)], tenths)]
 
 
 def _mix(quantiles: Sequence[str], tenths: Sequence[str]) -> list[str]:
@@ -157,6 +152,6 @@ def _mix(quantiles: Sequence[str], tenths: Sequence[str]) -> list[str]:
 
 
 def _subtract(released: SpreadView, original: SpreadView) -> SpreadView:
-    quantiles = tuple(a - b for a, b in zip(released.quantiles, original.quantiles, strict=False))
-    deciles = tuple(a - b for a, b in zip(released.deciles, original.deciles, strict=False))
+    quantiles = tuple(a - b for a, b in zip(released.quantiles, original.quantiles, strict=True))
+    deciles = tuple(a - b for a, b in zip(released.deciles, original.deciles, strict=True))
     return SpreadView(released.mean - original.mean, released.deviation - original.deviation, quantiles, deciles)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.errors import Blocked
 from release_pipeline.policy import Policy
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.noise import noise_stream
@@ -25,7 +24,6 @@ from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.grouping import Classes, Ints, make_classes, unite_classes
 from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
 
-UNITED = "of equal labels, over all parts"
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
 
 
@@ -110,7 +108,7 @@ class PartitionedClassStrategy:
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
         facts = self._parts.facts(parts, [self.strategy.facts_of(classes) for classes in of_parts])
-        done = Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
+        done = Grouped(tables, evidence, facts)
         return done.hand_over("membership", keep).hand_over("parts", keep)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
@@ -164,12 +162,6 @@ class PartitionedClassStrategy:
         """The records of this release, and what the method's stages read of them."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
         stored = {name: read(name, None) for name in self.strategy.makes}
-        if PART in stored["statistics"].column_names:  # as it was: classes of a part and a label
-            raise Blocked(
-                "an earlier version made its classes, with noise that differs between parts where their labels are the same.",
-                where="microaggregated",
-                remedy="Make a revision of it with 'run --revise', which is charged anew.",
-            )
         return rows, _Cache(read).within(rows, stored)
 
 

@@ -289,7 +289,7 @@ def are_sums(pairs: pa.Table) -> bool:
 
 def read_measured(names: list[str], design: Design, cells: pa.Table, counted: pa.Table) -> Measured:
     """What was measured, as `cells` has it, and `blocks`, or `pairs` where these are no sums. The noise is what stands beside the
-    counts: an earlier version counted each pair by itself."""
+    counts."""
     found: list[Cells] = []
     margins: list[IntArray] = []
     groups: list[IntArray] = []

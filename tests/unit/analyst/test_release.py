@@ -49,7 +49,8 @@ def test_the_facts_of_a_card_are_read_back() -> None:
     assert [column.epsilon and str(column.epsilon) for column in read_facts(several).columns.values()] == ["0.2", "0.05", None]
 
 
-def test_cards_from_before_values_could_lie_anywhere_say_inside() -> None:
+def test_values_of_which_a_card_says_nothing_lie_inside() -> None:
+    """One that is written by hand."""
     card = make_card(make_facts())
     assert read_facts(card).clamped is False
     del card["method"]["values"]

@@ -32,13 +32,12 @@ def list_open(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("there", [False, True])
 def test_folders_are_their_owners(there: bool, tmp_path: Path, no_umask: None) -> None:
-    """Made now, or by an earlier version that left their modes to the umask."""
+    """Made now, or by somebody who left their modes to the umask."""
     tmp_path.chmod(0o700)
     site = Site(tmp_path, {})
     if there:
         (site.dagster_home / "history" / "runs").mkdir(parents=True)
         (tmp_path / "vault").mkdir()
-        (tmp_path / "vault" / ".gitignore").write_text("*\n")
         assert list_open(tmp_path)
     make_vault(tmp_path / "vault")
     prepare(site)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import StoreError
-from release_pipeline.flow.evidence import EVIDENCE, AuditFigures, Clamped, MapFigures, load_evidence, read_evidence
+from release_pipeline.flow.evidence import EVIDENCE, AuditFigures, Clamped, load_evidence, read_evidence
 from release_pipeline.stages.gates import EXPECTED
 from release_pipeline.store.formats import FormatNewer
 
 SHARE = {"value": 0.5, "low": 0.4, "high": 0.6, "tried": 10, "among": None}
-SPREAD = {"mean": 1, "deviation": None, "quantiles": [None, 2.5]}
+SPREAD = {"mean": 1, "deviation": None, "quantiles": [None, 2.5], "deciles": [None, 2]}
 AUDIT: dict[str, Any] = {
     "error": {"income": 0.25},
     "absolute_error": {"income": 3},
@@ -59,18 +59,6 @@ def test_everything_is_read_as_it_is() -> None:
     assert (figures.record_linkage.value, figures.record_linkage.among) == (0.5, None)
 
 
-def test_earlier_versions_noted_less_and_otherwise() -> None:
-    """Gates as lists, which do not pass; linkage as a number, which is none; no clamping."""
-    old = {"release": "people/1/r1", "gates": [["expected error of income", 0.2, 1]], "columns": {}, "audit": {"error": {"a": 1}}}
-    found = read_evidence(old, where="here")
-    assert [gate.passed for gate in found.gates] == [False]
-    assert (found.clamping, found.facts, found.checks_passed) == ({}, {}, {})
-    assert (
-        read_evidence({**old, "audit": {"error": {}, "record_linkage": 0.4}}, where="").figures_of(MapFigures).record_linkage
-        is None
-    )
-
-
 def test_what_was_left_after_a_step_was_not_always_noted() -> None:
     """Nor is it where everything adds up."""
     about = {"name": "folk", "unit": "epsilon, iDP, column", "in_releases": False, "cap": 4, "spent": 1, "remaining": 3}
@@ -100,14 +88,3 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / EVIDENCE).write_text(json.dumps({"format": 2, "everything": "else"}))
     with pytest.raises(FormatNewer, match="the evidence of a candidate here has the format 2"):
         load_evidence(tmp_path)
-
-
-def test_what_synthetic_rows_were_told_of_before_nearest_rows_were_measured_is_read() -> None:
-    """Evidence of earlier versions of dp-table: structure without means of groups, no ranks, nothing of strangers."""
-    structure = {"columns": {"income": 0.1}, "columns_by_chance": 0.1, "pairs": None, "pairs_by_chance": None, "worst_pairs": []}
-    structure |= {"triples": None, "triples_by_chance": None, "triples_tried": 0}
-    closest = {"median": 0.1, "equal": SHARE, "control_median": 0.1, "control_equal": SHARE}
-    document = {**DOCUMENT, "audit": {**AUDIT, "structure": structure, "closest": closest}}
-    figures = read_evidence(document, where="here").figures_of(AuditFigures)
-    assert figures.structure is not None
-    assert (figures.structure.group_means, figures.nearest, figures.rank_correlations) == (None, None, None)

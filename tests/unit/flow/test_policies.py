@@ -11,7 +11,6 @@ import pytest
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.policies import list_policies, policy_of, record_policy
 from release_pipeline.policy import Policy
-from release_pipeline.store.formats import POLICY, Format
 from tests.integration.sites import TinySite, make_site
 
 
@@ -36,22 +35,6 @@ def test_a_noted_policy_is_read_with_its_columns_in_order(noted: tuple[TinySite,
     assert found == policy == known.policy
     assert list(found.columns) == list(policy.columns) == event.content["columns"] != sorted(policy.columns)
     assert (known.name, known.hash, known.text) == ("people", policy.canonical_hash(), policy.canonical_json())
-
-
-def test_a_later_form_is_migrated_and_keeps_its_noted_hash(
-    noted: tuple[TinySite, Policy], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The hash is compared with the text as it was noted, and the migrated form is what is read."""
-
-    def lengthen(form: Any) -> Any:
-        return {**form, "retain": 30}
-
-    monkeypatch.setattr("release_pipeline.store.formats.POLICY", Format(POLICY.name, (lengthen,)))
-    tiny, policy = noted
-    with tiny.site.open_registry(read_only=True) as registry:
-        found, [known] = policy_of(registry, policy.canonical_hash()), list_policies(registry.events)
-    assert (found.retain, policy.retain) == (30, None)
-    assert (known.hash, known.text) == (policy.canonical_hash(), policy.canonical_json())
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"policy": "people"}'])

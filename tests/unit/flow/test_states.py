@@ -137,7 +137,7 @@ def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
     """When each step last happened; of another candidate than was approved nobody has approved anything."""
     happened = [*NORMAL, APPROVED, PUBLISHING, PRUNED]
     steps = {kind: noted(number) for number, kind in enumerate(happened, start=1) if kind != SECRET}
-    approved = {"name": "ben", "hash": "hash", "needed": 1}
+    approved = {"name": "ben", "hash": "hash", "needed": 1, "signed": {"statement": {"why": ""}}}
 
     def moments(*kinds: str) -> Mapping[str, str]:
         events = events_of(*kinds)
@@ -151,8 +151,7 @@ def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
 
 
 def test_a_block_has_its_kind_until_it_goes_on() -> None:
-    """Nothing where an earlier version noted none."""
-    assert release_status(*NORMAL[:2], BLOCKED).code == ""
+    """And none afterwards."""
     lines = event_of(3, BLOCKED, ONE, {**CONTENT[BLOCKED], "code": "over-cap"})
     before = events_of(*NORMAL[:2])
     assert read_statuses([*before, lines])[ONE].code == "over-cap"

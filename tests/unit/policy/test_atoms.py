@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import PolicyInvalid
-from release_pipeline.policy import Policy, load_policy, parse_policy
+from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.views import plan_to_json
-from tests.unit.policy.told import without_words
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 INCOME = "{role: confidential, do: noise, domain: [-100, 99900], grid: 1, outside: clamp, why: known%s}"
@@ -34,16 +33,6 @@ def check(policy: Policy, rows: int | None = None) -> str:
 
 
 # hashes
-
-
-def test_shipped_policies_from_before_atoms_keep_their_hash() -> None:
-    """As they were approved."""
-    assert without_words(load_policy(POLICIES / "census-once.yaml")).canonical_hash().startswith("3ab5591af3be5a86")
-    assert without_words(load_policy(POLICIES / "census-together.yaml")).canonical_hash().startswith("e778a852856806d3")
-    text = (POLICIES / "rand-hie.yaml").read_text()
-    before, now = (without_words(parse_policy(each, name="p.yaml")) for each in (text.replace(", atoms: [0]", ""), text))
-    assert now.canonical_hash().startswith("0715eb6f0a626265")
-    assert before.canonical_hash().startswith("ce6e5dec08c2b734")
 
 
 def test_atoms_and_gates_are_in_the_canonical_form_only_where_they_are_said() -> None:

@@ -51,8 +51,8 @@ def test_the_words_have_the_query_in_one_line_and_never_the_address() -> None:
     assert Source(path="s3://bucket/people.csv").words == "s3://bucket/people.csv"
 
 
-def test_policies_without_a_query_keep_their_hash() -> None:
-    """It was added later: the canonical form says nothing of it where it is not used."""
+def test_a_source_with_a_query_reads_as_it_was() -> None:
+    """The canonical form says nothing of a query where there is none."""
     assert "query" not in Source(path="a.csv").model_dump()
     assert "query" not in Source(postgres="${A}", table="t").model_dump()
     policy = policy_of("{postgres: '${A}', query: 'SELECT *\n\n  FROM people', release_column: year}")

@@ -49,7 +49,7 @@ def table(**columns: pa.Array) -> pa.Table:
         "town": pa.array(["north"] * 3 + ["01"] * 3),
         "sex": pa.array([0] * 3 + [1] * 3, pa.int64()),
         "remark": pa.array(["yes", "no"] * 3),
-        "income": pa.array([float(LOW), 0.0, 1.5, 2.0, 999.9, float(HIGH)]),
+        "income": pa.array([float(LOW), 0.0, 1.0, 2.0, 999.0, float(HIGH)]),
         "rent": pa.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5]),
     }
     return pa.table({**good, **columns})
@@ -192,8 +192,12 @@ def test_agrees_with_the_rules_told_once_more(records: list[tuple[str | None, in
         wanted.append(f"The data have {len(records)} records, and {rows} were recorded.")
     if any(not LOW <= income <= HIGH for income in incomes):
         wanted.append("Column income has values outside its domain.")
+    elif any(not float(income).is_integer() for income in incomes):
+        wanted.append("Column income has values off its grid.")
     if any(not 0 <= rent <= 0.5 for rent in rents):
         wanted.append("Column rent has values outside its domain.")
+    elif any(round(rent, 1) != rent for rent in rents):
+        wanted.append("Column rent has values off its grid.")
     wanted += ["Column town has values that are not declared."] * ("south" in towns)
     wanted += ["Column sex has values that are not declared."] * (7 in sexes)
     wanted += ["Column remark has values that are not declared."] * ("perhaps" in remarks)

@@ -96,7 +96,7 @@ def test_letters_that_are_looked_up_are_those_with_another_form(connection: duck
 
 
 def test_a_plain_identifier_is_what_it_was(connection: duckdb.DuckDBPyConnection) -> None:
-    """Hashes of earlier versions compare with these for ever: as version 1 read them."""
+    """Hashes that a site keeps are compared with these for ever."""
     before = {
         "P 1": "p1",
         "0012.0": "12",

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from release_pipeline.errors import StoreError
 from release_pipeline.store import registry
 from release_pipeline.store.connections import open_database, transaction
-from release_pipeline.store.registry import BEGIN, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
+from release_pipeline.store.formats import FormatNewer
+from release_pipeline.store.registry import BEGIN, FORMAT, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
 from tests.unit.store.anchors import Kept, kept_at_the_beginning
 
 Row: TypeAlias = tuple[int, str, str, str]  # number, body, hash, seal
@@ -519,7 +520,7 @@ def test_an_empty_database_left_by_a_crash_is_an_empty_registry(path: Path, read
 
 @pytest.mark.parametrize("filled", [True, False])
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_registry_of_the_earlier_version_is_refused_in_words(path: Path, filled: bool, read_only: bool) -> None:
+def test_a_database_of_something_else_is_refused_in_words(path: Path, filled: bool, read_only: bool) -> None:
     """Its charges would be forgotten: neither read nor added to, nor changed, and said so; a second time too."""
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE charges (number BIGINT NOT NULL, population VARCHAR NOT NULL, idp_column BIGINT)")
@@ -527,7 +528,7 @@ def test_a_registry_of_the_earlier_version_is_refused_in_words(path: Path, fille
         if filled:
             connection.execute("INSERT INTO charges VALUES (1, 'folk', 2000000000)")
     for _ in range(2):
-        with pytest.raises(RegistryChanged, match=r"registry\.duckdb.*not a registry of this version"):
+        with pytest.raises(RegistryChanged, match=r"registry\.duckdb.*not a registry"):
             read_events(path, Kept(), read_only=read_only)
     with duckdb.connect(str(path), read_only=True) as connection:
         tables = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
@@ -542,6 +543,18 @@ def test_a_file_that_is_no_database_is_refused_in_words(path: Path) -> None:
             read_events(path, Kept(), read_only=read_only)
         assert SECRET_WORD not in str(refused.value)
     assert path.read_text() == SECRET_WORD * 1000
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_what_a_later_version_wrote_to_is_refused(path: Path, read_only: bool) -> None:
+    """With the versions; an older program neither reads it nor adds to it."""
+    kept = Kept()
+    with open_registry(path, anchor=kept) as opened:
+        opened.add(FORMAT, version=2, tool="release-pipeline 9", site="a")
+    registry._verified = registry._Verified(Path())  # it was another process
+    with pytest.raises(FormatNewer, match="the registry of the site here has the format 2, and this version") as refused:
+        read_events(path, kept, read_only=read_only)
+    assert "Install the version that wrote it" in refused.value.remedy
 
 
 # all or nothing

@@ -33,7 +33,7 @@ def view_of(reason: str, code: str) -> View:
         ("since people/1/r1 fewer than 10 people joined, and not none.", GateFailed.code),
         ("up to 10 of its people are in another cohort of 'folk'.", Blocked.code),
         ("the data do not meet the policy. column income: up to 10 records with NaN.", DataRefused.code),
-        ("something of an earlier version", ""),
+        ("something else", ""),
     ],
 )
 def test_a_refusal_is_sent_without_its_reason(reason: str, code: str) -> None:

@@ -126,7 +126,7 @@ def test_an_old_proposal_undoes_nothing(site: Site, way: str, change: Callable[[
     assert accept(site, fresh, [], key=KEYS["otto"]).officer.name == "otto"
 
 
-def test_an_old_proposal_that_an_earlier_version_accepted_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_proposal_that_was_accepted_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stands, for much was signed since; `verify` says that somebody should look."""
     proposal = hand_over(site, "otto", KEYS["otto"].public, key=KEYS["olga"])
     distrust(site, "ben", key=KEYS["olga"])
