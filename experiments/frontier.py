@@ -150,8 +150,8 @@ def compare(question: Question, released: pa.Table) -> list[float]:
     both = [[table[name].to_numpy().astype(float) for name in question.masked] for table in (question.records, released)]
     ks = float(np.mean([ks_distance(before, after) for before, after in zip(*both, strict=True)]))
     pairs = list(combinations(range(len(both[0])), 2))
-    ranks = [[spearmanr(columns[i], columns[j]).statistic for i, j in pairs] for columns in both]
-    spearman = float(np.mean(np.abs(np.subtract(*ranks)))) if pairs else np.nan
+    ranks: Any = np.array([[spearmanr(columns[i], columns[j])[0] for i, j in pairs] for columns in both])
+    spearman = float(np.mean(np.abs(ranks[0] - ranks[1]))) if pairs else np.nan
     if not question.kept:
         return [ks, spearman, np.nan]
     names, kept = list(question.masked), list(question.kept)

@@ -96,7 +96,7 @@ def sort(data: Any) -> object:
 def mask(method: str, values: Any, *, scope: str = "centroid", atoms: tuple[int, ...] = ()) -> object:
     """A column by a method, at epsilon 1."""
     k = None if method == "laplace" else 5
-    options = {} if method in ("laplace", "dp-cdf") else {"scope": scope}
+    options: dict[str, Any] = {} if method in ("laplace", "dp-cdf") else {"scope": scope}
     return mask_column(
         values, domain=(0, 10**7), grid="0.01", method=method, epsilon="1", k=k, atoms=atoms, secret=SECRET, context=("bench",),
         **options,

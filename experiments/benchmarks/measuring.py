@@ -1,7 +1,4 @@
-"""Time, memory and the machine, and one table for the figures.
-
-Time is CPU time of all threads of a process. Peak memory is what the kernel keeps of it; only Linux tells it.
-"""
+"""CPU time of all threads, peak memory (told by Linux alone), the machine, and one table for the figures."""
 
 from __future__ import annotations
 

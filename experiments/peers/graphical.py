@@ -208,7 +208,8 @@ class Fit:
     def rows(self) -> Any:
         """Rows, by mbi."""
         self.run(CLOSER)
-        vector = self._vector()
+        factors = {clique: self.mbi.Factor(self.domain.project(clique), own) for clique, own in self.potentials.items()}
+        vector = self.mbi.CliqueVector(self.domain, tuple(factors), factors)
         model = self.mbi.MarkovRandomField(potentials=vector, marginals=vector, total=float(self.records))
         made = model.synthetic_data(rows=self.records)
         return np.stack([np.asarray(made.data[column]) for column in range(len(self.sizes))], axis=1).astype(np.int64)
