@@ -21,14 +21,14 @@ def add_commands(commands: Any) -> None:
         help="what methods, k, epsilons and swapping would leave of the data, before anything is spent",
         description="Try other methods, epsilons, cluster sizes and swapping for the columns of a policy, by simulated releases "
         "that nobody gets: errors with their range, means by group, correlations, who is linked, and what the ledger would have "
-        "left. On a public file, or a package of this site (--like); on a table made up of what the policy believes (--shape); "
+        "left. On a public file, such as a published one (--like); on a table made up of what the policy believes (--shape); "
         "or on the confidential data themselves (--on source). The last is a look: it is noted in the registry and told on the "
         "card, for no epsilon accounts for what choosing tells. So is --like FILE, unless --public says where anybody finds it. "
         "--write --choose N reads nothing: it puts setting N of the same list into the policy file.",
     )
     explore.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
     on = explore.add_mutually_exclusive_group()
-    on.add_argument("--like", type=Path, metavar="FILE", help=f"a file that is like the source, or a package: {KINDS_OF_FILES}")
+    on.add_argument("--like", type=Path, metavar="FILE", help=f"a file that is like the source: {KINDS_OF_FILES}")
     on.add_argument("--shape", action="store_true", help="a table that is made up of the policy's `shape`")
     on.add_argument("--on", choices=["source"], metavar="source", help="the confidential source itself: a look, which is noted")
     on.add_argument("--choose", type=positive, metavar="N", help="with --write: setting N of the list that these options make")
@@ -141,7 +141,7 @@ def _check(options: argparse.Namespace) -> None:
             where="--write",
             remedy="Name its number with --choose, as the list of settings has it, or what it must give with --target.",
         )
-    if options.like is not None and not options.like.is_dir():
+    if options.like is not None:
         check_input(options.like)
     if options.public and options.like is None:
         raise WrongUsage("only a file can be public.", where="--public", remedy="Name it with --like.")

@@ -23,6 +23,7 @@ from tests.golden.cases import CASES, LIFE, Case
 from tests.integration.people import PEOPLE, appoint, review
 from tests.integration.publishing import sums_of
 from tests.integration.sites import TinySite, make_site
+from tests.ssh_keys import hold
 
 HERE = Path(__file__).parent
 DIGESTS = HERE / "digests"
@@ -45,7 +46,7 @@ Files = dict[str, bytes]
 
 def make_keys() -> dict[str, PrivateKey]:
     """Everybody's key, always the same: the seed is the hash of the name."""
-    return {name: PrivateKey(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(name.encode()).digest())) for name in PEOPLE}
+    return {name: hold(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(name.encode()).digest())) for name in PEOPLE}
 
 
 def make(name: str, work: Path, *, mutations: int = MUTATIONS) -> Files:

@@ -23,6 +23,7 @@ from release_pipeline.flow.exploring import simulating
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
 from release_pipeline.flow.trust.members import trust_key
+from release_pipeline.policy import settings
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import PEOPLE, Demo, appoint, copy_site, review
 from tests.integration.publishing import Keys, publish_release
@@ -98,6 +99,7 @@ def test_settings_are_tried(tmp_path: Path, keys: Keys, monkeypatch: pytest.Monk
     """docs/choosing.md: on a public file, on a table made up of beliefs, and on a package of the site. Few releases are
     simulated: what they are like is looked at elsewhere."""
     monkeypatch.setattr(simulating, "MOST", 5)
+    monkeypatch.setattr(settings, "SIZES", (10,))
     columns = PARTS["columns"].replace("rent:", "visits:").replace("[0, 100], grid: 0.5", "[0, 100], grid: 1")
     beliefs = "{rows: 200, columns: {income: {at: {0: 10%}, quantiles: {50%: 200}}, visits: {at: {0: 10%}, quantiles: {50%: 3}}}}"
     header = tuple("visits" if name == "rent" else name for name in HEADER)

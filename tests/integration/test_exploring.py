@@ -279,7 +279,7 @@ def test_the_page_is_written_where_it_is_asked_for(tiny: TinySite, tmp_path: Pat
         (("--like", "{here}/short.csv", "--public", "here"), "income, rent are not in it"),
         (("--like", "{here}/few.csv", "--public", "here"), "at least 20 are needed"),
         (("--like", "{here}/text.csv", "--public", "here"), "too few of 60 records"),
-        (("--like", "{home}", "--public", "here"), "no package of this site"),
+        (("--like", "{home}", "--public", "here"), "this is a directory, not a file"),
     ],
 )
 def test_wrong_input_is_told_in_words(

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import DataRefused, SourceError, WrongUsage
-from release_pipeline.flow.data_files import list_data
 from release_pipeline.flow.exploring.made_up import make_up
 from release_pipeline.flow.exploring.origins import (
     find_home,
@@ -33,23 +31,18 @@ from release_pipeline.flow.exploring.trials import note_look, note_public, say_c
 from release_pipeline.flow.reading import fill_slots, needed_columns, release_filter, typed_column
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.sources import open_source
-from release_pipeline.flow.states import PUBLISHED, SUPERSEDED, read_statuses
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.policy.kinds.missing import reason_column
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.settings import Axes, Setting
 from release_pipeline.privacy.utility import measure_clamping
 from release_pipeline.stages.checks import round_up
 from release_pipeline.stages.simulation import Records
-from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import SourceDoor, find_file, open_raw
-from release_pipeline.verify import examine
 
 LEAST = 20  # records, with fewer of which nothing can be told
 LEAST_MOVED = 0.0005  # share of records outside of a domain, from which on it is told
-PUBLIC_STATES = (PUBLISHED, SUPERSEDED)  # of packages whose data anybody may have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +70,7 @@ class Asked:
     def is_confidential(self) -> bool:
         """Whether it is a trial on confidential data: on the source, or on a file that nobody says
         is public."""
-        return self.source or (self.like is not None and not self.public and not self.like.is_dir())
+        return self.source or (self.like is not None and not self.public)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +109,6 @@ def read_data(policy: Policy, asked: Asked, site: Site | None, settings: Sequenc
         records, warnings = make_up(policy, rows=asked.rows)
         return Data(records, f"a table made up of the shape in {file.name}", warnings)
     compared = say_compared([setting.words for setting in settings], asked.targets)
-    if asked.like is not None and asked.like.is_dir():
-        table = find_data(asked.like)
-        with _unchanged(table):
-            words = _check_package(site, asked.like)
-            return _read_package(policy, asked.like, table, words)
     if asked.like is not None:
         with _unchanged(asked.like):
             if asked.public:
@@ -178,24 +166,6 @@ def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, fi
     for home in {home.resolve() for home in homes[:2] if home is not None}:
         digest = hash_content(sites[home], like)
         note_public(sites[home], policy, by=asked.by, where=asked.public, digest=digest, compared=compared)
-
-
-def _check_package(site: Site | None, folder: Path) -> str:
-    """What a folder is, if it is a package of this site, as it was published."""
-    if site is not None:
-        with site.open_registry(read_only=True) as registry:
-            statuses = read_statuses(registry.events)
-        for release, status in statuses.items():
-            if site.package(str(release)).resolve() == folder.resolve() and status.state in PUBLIC_STATES:
-                found = examine(folder)
-                if found.package_hash == status.package_hash and not found.failed:
-                    return f"the published package {release}"
-                break
-    raise WrongUsage(
-        "this folder is no package of this site, as it was published.",
-        where=str(folder),
-        remedy="Name a folder of releases/, or a file.",
-    )
 
 
 def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *, release: str | None) -> Data:
@@ -270,59 +240,3 @@ def _finish(policy: Policy, typed: Callable[[str], pa.Array | None], count: int,
     if not left.all():
         columns = {name: column.filter(pa.array(left)) for name, column in columns.items()}
     return Data(Records(columns), words, (*warnings, *moved))
-
-
-def find_data(folder: Path) -> Path:
-    """The released table of a package."""
-    for form in ("parquet", "csv"):
-        files = list_data(folder, form)
-        if len(files) > 1:
-            raise WrongUsage(
-                f"the rows of this package lie in {len(files)} files, and packages of one alone are read here.",
-                where=str(folder),
-                remedy="Use --shape.",
-            )
-        if files[0].is_file():
-            return files[0]
-    raise WrongUsage(
-        "this folder is no package of this site, as it was published: it has neither data.parquet nor data.csv.",
-        where=str(folder),
-        remedy="Name a folder of releases/, or a file.",
-    )
-
-
-def _read_package(policy: Policy, folder: Path, file: Path, words: str) -> Data:
-    """The rows of a published package, as the source would have them: reasons for no value have
-    columns of their own there."""
-    if policy.generalised_columns:
-        raise DataRefused(
-            f"{name_some(policy.generalised_columns)} stand in packages as labels alone.",
-            findings=(),
-            where=str(folder),
-            remedy="Name a file of the columns as they come, or use --shape.",
-        )
-    source = find_file(file, expected=frozenset(policy.published_columns))
-    names = {canonical_name(name): name for name in source.header}
-    if absent := [name for name in policy.released_columns if name not in names]:
-        raise DataRefused(
-            f"{name_some(absent)} {'is' if len(absent) == 1 else 'are'} not in this package.", findings=(), where=str(file)
-        )
-    reasons = [reason_column(name) for name in policy.released_columns if reason_column(name) in names]
-    with open_raw(source, {name: names[name] for name in (*policy.released_columns, *reasons)}) as table:
-
-        def typed(name: str) -> pa.Array | None:
-            column = policy.columns[name]
-            if not isinstance(column, NoiseColumn) or not column.reasons or reason_column(name) not in reasons:
-                return typed_column(policy, name, table, only_declared=True)
-            values, given = _read_numbers(column, table, name), table.categories(reason_column(name)).to_pylist()
-            points = dict(zip(column.reasons, column.reason_points, strict=True))
-            return pa.array(
-                [points.get(reason, value) if reason else value for value, reason in zip(values.tolist(), given, strict=True)]
-            )
-
-        return _finish(policy, typed, table.count_records(), str(folder), words)
-
-
-def _read_numbers(column: NoiseColumn, table: RawTable, name: str) -> npt.NDArray[np.float64]:
-    clock = column.clock
-    return table.numbers(name) if clock is None else table.numbers(name, unit=clock.unit) - clock.offset
