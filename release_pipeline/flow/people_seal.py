@@ -13,12 +13,9 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_statuses
 from release_pipeline.store.exposed import Sums
 from release_pipeline.store.holdings import RESTORE, VaultDamaged
-from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
 from release_pipeline.store.rooms import Rooms
 from release_pipeline.store.vault import ReleaseWorkspace
-
-SEALED_SINCE = 3  # the format of the registry from which on a release that is charged leaves a seal, when its clusters are made
 
 
 def people_sums_key(site: Site) -> bytes:
@@ -44,11 +41,9 @@ def read_people_sums(site: Site, population: str, note: Mapping[str, Any] | None
 
 
 def list_sealed(events: Sequence[Event], population: str) -> set[str]:
-    """The drawn releases of a population that were charged since people are kept under a seal."""
-    since = {event.release for event in events if event.kind == RESERVED and event.format >= SEALED_SINCE}
+    """The drawn releases of a population: who is in them is kept under a seal since their clusters were made."""
     statuses = read_statuses(events).items()
-    mine = {name for name, status in statuses if status.drawn and status.charge and status.charge.population == population}
-    return {str(name) for name in mine & since}
+    return {str(name) for name, status in statuses if status.drawn and status.charge and status.charge.population == population}
 
 
 def keeps_what_it_was_given(site: Site, population: str, rooms: ReleaseWorkspace | Rooms, events: Sequence[Event]) -> bool:

@@ -34,7 +34,6 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten minutes, and a package may take as long
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
-VOTES_SINCE = 7  # the format of events from which on votes are told: else a site that is upgraded would tell all of its past
 MOST_LATE = 12  # periods of a series that are late
 REFUSED = "The release was refused. `release-pipeline status` at the site says why: the reason may reveal something of a record."
 OPEN = frozenset({OverCap.code, PolicyInvalid.code, SecretLost.code})  # reasons that no record has a part in
@@ -149,8 +148,6 @@ def _of_votes(view: View, statuses: Iterable[ReleaseStatus]) -> Iterator[Matter]
     for known in statuses:
         turns = [(view.events[number - 1], state) for number, state in known.decided if state in (APPROVED, RETURNED, REJECTED)]
         for event, state in turns:
-            if event.format < VOTES_SINCE:
-                continue
             kind = "returned" if state == RETURNED else "decided"
             title = f"{known.id} was returned with reasons" if state == RETURNED else f"The votes on {known.id} are in"
             alert = Alert(

@@ -4,45 +4,42 @@ taken from the environment when something is delivered, and is never shown."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    StrictStr,
+    TypeAdapter,
+    ValidationInfo,
+    create_model,
+)
+
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.settings import Say, Settings, is_text, meets, wrong
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.messages import suggest
 from release_pipeline.policy.sections import find_secret_in_address
-from release_pipeline.policy.text import Path as Place
-from release_pipeline.policy.text import Problem
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.addresses import find_address_fault, is_mail
 from release_pipeline.store.schemes import STORES
 from release_pipeline.store.targets.target import Parcel, Target, TargetFailed
 
-FILES, DATAVERSE, ZENODO, CKAN = "to", "dataverse", "zenodo", "ckan"
-KINDS = {  # the key that says what a target is and has its address, and the other keys, of which those with a star must be there
-    FILES: (),
-    DATAVERSE: ("collection*", "token*", "metadata*"),
-    ZENODO: ("token*", "metadata*"),
-    CKAN: ("organisation*", "token*", "metadata"),
-}
-_METADATA = {
-    DATAVERSE: ("authors*", "contact*", "subjects"),
-    ZENODO: (
-        *("creators*", "license*", "communities", "contributors", "dates", "grants", "keywords", "language", "locations"),
-        *("method", "publication_date", "references", "related_identifiers", "subjects"),
-    ),
-    CKAN: ("author", "author_email", "license_id", "maintainer", "maintainer_email"),
-}
-_EXAMPLE = {
-    DATAVERSE: "As in {authors: [Office of Statistics], contact: data@example.org, subjects: [Social Sciences]}.",
-    ZENODO: "As in {creators: [{name: Office of Statistics}], license: cc-by-4.0}.",
-    CKAN: "As in {license_id: cc-by}.",
-}
+FILES, DATAVERSE, ZENODO, CKAN = "to", "dataverse", "zenodo", "ckan"  # the key that says what a target is has its address
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _TOKEN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OF_DATAVERSE = "As in {authors: [Office of Statistics], contact: data@example.org, subjects: [Social Sciences]}."
+_OF_ZENODO = "As in {creators: [{name: Office of Statistics}], license: cc-by-4.0}."
+_OF_CKAN = "As in {license_id: cc-by}."
+_MORE_OF_ZENODO = (
+    *("communities", "contributors", "dates", "grants", "keywords", "language", "locations", "method"),
+    *("publication_date", "references", "related_identifiers", "subjects"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,8 @@ class TargetSettings:
 
 def read_targets(site: Site) -> tuple[TargetSettings, ...]:
     """The targets of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
-    said = site.read_section("targets", lambda said: _find_faults(site, said))
-    return tuple(_build(name, one) for name, one in cast(dict[str, dict[str, Any]], said or {}).items())
+    said: dict[str, _Target] = site.read_section("targets", _TARGETS, site) or {}
+    return tuple(target.declare(name) for name, target in said.items())
 
 
 def find_target_faults(site: Site) -> list[str]:
@@ -111,15 +108,6 @@ def _open_server(settings: TargetSettings, token: str, parcel: Parcel) -> Target
     return CkanTarget(open_server(settings.address, settings.name, {"Authorization": token}), settings.place, said, parcel)
 
 
-def _build(name: str, said: Mapping[str, Any]) -> TargetSettings:
-    kind = next(kind for kind in KINDS if kind in said)
-    policies = frozenset(said["policies"]) if "policies" in said else None
-    place = str(said.get("collection", said.get("organisation", "")))
-    token = _TOKEN.fullmatch(str(said.get("token", "")))
-    variable = "" if token is None else token[1]
-    return TargetSettings(name, kind, str(said[kind]), policies, place, variable, said.get("metadata", {}))
-
-
 def _find_folder(site: Site, address: str) -> Path | None:
     """The folder that an address is of, if it is of one."""
     scheme, is_address, _ = address.partition("://")
@@ -128,97 +116,165 @@ def _find_folder(site: Site, address: str) -> Path | None:
     return Path(unquote(urlsplit(address).path)).resolve() if scheme.lower() == "file" else None
 
 
-def _find_faults(site: Site, said: Plain) -> Iterator[Problem]:
-    if not isinstance(said, dict) or not said:
-        yield ("targets",), "this is no mapping of names to targets.", 'As in {bucket: {to: "s3://open-data/health"}}.'
-        return
-    policies = [file.stem for file in site.policy_files()]
-    for name, one in said.items():
-        place: Place = ("targets", name)
-        if _NAME.fullmatch(name) is None:
-            yield place, "this is no name of a target.", "Use lower-case letters, digits, hyphens."
-        kinds = [kind for kind in KINDS if kind in one] if isinstance(one, dict) else []
-        if not isinstance(one, dict) or len(kinds) != 1:
-            yield place, f"what kind of target it is says one of {', '.join(KINDS)}.", "As in {to: folder}."
-            continue
-        yield from _find_wrong_keys(one, (*KINDS[kinds[0]], f"{kinds[0]}*", "policies"), place)
-        yield from _find_wrong_address(site, kinds[0], one[kinds[0]], (*place, kinds[0]))
-        yield from _find_wrong_parts(kinds[0], one, place)
-        wanted = one.get("policies", policies)
-        if not isinstance(wanted, list) or ("policies" in one and not wanted) or any(each not in policies for each in wanted):
-            known = ", ".join(policies) or "none"
-            yield (*place, "policies"), "policies is a list of policies of this site.", f"There are: {known}."
-
-
-def _find_wrong_keys(said: Mapping[str, Plain], keys: Collection[str], place: Place) -> Iterator[Problem]:
-    """Keys that are unknown, or missing; those with a star must be there."""
-    known = [key.rstrip("*") for key in keys]
-    for name in said:
-        if name not in known:
-            yield (*place, name), f"'{name}' is not known here.", suggest(name, known)
-    for key in keys:
-        if key.endswith("*") and key[:-1] not in said:
-            yield place, f"'{key[:-1]}' is missing.", ""
-
-
-def _find_wrong_address(site: Site, kind: str, said: Plain, place: Place) -> Iterator[Problem]:
-    """What is wrong with an address; it is not repeated, for it may have a secret."""
-    if not isinstance(said, str) or not said.strip() or not said.isprintable() or "${" in said:
-        yield place, "this is no address.", "Write it out: it stands in the registry; a token is what the environment has."
-    elif kind != FILES:
-        if (fault := find_address_fault(said)) is not None:
-            yield place, fault, "Write it as https://HOST."
-    elif (secret := find_secret_in_address(said)) is not None:
-        yield place, f"{secret}.", "Leave them out: the store knows who writes by the environment."
-    elif (folder := _find_folder(site, said)) is None:
-        if said.partition("://")[0].lower() not in STORES:
+def _check_address(address: str, info: ValidationInfo) -> str:
+    """The address of files or of a server (`to`, or another key); a message does not repeat it, for it may have a secret."""
+    site: Site = info.context
+    if not address.strip() or not address.isprintable() or "${" in address:
+        raise ValueError
+    if info.field_name != FILES:
+        if (fault := find_address_fault(address)) is not None:
+            raise wrong(fault, "Write it as https://HOST.")
+    elif (secret := find_secret_in_address(address)) is not None:
+        raise wrong(f"{secret}.", "Leave them out: the store knows who writes by the environment.")
+    elif (folder := _find_folder(site, address)) is None:
+        if address.partition("://")[0].lower() not in STORES:
             known = ", ".join(f"{name}://" for name in STORES)
-            yield place, "such an address is not known.", f"Known are folders, file:/// and {known}."
-    elif urlsplit(said).netloc and "://" in said:
-        yield place, "this folder is on another machine.", "Write file:///FOLDER, with three slashes."
+            raise wrong("such an address is not known.", f"Known are folders, file:/// and {known}.")
+    elif urlsplit(address).netloc and "://" in address:
+        raise wrong("this folder is on another machine.", "Write file:///FOLDER, with three slashes.")
     else:
         parents, own = (folder, *folder.parents), (site.releases.resolve(), site.vault.resolve(), site.dagster_home.resolve())
         if any(one in parents for one in own) or folder == site.home.resolve():
-            yield place, "this folder is the site's own.", "Name another."
+            raise wrong("this folder is the site's own.", "Name another.")
+    return address
 
 
-def _find_wrong_parts(kind: str, said: Mapping[str, Plain], place: Place) -> Iterator[Problem]:
-    if "token" in said and _TOKEN.fullmatch(str(said["token"])) is None:
-        yield (*place, "token"), "a token is named, and does not stand here.", "Put it into the environment: ${NAME}."
-    for name in ("collection", "organisation"):
-        if name in said and not _is_text(said[name]):
-            yield (*place, name), f"{name} is a text.", ""
-    metadata = said.get("metadata")
-    if metadata is None:
-        return
-    if kind == FILES or not isinstance(metadata, dict):
-        yield (*place, "metadata"), "this is no mapping.", _EXAMPLE.get(kind, "")
-        return
-    place = (*place, "metadata")
-    yield from _find_wrong_keys(metadata, _METADATA[kind], place)
-    for name, value in metadata.items():
-        if name.rstrip("*") in [key.rstrip("*") for key in _METADATA[kind]] and not _is_right(kind, name, value):
-            yield (*place, name), f"{name} is not as it should be.", _EXAMPLE[kind]
+def _check_policies(said: Any, info: ValidationInfo) -> Any:
+    known = [file.stem for file in info.context.policy_files()]
+    if not isinstance(said, list) or not said or any(name not in known for name in cast("list[Any]", said)):
+        there = f"There are: {', '.join(known) or 'none'}."
+        raise wrong("policies is a list of policies of this site.", there)
+    return cast("list[Any]", said)
 
 
-def _is_right(kind: str, name: str, value: Plain) -> bool:
-    """Whether a part of the metadata has the shape that the target asks for."""
-    if name == "contact":
-        return is_mail(value)
-    if kind == DATAVERSE:
-        return isinstance(value, list) and bool(value) and all(_is_text(one) for one in value)
-    if kind == CKAN or name == "license":
-        return _is_text(value)
-    if name == "creators":
-        named = (
-            isinstance(value, list) and bool(value) and all(isinstance(one, dict) and _is_text(one.get("name")) for one in value)
-        )
-        return named and _is_json(value)
-    return _is_json(value)
+def _as_in(name: str, example: str) -> Say:
+    return Say(f"{name} is not as it should be.", example)
 
 
-def _is_text(value: Plain) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+_Address: TypeAlias = Annotated[
+    StrictStr,
+    AfterValidator(_check_address),
+    Say("this is no address.", "Write it out: it stands in the registry; a token is what the environment has."),
+]
+_Token: TypeAlias = Annotated[
+    StrictStr,
+    meets(lambda text: _TOKEN.fullmatch(text) is not None),
+    Say("a token is named, and does not stand here.", "Put it into the environment: ${NAME}."),
+]
+_Text: TypeAlias = Annotated[StrictStr, meets(is_text)]
+_Texts: TypeAlias = Annotated[list[_Text], Field(min_length=1)]
+
+
+class _Metadata(Settings):
+    """What a target is told of a package beside what the policy says."""
+
+
+class _OfDataverse(_Metadata):
+    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", _OF_DATAVERSE)
+
+    authors: Annotated[_Texts, _as_in("authors", _OF_DATAVERSE)]
+    contact: Annotated[StrictStr, meets(is_mail), _as_in("contact", _OF_DATAVERSE)]
+    subjects: Annotated[_Texts, _as_in("subjects", _OF_DATAVERSE)] = Field(default_factory=list[str])
+
+
+class _OfZenodo(_Metadata):
+    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", _OF_ZENODO)
+
+    creators: Annotated[
+        list[dict[str, Any]],
+        Field(min_length=1),
+        meets(lambda people: all(is_text(one.get("name")) for one in people) and _is_json(people)),
+        _as_in("creators", _OF_ZENODO),
+    ]
+    license: Annotated[_Text, _as_in("license", _OF_ZENODO)]
+
+
+_Zenodo = create_model(
+    "_Zenodo",
+    __base__=_OfZenodo,
+    **{name: (Annotated[Any, meets(lambda value: _is_json(value)), _as_in(name, _OF_ZENODO)], None) for name in _MORE_OF_ZENODO},
+)
+
+
+class _OfCkan(_Metadata):
+    mapping: ClassVar[tuple[str, str]] = ("this is no mapping.", _OF_CKAN)
+
+    author: Annotated[_Text, _as_in("author", _OF_CKAN)] = ""
+    author_email: Annotated[_Text, _as_in("author_email", _OF_CKAN)] = ""
+    license_id: Annotated[_Text, _as_in("license_id", _OF_CKAN)] = ""
+    maintainer: Annotated[_Text, _as_in("maintainer", _OF_CKAN)] = ""
+    maintainer_email: Annotated[_Text, _as_in("maintainer_email", _OF_CKAN)] = ""
+
+
+class _Target(Settings):
+    """What stands under the name of a target; each kind has its address under its own key."""
+
+    kind: ClassVar[str]
+    policies: Annotated[frozenset[str], BeforeValidator(_check_policies)] | None = None
+
+    def declare(self, name: str) -> TargetSettings:
+        """It as the rest of the program has it."""
+        said: Mapping[str, Any] = self.model_dump(exclude_unset=True)
+        variable = _TOKEN.fullmatch(said.get("token", ""))
+        place = said.get("collection", said.get("organisation", ""))
+        token = "" if variable is None else variable[1]
+        return TargetSettings(name, self.kind, said[self.kind], self.policies, place, token, said.get("metadata", {}))
+
+
+class _FilesTarget(_Target):
+    kind: ClassVar[str] = FILES
+    to: _Address
+
+
+class _DataverseTarget(_Target):
+    kind: ClassVar[str] = DATAVERSE
+    dataverse: _Address
+    collection: Annotated[_Text, Say("collection is a text.")]
+    token: _Token
+    metadata: _OfDataverse
+
+
+class _ZenodoTarget(_Target):
+    kind: ClassVar[str] = ZENODO
+    zenodo: _Address
+    token: _Token
+    metadata: _Zenodo  # pyright: ignore[reportInvalidTypeForm]
+
+
+class _CkanTarget(_Target):
+    kind: ClassVar[str] = CKAN
+    ckan: _Address
+    organisation: Annotated[_Text, Say("organisation is a text.")]
+    token: _Token
+    metadata: _OfCkan = _OfCkan()
+
+
+_KINDS: Mapping[str, type[_Target]] = {
+    target.kind: target for target in (_FilesTarget, _DataverseTarget, _ZenodoTarget, _CkanTarget)
+}
+
+
+def _choose(said: Any, info: ValidationInfo) -> _Target:
+    kinds = [kind for kind in _KINDS if kind in said] if isinstance(said, dict) else []
+    if len(kinds) != 1:
+        raise wrong(f"what kind of target it is says one of {', '.join(_KINDS)}.", "As in {to: folder}.")
+    return _KINDS[kinds[0]].model_validate(said, context=info.context)
+
+
+_TARGETS: TypeAdapter[dict[str, _Target]] = TypeAdapter(
+    Annotated[
+        dict[
+            Annotated[
+                str,
+                meets(lambda name: _NAME.fullmatch(name) is not None),
+                Say("this is no name of a target.", "Use lower-case letters, digits, hyphens."),
+            ],
+            Annotated[Any, PlainValidator(_choose)],
+        ],
+        Field(min_length=1),
+        Say("this is no mapping of names to targets.", 'As in {bucket: {to: "s3://open-data/health"}}.'),
+    ]
+)
 
 
 def _is_json(value: Plain) -> bool:
