@@ -133,7 +133,7 @@ GOLDEN = {
     "classes that are cut": "c72c66a09927ea249096d044d9c1f51635b2a97ce38942c51ca3221f034c0cd5",
     "several records of one person": "7c7d30c33b735918cca4d2d9653d328fdf33aea4ca61463b3a32f9041e38f290",
     "adult-k-epsilon": "2b230ed908b534c4110f5127f7e9973e8ab753b3d1e277f711adc3393651ee21",
-    "adult-table": "4f7d103fc777f4e8ab21081814b4f2de18fb43f17cfe9c7d101105956eb9fb8b",
+    "adult-table": "95f28f57bef095ba5aef36860ce51080fd12212ef3c9b4a6302ed207f0aa9913",
     "census-once": "cf14f3a12fdc505afb8f9de8573f90ce19267285b4bc9e22c32bbcbba6187c93",
     "census-together": "10872e2cee5b6440f99c65c1741643d1be69f4b952af12bd91baedd1acc82ded",
     "rand-hie-dp": "ca698c6c3e6bbc883cdb52e45a273a9c83fdd9cc55b28cc01092393e8dc80481",
