@@ -25,10 +25,11 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
 from release_pipeline.privacy.figures import count_things, format_count
 from release_pipeline.report import public
+from release_pipeline.report.card import ColumnView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.escaping import describe_word, end_sentence, escape_markdown, format_name, format_text
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.view import ColumnView, LooksView, PublicView
+from release_pipeline.report.view import LooksView, PublicView
 from release_pipeline.sentences import PUBLIC
 from tests.leaks import find_canaries
 from tests.unit.report.views import HOSTILE, TEXTS, every_view, public_views, sample_view
