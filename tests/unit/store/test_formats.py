@@ -11,7 +11,7 @@ import pytest
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow import states
 from release_pipeline.flow.claims import ClaimsDocument
-from release_pipeline.report.public import CARD_FORMAT
+from release_pipeline.report.card import Card
 from release_pipeline.store.formats import AUDITED, CARD, EVIDENCE, FORMATS, SITE, Content, Format, FormatNewer
 
 DOCS = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
@@ -82,7 +82,7 @@ def test_docs_list_every_format_with_its_version() -> None:
     assert {format.name: str(format.version) for format in FORMATS} == LISTED
 
 
-@pytest.mark.parametrize(("format", "named"), [(CARD, CARD_FORMAT), (AUDITED, ClaimsDocument.FORMAT)])
+@pytest.mark.parametrize(("format", "named"), [(CARD, Card.FORMAT), (AUDITED, ClaimsDocument.FORMAT)])
 def test_what_names_its_format_in_words_names_this_version(format: Format, named: str) -> None:
     """The list says what the document itself says, and it is read so."""
     document = {"format": named, "made": "then"}
