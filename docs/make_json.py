@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import io
 import json
 import re
 import sys
-import types
-import typing
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from release_pipeline.cli import main as command
 from release_pipeline.cli.failure import FailureDocument
@@ -34,6 +31,7 @@ from release_pipeline.flow.status.ledger_document import LedgerDocument
 from release_pipeline.flow.status.overview import StatusDocument
 from release_pipeline.flow.status.run import RunDocument
 from release_pipeline.policy.documents import to_json
+from release_pipeline.policy.schemas import make_object
 from release_pipeline.verify import VerificationView
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,7 +48,6 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "alert": (Alert,),
     "error": (FailureDocument,),
 }
-PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 HEAD = """\
 # JSON for scripts
 
@@ -127,7 +124,7 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
 
 def make_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of a document."""
-    views = [_object(view) for view in DOCUMENTS[name]]
+    views = [make_object(view) for view in DOCUMENTS[name]]
     form = f"release-pipeline/{name}/1"
     for view in views:
         view["properties"] = {"format": {"const": form, "description": "the format and its version"}} | {
@@ -139,57 +136,6 @@ def make_schema(name: str) -> dict[str, Any]:
         "title": form,
         **(views[0] if len(views) == 1 else {"oneOf": views}),
     }
-
-
-def _object(view: type) -> dict[str, Any]:
-    """The schema of a view; what it is about stands first in its docstring."""
-    hints = typing.get_type_hints(view, include_extras=True)
-    if dataclasses.is_dataclass(view):
-        fields = [field for field in dataclasses.fields(view) if not field.metadata.get("inner")]
-        names = {field.name: bool(field.metadata.get("optional")) for field in fields}
-    else:
-        names = dict.fromkeys(hints, False)
-    return {
-        "type": "object",
-        "description": " ".join((view.__doc__ or "").partition("\n\n")[0].split()),
-        "properties": {name: _optional(hints[name]) if left_out else _schema(hints[name]) for name, left_out in names.items()},
-        "required": [name for name, left_out in names.items() if not left_out],
-    }
-
-
-def _optional(hint: Any) -> dict[str, Any]:
-    """Of a key that is left out where there is nothing to say, so it is never null."""
-    found = _schema(hint)
-    if isinstance(found.get("type"), list):
-        found["type"] = found["type"][0]
-    elif "anyOf" in found:
-        found = {**found["anyOf"][0], **({"description": found["description"]} if "description" in found else {})}
-    return found
-
-
-def _schema(hint: Any) -> dict[str, Any]:
-    if typing.get_origin(hint) is Annotated:
-        inner, *words = typing.get_args(hint)
-        found = _schema(inner)
-        for word in words:
-            key, colon, value = word.partition(":")
-            found |= {key: value} if colon and key in ("pattern", "format") else {"description": word}
-        return found
-    arguments = typing.get_args(hint)
-    match typing.get_origin(hint):
-        case typing.Union | types.UnionType:
-            [first] = [_schema(part) for part in arguments if part is not type(None)]
-            if set(first) <= {"type", "pattern", "format"}:
-                return {**first, "type": [first["type"], "null"]}
-            return {"anyOf": [first, {"type": "null"}]}
-        case typing.Literal:
-            return {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
-        case origin if origin in (tuple, list):
-            return {"type": "array", "items": _schema(arguments[0])}
-        case origin if origin is dict:
-            return {"type": "object", "additionalProperties": _schema(arguments[1])}
-        case _:
-            return {"type": PLAIN[hint]} if hint in PLAIN else _object(hint)
 
 
 def describe_schema(schema: dict[str, Any]) -> Iterator[str]:

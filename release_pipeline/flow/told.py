@@ -5,7 +5,8 @@ from __future__ import annotations
 from release_pipeline.policy.about import About, Coverage
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.published import labels_of
-from release_pipeline.report.about import AboutView, ColumnWords, ContributorView
+from release_pipeline.report.about import AboutView, ColumnWords
+from release_pipeline.report.card import ContributorView
 
 
 def tell_about(about: About) -> AboutView:

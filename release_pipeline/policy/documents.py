@@ -1,7 +1,7 @@
 """What `--json` prints: a document is a dataclass whose fields are its keys, each described where it stands.
 
-`docs/make_json.py` makes the JSON Schemas and docs/json.md from these descriptions, so that what is printed, promised and
-explained is one thing. A description may begin with the shape of the text, like `Hash`. Within a version of a format keys are
+`schemas` makes the JSON Schemas from these descriptions, and `docs/make_json.py` docs/json.md, so that what is printed, promised
+and explained is one thing. A description may begin with the shape of the text, like `Hash`. Within a version of a format keys are
 added, and none is removed, renamed or given another meaning.
 """
 
@@ -82,15 +82,17 @@ def to_json(view: Any) -> dict[str, Any]:
     document: dict[str, Any] = {} if form is None else {"format": form}
     for field in dataclasses.fields(view):
         value = getattr(view, field.name)
-        if field.metadata.get("inner") or (value is None and field.metadata.get("optional")):
+        if field.metadata.get("inner") or (value in (None, ()) and field.metadata.get("optional")):
             continue
-        document[field.name] = _plain(value)
+        document[field.name.rstrip("_")] = _plain(value)  # `in_` is the key `in`
     return document
 
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         return to_json(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = cast(Any, value)._asdict()
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in cast(Mapping[str, Any], value).items()}
     if isinstance(value, list | tuple):

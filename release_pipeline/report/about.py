@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from release_pipeline.privacy.figures import join_names
+from release_pipeline.report.card import About, Contact, ContributorView, Coverage, Licence, Publisher
 from release_pipeline.sentences import PUBLIC
-
-
-@dataclass(frozen=True, slots=True)
-class ContributorView:
-    """Who had a part in the data, and which."""
-
-    name: str
-    role: str
-    organisation: str | None = None
-    orcid: str | None = None
-
-    @property
-    def words(self) -> str:
-        """The same in words."""
-        role = PUBLIC.read_section("contributor").get(self.role, self.role)
-        parts = [self.name, *([self.organisation] if self.organisation else []), role]
-        return join_names([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +61,24 @@ class AboutView:
         if self.keywords:
             yield PUBLIC("about.keywords"), ", ".join(self.keywords)
 
-    def to_json(self, release: str, published: str) -> dict[str, Any]:
-        """As the card has it; nothing where nothing was said."""
+    def to_card(self, release: str, published: str) -> About:
+        """As the card has it."""
         name, title, address = self.licence
         who, email, url = self.contact
-        facts: dict[str, Any] = {
-            "title": self.title,
-            "description": self.description,
-            "licence": {"name": name, "title": title, "url": address},
-            "publisher": {"name": self.publisher[0], "url": self.publisher[1]},
-            "contact": {"name": who, "email": email, "url": url},
-            "contributors": [
-                {"name": one.name, "role": one.role, "organisation": one.organisation, "orcid": one.orcid}
-                for one in self.contributors
-            ],
-            "coverage": {"places": list(self.places), "first": self.first, "last": self.last},
-            "sampling": self.sampling,
-            "keywords": list(self.keywords),
-            "citation": self.cite(release, published),
-            "intended_use": self.intended_use,
-            "recipients": self.recipients,
-        }
-        return facts
+        return About(
+            title=self.title,
+            description=self.description,
+            licence=Licence(name=name, title=title, url=address),
+            publisher=Publisher(name=self.publisher[0], url=self.publisher[1]),
+            contact=Contact(name=who, email=email, url=url),
+            contributors=self.contributors,
+            coverage=Coverage(places=self.places, first=self.first, last=self.last),
+            sampling=self.sampling,
+            keywords=self.keywords,
+            citation=self.cite(release, published),
+            intended_use=self.intended_use,
+            recipients=self.recipients,
+        )
 
 
 @dataclass(frozen=True, slots=True)

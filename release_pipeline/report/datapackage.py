@@ -12,9 +12,10 @@ from typing import Any
 from release_pipeline.privacy.dates import DATE, MOMENT, read_moment
 from release_pipeline.privacy.figures import is_instant, join_names
 from release_pipeline.report.about import AboutView
+from release_pipeline.report.card import ColumnView
 from release_pipeline.report.escaping import describe_derivation, end_sentence, say_amount
 from release_pipeline.report.lists import render_csv
-from release_pipeline.report.view import ColumnView, PublicView, TableView
+from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
 _FORMATS = {"parquet": "apache-parquet", "dta": "stata", "sav": "spss"}
@@ -60,7 +61,7 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     ]
     package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.hierarchy")) for file, _ in view.hierarchies]
     package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.counts")) for file in view.counts]
-    package["resources"] += [_make_list(table.file, *hashes[table.file], describe_table(table)) for table in view.tables]
+    package["resources"] += [_make_list(table.file, *hashes[table.file], table.words) for table in view.tables]
     return json.dumps(package, indent=2, ensure_ascii=True) + "\n"
 
 
@@ -94,38 +95,6 @@ def list_coded(view: PublicView) -> list[str]:
     """The columns with reasons for no number."""
     pairs = itertools.pairwise(view.columns)
     return [column.name for before, column in pairs if column.done == "missing" and before.type != "string"]
-
-
-def describe_table(table: TableView) -> str:
-    """What the cells of a table have, and by which columns."""
-    return PUBLIC("package.table", words=_describe_cells(table), columns=", ".join(table.by))
-
-
-def _describe_cells(table: TableView) -> str:
-    if table.having is not None:
-        return _describe_having(table, table.having)
-    if table.lacking and table.sum is not None:
-        weight = None if table.weight is None else table.weight.column
-        words = (
-            PUBLIC("tables.sums", column=table.sum)
-            if weight is None
-            else PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
-        )
-        return PUBLIC("tables.lacking", words=words)
-    if table.lacking:
-        return PUBLIC("tables.in_slots")
-    if table.weight is None:
-        return PUBLIC("tables.counts") if table.sum is None else PUBLIC("tables.sums", column=table.sum)
-    weight = table.weight.column
-    if table.sum is None:
-        return PUBLIC("tables.weighted_counts", weight=weight)
-    return PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
-
-
-def _describe_having(table: TableView, column: str) -> str:
-    if table.weight is None:
-        return PUBLIC("tables.having", column=column)
-    return PUBLIC("tables.weighted_having", column=column, weight=table.weight.column)
 
 
 def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:

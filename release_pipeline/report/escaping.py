@@ -15,7 +15,7 @@ from jinja2.filters import FILTERS
 
 from release_pipeline.policy.formats import say_scope, say_unit
 from release_pipeline.privacy.figures import count_things, format_count, format_moment
-from release_pipeline.report.view import ColumnView
+from release_pipeline.report.card import ColumnView
 from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]

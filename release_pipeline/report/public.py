@@ -7,25 +7,43 @@ the environment. datapackage.json is made in `datapackage`; how texts are escape
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
+from release_pipeline.policy.documents import to_json
 from release_pipeline.privacy.figures import count_things, format_count
-from release_pipeline.report.datapackage import describe_table
+from release_pipeline.report.card import (
+    Anonymity,
+    Budget,
+    Card,
+    Claim,
+    ColumnBudget,
+    Definition,
+    Groups,
+    Hashes,
+    Looks,
+    Method,
+    PolicyName,
+    RegistryHead,
+    Rows,
+    Scope,
+    Series,
+    Suppression,
+    TableBudget,
+    WiderScope,
+    make_card_schema,
+)
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.families import FamilyTexts, find_texts
-from release_pipeline.report.view import ColumnView, LooksView, PublicView, TableView
+from release_pipeline.report.view import LooksView, PublicView
 from release_pipeline.sentences import POLICY, PUBLIC
 
-CARD_FORMAT = "privacy-card/1"
-CARD_SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "privacy-card.schema.json").read_text(encoding="utf-8"))
+CARD_SCHEMA = make_card_schema()
 
 
 def render_card_json(view: PublicView) -> str:
-    """privacy-card.json: every field of the view, by the names that `CARD_SCHEMA` describes; ASCII, in one fixed order."""
-    return json.dumps(_make_card(view, find_texts(view)), indent=2, ensure_ascii=True) + "\n"
+    """privacy-card.json: the `Card` of the view; ASCII, in one fixed order."""
+    return json.dumps(to_json(_make_card(view, find_texts(view))), indent=2, ensure_ascii=True) + "\n"
 
 
 def render_card_html(view: PublicView) -> str:
@@ -48,7 +66,6 @@ def _context(view: PublicView) -> dict[str, Any]:
         "not_protected": _list_uncovered(view),
         "scope_words": _describe_scope(view),
         "law_words": PUBLIC("values.law"),
-        "table_words": {table.name: describe_table(table) for table in view.tables},
     }
 
 
@@ -61,163 +78,114 @@ def _describe_looks(looks: LooksView) -> str:
     return PUBLIC("looks.words", trials=trials, data=data, explored=explored, runs=runs, last=looks.last)
 
 
-def _list_uncovered(view: PublicView) -> list[str]:
+def _list_uncovered(view: PublicView) -> tuple[str, ...]:
     """What the claim does not cover, a sentence each: by the policy, and by how its parameters were chosen."""
-    return [*view.not_protected, *([] if view.looks is None else [PUBLIC("looks.uncovered")])]
+    return (*view.not_protected, *(() if view.looks is None else [PUBLIC("looks.uncovered")]))
 
 
-def _tell_looks(looks: LooksView) -> dict[str, Any]:
-    return {
-        "count": looks.count,
-        "runs": looks.runs,
-        "last": looks.last,
-        "on": list(looks.on),
-        "words": _describe_looks(looks),
-    }
+def _tell_looks(looks: LooksView) -> Looks:
+    words = _describe_looks(looks)
+    return Looks(count=looks.count, runs=looks.runs, last=looks.last, on=looks.on, words=words)
 
 
 def _describe_scope(view: PublicView) -> str:
     return PUBLIC.read_section("scope").get(view.scope, view.scope)
 
 
-def _list_wider(view: PublicView, texts: FamilyTexts) -> list[dict[str, str | None]]:
+def _list_wider(view: PublicView, texts: FamilyTexts) -> tuple[WiderScope, ...]:
     """Each wider scope with its bound, and why there is none where the bound says so for the table."""
     why = texts.describe_no_bound() if view.swap is None else PUBLIC("no_bound.swapped")
-    return [
-        {"scope": scope, "bound": bound, "why": why if scope == "table" and bound.startswith(POLICY("bound.none")) else None}
+    unbounded = POLICY("bound.none")
+    return tuple(
+        WiderScope(
+            scope=scope,
+            bound=bound,
+            why=why if scope == "table" and bound.startswith(unbounded) else None,
+        )
         for scope, bound in view.wider
-    ]
+    )
 
 
-def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
-    return {
-        "format": CARD_FORMAT,
-        "headline": view.headline,
-        "cannot_occur": list(view.cannot_occur),
-        "looks": None if view.looks is None else _tell_looks(view.looks),
-        "about": None if view.about is None else view.about.to_json(view.release, view.published),
-        "release": view.release,
-        "published": view.published,
-        "supersedes": view.supersedes,
-        "tool": view.tool,
-        "policy": {"name": view.policy, "steward": view.steward},
-        "population": view.population,
-        "claim": {
-            "words": view.claim,
-            "statement": view.statement,
-            "definition": {"name": view.definition, "words": view.definition_words},
-            "neighbours": view.neighbours,
-            "records_per_person": view.records_per_person,
-            "privacy_unit": view.privacy_unit,
-            "record_count": view.record_count,
-            "epsilon": {
-                "total": view.epsilon,
-                "delta": view.delta,
-                "rho": view.rho,
-                "of": texts.describe_epsilon_of(),
-                "columns": [
-                    {
-                        "column": column.name,
-                        "epsilon": column.epsilon,
-                        "rho": column.rho,
-                        "of": PUBLIC("card.epsilon_of_column"),
-                    }
-                    for column in view.columns
-                    if column.epsilon is not None or column.rho is not None
-                ],
-                "tables": [{"table": table.name, "epsilon": table.epsilon, "rho": table.rho} for table in view.tables],
-            },
-            "scope": {"name": view.scope, "words": _describe_scope(view)},
-            "wider": _list_wider(view, texts),
-            "not_protected": _list_uncovered(view),
-            "caveats": texts.list_caveats(),
-        },
-        "method": {
-            "name": view.method,
-            "words": view.method_words,
-            "paper": view.paper,
-            "consistency": view.consistency,
-            "values": view.values,
-            "grid": view.grid,
-        },
-        "k": {
-            "value": view.k,
-            "words": view.k_words,
-            "is_k_anonymity": texts.is_k_anonymity,
-            "why_not": None if texts.is_k_anonymity else texts.describe_k(),
-            "l": view.diversity,
-        },
-        "anonymity_k": {"value": view.anonymity_k, "words": texts.describe_anonymity()},
-        "series": {
-            "epsilon": view.series_epsilon,
-            "of": PUBLIC("card.series_of"),
-            "population_spent": view.population_spent,
-            "cap": view.cap,
-            "cap_unit": view.cap_unit,
-            "words": texts.describe_series(),
-        },
-        "parts": list(view.parts),
-        "swap": None if view.swap is None else dataclasses.asdict(view.swap),
-        "rows": {"in": view.rows_in, "out": view.rows_out, "kind": texts.describe_kind_of_rows()},
-        "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
-        "noise": texts.describe_noise(),
-        "columns": [_make_column(column) for column in view.columns],
-        "tables": [_make_table(table) for table in view.tables],
-        "how_to_use": list(view.how_to_use),
-        "analysis": list(view.analysis),
-        "formats": list(view.formats),
-        "hashes": {"policy": view.policy_hash, "candidate": view.candidate_hash},
-        "registry_head": {"event": view.head_event, "hash": view.head_hash, "first": view.head_first},
-    }
+def _make_card(view: PublicView, texts: FamilyTexts) -> Card:
+    return Card(
+        headline=view.headline,
+        cannot_occur=view.cannot_occur,
+        looks=None if view.looks is None else _tell_looks(view.looks),
+        about=None if view.about is None else view.about.to_card(view.release, view.published),
+        release=view.release,
+        published=view.published,
+        supersedes=view.supersedes,
+        tool=view.tool,
+        policy=PolicyName(name=view.policy, steward=view.steward),
+        population=view.population,
+        claim=_make_claim(view, texts),
+        method=Method(
+            name=view.method,
+            words=view.method_words,
+            paper=view.paper,
+            consistency=view.consistency,
+            values=view.values,
+            grid=view.grid,
+        ),
+        k=Groups(
+            value=view.k,
+            words=view.k_words,
+            is_k_anonymity=texts.is_k_anonymity,
+            why_not=None if texts.is_k_anonymity else texts.describe_k(),
+            l=view.diversity,
+        ),
+        anonymity_k=Anonymity(value=view.anonymity_k, words=texts.describe_anonymity()),
+        series=Series(
+            epsilon=view.series_epsilon,
+            of=PUBLIC("card.series_of"),
+            population_spent=view.population_spent,
+            cap=view.cap,
+            cap_unit=view.cap_unit,
+            words=texts.describe_series(),
+        ),
+        parts=view.parts,
+        swap=view.swap,
+        rows=Rows(in_=view.rows_in, out=view.rows_out, kind=texts.describe_kind_of_rows()),
+        suppression=Suppression(words=view.suppression, cells_blanked=view.cells_blanked),
+        noise=texts.describe_noise(),
+        columns=view.columns,
+        tables=view.tables,
+        how_to_use=view.how_to_use,
+        analysis=view.analysis,
+        formats=view.formats,
+        hashes=Hashes(policy=view.policy_hash, candidate=view.candidate_hash),
+        registry_head=RegistryHead(event=view.head_event, hash=view.head_hash, first=view.head_first),
+    )
 
 
-def _make_table(table: TableView) -> dict[str, Any]:
-    return {
-        "name": table.name,
-        "file": table.file,
-        "by": list(table.by),
-        "sum": table.sum,
-        "deep": table.deep,
-        "epsilon": table.epsilon,
-        "rho": table.rho,
-        "step": table.step,
-        "weight": None if table.weight is None else dataclasses.asdict(table.weight),
-        "having": table.having,
-        "lacking": table.lacking,
-        "levels": [
-            {"level": level.level, "cells": level.cells, "noise": level.noise, "words": level.words} for level in table.levels
-        ],
-        "words": describe_table(table),
-    }
-
-
-def _make_column(column: ColumnView) -> dict[str, Any]:
-    made, calibrated = column.made, column.calibrated
-    return {
-        "name": column.name,
-        "role": column.role,
-        "done": column.done,
-        "type": column.type,
-        "why": column.why,
-        "domain": None if column.domain is None else list(column.domain),
-        "grid": column.grid,
-        "values": list(column.values),
-        "epsilon": column.epsilon,
-        "noise": column.noise,
-        "missing": column.missing,
-        "hierarchy": column.hierarchy,
-        "levels": list(column.levels),
-        "level": column.level,
-        "law": column.law,
-        "atoms": list(column.atoms),
-        "centre": column.centre,
-        "tail": column.tail,
-        "rho": column.rho,
-        "made": None if made is None else {"by": made.by, "of": list(made.of), "words": made.words},
-        "calibrated": None if calibrated is None else {"to": list(calibrated.to), "words": calibrated.words},
-        "label": column.label,
-        "description": column.description,
-        "unit": column.unit,
-        "question": column.question,
-        "labels": [{"value": value, "label": label} for value, label in column.labels],
-    }
+def _make_claim(view: PublicView, texts: FamilyTexts) -> Claim:
+    return Claim(
+        words=view.claim,
+        statement=view.statement,
+        definition=Definition(name=view.definition, words=view.definition_words),
+        neighbours=view.neighbours,
+        records_per_person=view.records_per_person,
+        privacy_unit=view.privacy_unit,
+        record_count=view.record_count,
+        epsilon=Budget(
+            total=view.epsilon,
+            delta=view.delta,
+            rho=view.rho,
+            of=texts.describe_epsilon_of(),
+            columns=tuple(
+                ColumnBudget(
+                    column=column.name,
+                    epsilon=column.epsilon,
+                    rho=column.rho,
+                    of=PUBLIC("card.epsilon_of_column"),
+                )
+                for column in view.columns
+                if column.epsilon is not None or column.rho is not None
+            ),
+            tables=tuple(TableBudget(table=table.name, epsilon=table.epsilon, rho=table.rho) for table in view.tables),
+        ),
+        scope=Scope(name=view.scope, words=_describe_scope(view)),
+        wider=_list_wider(view, texts),
+        not_protected=_list_uncovered(view),
+        caveats=tuple(texts.list_caveats()),
+    )

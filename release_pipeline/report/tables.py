@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,9 @@ from release_pipeline.policy.tables import Tabulation
 from release_pipeline.policy.weights import Weights
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.tables import OF_SOME
+from release_pipeline.report.card import LevelView, TableView, WeightView
 from release_pipeline.report.lists import render_csv
-from release_pipeline.report.view import LevelView, TableView, WeightView
+from release_pipeline.sentences import PUBLIC
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -45,7 +47,7 @@ def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableVi
     table = tabulation.table
     epsilon, rho = table.in_epsilon(records), table.in_rho(records)
     behind = OF_SOME if table.sum is None and tabulation.lacking else ""
-    return TableView(
+    view = TableView(
         name=tabulation.name,
         file=file_of(tabulation.name),
         by=table.columns,
@@ -63,7 +65,41 @@ def view_table(tabulation: Tabulation, *, records: int, by_rho: bool) -> TableVi
                 tabulation.levels, tabulation.shape.cells, tabulation.noise, describe_levels(tabulation), strict=True
             )
         ),
+        words="",
     )
+    return replace(view, words=describe_table(view))
+
+
+def describe_table(table: TableView) -> str:
+    """What the cells of a table have, and by which columns."""
+    return PUBLIC("package.table", words=_describe_cells(table), columns=", ".join(table.by))
+
+
+def _describe_cells(table: TableView) -> str:
+    if table.having is not None:
+        return _describe_having(table, table.having)
+    if table.lacking and table.sum is not None:
+        weight = None if table.weight is None else table.weight.column
+        words = (
+            PUBLIC("tables.sums", column=table.sum)
+            if weight is None
+            else PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
+        )
+        return PUBLIC("tables.lacking", words=words)
+    if table.lacking:
+        return PUBLIC("tables.in_slots")
+    if table.weight is None:
+        return PUBLIC("tables.counts") if table.sum is None else PUBLIC("tables.sums", column=table.sum)
+    weight = table.weight.column
+    if table.sum is None:
+        return PUBLIC("tables.weighted_counts", weight=weight)
+    return PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
+
+
+def _describe_having(table: TableView, column: str) -> str:
+    if table.weight is None:
+        return PUBLIC("tables.having", column=column)
+    return PUBLIC("tables.weighted_having", column=column, weight=table.weight.column)
 
 
 def _amount(tabulation: Tabulation, units: int) -> str:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 from release_pipeline import __version__
-from release_pipeline.analyst import Facts, explain_kit, law_of
-from release_pipeline.analyst.facts import (
-    ANYWHERE,
-    CALIBRATE,
-    INSIDE,
-    MISSING,
-    RECOMPUTE,
-    SYNTHESISE,
-    ColumnFacts,
-    LevelFacts,
-    MadeFacts,
-    SwapFacts,
-    TableFacts,
-    WeightFacts,
-)
+from release_pipeline.analyst import explain_kit, law_of
+from release_pipeline.analyst.facts import ANYWHERE, CALIBRATE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
+from release_pipeline.analyst.facts import read_facts as read_card
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.data_files import list_data
 from release_pipeline.flow.exploring.trials import Look, find_gap_before, find_looks_before
@@ -45,8 +33,6 @@ from release_pipeline.policy.kinds import (
     KeepColumn,
     NoiseColumn,
     RecomputeColumn,
-    SynthesiseColumn,
-    pick,
 )
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
@@ -55,7 +41,6 @@ from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.table_words import step_text
 from release_pipeline.policy.words import (
     describe_claim,
     describe_headline,
@@ -65,9 +50,11 @@ from release_pipeline.policy.words import (
 )
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.figures import join_names
+from release_pipeline.report.card import CalibratedView, ColumnView, EntryLabel, MadeView, SwappedView
 from release_pipeline.report.counts import files_of
-from release_pipeline.report.tables import file_of, view_table
-from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView, SwappedView
+from release_pipeline.report.public import render_card_json
+from release_pipeline.report.tables import view_table
+from release_pipeline.report.view import LooksView, PublicView
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
@@ -82,7 +69,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
     account = open_account(read_caps(site), policy, charges)
     series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
     claimed = claimed_nano(policy, status.charge)
-    return PublicView(
+    view = PublicView(
         release=str(status.id),
         policy=policy.policy,
         steward=policy.steward,
@@ -134,7 +121,6 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         parts=tuple(wording.list_parts(policy, facts, status)),
         values=INSIDE if policy.clamps else ANYWHERE,
         grid="on" if policy.lies_on_grid else "off",
-        analysis=tuple(explain_kit(_facts_of(policy, facts))),
         counts=files_of(policy.method.family, together=facts.together > 0),
         tables=tuple(
             view_table(tabulation, records=policy.records_per_person, by_rho=policy.protect.by_rho)
@@ -145,6 +131,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
         swap=_view_swap(policy),
     )
+    return _with_kit(view)
 
 
 def _view_swap(policy: Policy) -> SwappedView | None:
@@ -179,69 +166,14 @@ def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
     return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at), runs)
 
 
-def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
-    """What the card says, as the analyst's kit reads it: the words about the noise are its own."""
-    epsilons, done = policy.column_epsilon, _name_done(policy)
-    return Facts(
-        method=policy.protect.method,
-        scope=policy.protect.scope,
-        k=policy.protect.k,
-        consistency=policy.consistency,
-        clamped=policy.clamps,
-        rows_in=facts.rows_in,
-        rows_out=facts.rows_out,
-        in_parts=policy.parts > 1,
-        columns={
-            name: ColumnFacts(
-                name,
-                done,
-                _type_of(column),
-                column.exact_grid,
-                epsilons.get(name) if policy.delta is None else None,
-                _atom_texts(column),
-                _centre_text(column),
-                column.tail,
-                epsilons.get(name) if policy.delta is not None else None,
-                column.clock,
-            )
-            for name, column in policy.noise_columns.items()
-        }
-        | {
-            name: ColumnFacts(name, done, "string", values=tuple(map(str, column.values)))
-            for name, column in pick(policy.columns, SynthesiseColumn).items()
-        }
-        | {
-            (why := reason_column(name)): ColumnFacts(why, MISSING, "string")
-            for name, column in policy.released_columns.items()
-            if isinstance(column, NoiseColumn | SynthesiseColumn) and column.reasons
-        }
-        | {
-            name: ColumnFacts(name, RECOMPUTE, "number", made=MadeFacts(policy.derive[name].key(), policy.derive[name].inputs))
-            for name in policy.recomputed_columns
-            if _masked_leaves(policy, name)
-        }
-        | {name: ColumnFacts(name, CALIBRATE, "number") for name in policy.calibrated_columns},
-        on_grid=policy.lies_on_grid,
-        has_slots=policy.slots is not None,
-        tables=tuple(
-            TableFacts(
-                tabulation.name,
-                file_of(tabulation.name),
-                tabulation.table.columns,
-                tabulation.table.sum,
-                Fraction(step_text(tabulation)),
-                tuple(
-                    LevelFacts(*level) for level in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True)
-                ),
-                weight=None if (known := tabulation.weights) is None else WeightFacts(known.column, *known.bounds),
-            )
-            for tabulation in policy.tabulations.values()
-        ),
-        delta=None if policy.delta is None else decimal_text(policy.delta),
-        swap=None
-        if policy.swap is None
-        else SwapFacts(policy.block_size, tuple(policy.released_quasi), tuple(policy.swapped_columns)),
+def _with_kit(view: PublicView) -> PublicView:
+    """The view with what the analyst's kit says of it: the kit reads the card that the view makes."""
+    facts = read_card(json.loads(render_card_json(view)))
+    columns = tuple(
+        replace(column, law=law_of(facts, column.name).words) if column.name in facts.masked else column
+        for column in view.columns
     )
+    return replace(view, columns=columns, analysis=tuple(explain_kit(facts)))
 
 
 def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
@@ -308,7 +240,7 @@ def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[Co
         view = _view_column(policy, name, plan, facts)
         told = tell_column(name, column)
         said = {"label": told.label, "description": told.description, "unit": told.unit, "question": told.question}
-        yield replace(view, **said, labels=told.labels)
+        yield replace(view, **said, labels=tuple(EntryLabel(*entry) for entry in told.labels))
         if isinstance(column, CodedColumn) and column.reasons:
             reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
             why = PUBLIC("missing.why_column", column=name)
@@ -374,7 +306,6 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
             rho=None if plan.epsilon is None or policy.delta is None else format_nano(_of_person(policy, plan.epsilon.nano)),
             noise=None if plan.epsilon is None else plan.noise_words,
             missing=wording.describe_missing(policy, name, column),
-            law=law_of(_facts_of(policy, facts), name).words,
             atoms=_atom_texts(column),
             centre=_centre_text(column) if by_value else None,
             tail=column.tail if by_value else None,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.privacy.dates import DATE, MOMENT
+from release_pipeline.report.card import ColumnView
 from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.standards.terms import (
     Files,
@@ -15,7 +16,7 @@ from release_pipeline.report.standards.terms import (
     list_rows,
     write_json,
 )
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
 CONFORMS = "http://mlcommons.org/croissant/1.0"

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
+from release_pipeline.report.card import ColumnView
 from release_pipeline.report.datapackage import list_coded
 from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.standards.terms import Files, about_of, find_media_type, list_rows
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
 NAMESPACE = "ddi:codebook:2_6"

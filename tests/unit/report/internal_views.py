@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.attacks import CRITERIA
-from release_pipeline.report.about import AboutView, ColumnWords, ContributorView
+from release_pipeline.report.about import AboutView, ColumnWords
+from release_pipeline.report.card import ContributorView
 from release_pipeline.report.internal_view import (
     AtomView,
     AttackView,

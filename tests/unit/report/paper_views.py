@@ -6,7 +6,8 @@ import dataclasses
 from typing import Any
 
 from release_pipeline.policy.assessment import Assessment
-from release_pipeline.report.about import AboutView, ContributorView
+from release_pipeline.report.about import AboutView
+from release_pipeline.report.card import ColumnView, ContributorView, LevelView, SwappedView, TableView
 from release_pipeline.report.internal_view import (
     AttackView,
     ClaimView,
@@ -20,7 +21,7 @@ from release_pipeline.report.internal_view import (
     SwapView,
 )
 from release_pipeline.report.papers import PaperView, WithdrawalView
-from release_pipeline.report.view import ColumnView, LevelView, LooksView, PublicView, SwappedView, TableView
+from release_pipeline.report.view import LooksView, PublicView
 from tests.unit.report import internal_views, views
 
 ABOUT = AboutView(
@@ -89,7 +90,17 @@ def of(public: PublicView, **changes: Any) -> PaperView:
 
 IDP = views.sample_view(about=ABOUT, looks=LooksView(3, "2026-11-01", ("source",), 2))
 DP = views.sample_view(about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
-TABLE = TableView("by_site", "table.csv", ("site",), None, "0.1", None, "1", (LevelView(1, 6, "laplace 20", "about 20 people"),))
+TABLE = TableView(
+    name="by_site",
+    file="table.csv",
+    by=("site",),
+    sum=None,
+    epsilon="0.1",
+    rho=None,
+    step="1",
+    levels=(LevelView(1, 6, "laplace 20", "about 20 people"),),
+    words="how many records have each site",
+)
 RHO = views.sample_view(
     about=dataclasses.replace(
         ABOUT, recipients=None, intended_use=None, places=(), sampling=None, first=None, last=None, publisher=("Town", None)

@@ -7,25 +7,27 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.report.card import LevelView, TableView
 from release_pipeline.report.exploring import render_exploration
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.papers import render_papers
 from release_pipeline.report.public import render_card_html
 from release_pipeline.report.status import ReleaseView, render_status
-from release_pipeline.report.view import LevelView, LooksView, PublicView, TableView
+from release_pipeline.report.view import LooksView, PublicView
 from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_status, test_synthetic, views
 
 NANO = 10**9
 EXPLORED = ("usual", "refused", "targets", "confidential")  # of the documents of `explorations`
 TABLE = TableView(
-    "sex",
-    "tables/sex.csv",
-    ("female",),
-    None,
-    "0.5",
-    None,
-    "1",
-    (LevelView(0, 1, "Laplace 2", "1 cell"), LevelView(1, 2, "Laplace 4", "2 cells by sex")),
+    name="sex",
+    file="tables/sex.csv",
+    by=("female",),
+    sum=None,
+    epsilon="0.5",
+    rho=None,
+    step="1",
+    words="how many records have each entry of female",
+    levels=(LevelView(0, 1, "Laplace 2", "1 cell"), LevelView(1, 2, "Laplace 4", "2 cells by sex")),
 )
 
 

@@ -24,10 +24,11 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
 from release_pipeline.privacy.figures import count_things, format_count
 from release_pipeline.report import public
+from release_pipeline.report.card import Card, ColumnView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.escaping import describe_word, end_sentence, escape_markdown, format_name, format_text
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.view import ColumnView, LooksView, PublicView
+from release_pipeline.report.view import LooksView, PublicView
 from release_pipeline.sentences import PUBLIC
 from tests.leaks import find_canaries
 from tests.unit.report.views import HOSTILE, TEXTS, every_view, public_views, sample_view
@@ -337,7 +338,7 @@ def test_every_fact_is_on_the_page(view: PublicView) -> None:
 @given(every_view())
 def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView) -> None:
     """Leaf by leaf."""
-    ours = {*own_sentences(), None, False, True}
+    ours = {*own_sentences(), Card.FORMAT, None, False, True}
     noise = ("noise.inside", "noise.inside_without_order", "noise.anywhere")
     notes = {f"{PUBLIC(key)} {PUBLIC('noise.bound_alone')}" for key in noise}
     looks = set[str]()

@@ -17,12 +17,13 @@ import yaml
 
 from release_pipeline.flow.tables import write_table
 from release_pipeline.policy.about import LICENCES
-from release_pipeline.report.about import AboutView, ContributorView
+from release_pipeline.report.about import AboutView
+from release_pipeline.report.card import ColumnView, ContributorView, EntryLabel, MadeView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
 from release_pipeline.report.standards import CRATE, STANDARDS, name_standards
 from release_pipeline.report.standards.ddi import NAMESPACE
-from release_pipeline.report.view import ColumnView, MadeView, PublicView
+from release_pipeline.report.view import PublicView
 from tests.unit.report.validators import (
     JUDGES,
     find_catalogue_faults,
@@ -70,7 +71,11 @@ VIEWS = {"least": sample_view(about=LEAST), "full": sample_view(about=FULL, data
 def labelled(view: PublicView) -> PublicView:
     """With words on some columns, values and units."""
     columns = list(view.columns)
-    words: dict[str, Any] = {"label": "Sex", "labels": (("0", "male"), ("1", "female")), "question": 'Are you <m> or "f"?'}
+    words: dict[str, Any] = {
+        "label": "Sex",
+        "labels": (EntryLabel("0", "male"), EntryLabel("1", "female")),
+        "question": 'Are you <m> or "f"?',
+    }
     columns[1] = dataclasses.replace(columns[1], **words)
     columns[2] = dataclasses.replace(columns[2], label="Income", unit="dollars", description="Of the family, before tax.")
     return dataclasses.replace(view, columns=tuple(columns))

@@ -6,10 +6,11 @@ import dataclasses
 import re
 
 from release_pipeline.flow.reviewing.questions import list_questions
+from release_pipeline.report.card import SwappedView
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import AttackView, ClaimView, GateView, InternalView, LookView, NearView, SwapView
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
-from release_pipeline.report.view import PublicView, SwappedView
+from release_pipeline.report.view import PublicView
 from tests.unit.report import views
 from tests.unit.report.internal_views import sample_view, share
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.report.view import SHORT, ColumnView, PublicView, check_public
+from release_pipeline.report.card import ColumnView
+from release_pipeline.report.view import SHORT, PublicView, check_public
 from tests.unit.report.views import public_views, sample_view
 
 FIELDS = [field.name for field in dataclasses.fields(PublicView)]

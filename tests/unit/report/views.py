@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.catalogue import METHODS, list_methods
-from release_pipeline.report.view import ColumnView, LooksView, MadeView, PublicView
+from release_pipeline.report.card import ColumnView, EntryLabel, MadeView
+from release_pipeline.report.view import LooksView, PublicView
 
 WORST = "the worst over all data; usually far less"
 
@@ -169,7 +170,7 @@ def column_views(draw: st.DrawFn) -> ColumnView:
         grid=draw(st.none() | _decimals()),
         values=values,
         label=draw(st.none() | TEXTS),
-        labels=tuple((value, draw(TEXTS)) for value in labelled) if draw(st.booleans()) else (),
+        labels=tuple(EntryLabel(value, draw(TEXTS)) for value in labelled) if draw(st.booleans()) else (),
         epsilon=draw(st.none() | _decimals()),
         noise=draw(st.none() | TEXTS),
         law=draw(st.none() | TEXTS),
