@@ -53,7 +53,7 @@ def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
     assert len(BLOCKS) >= 8
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "Traceback" not in done.stderr
-    assert done.stdout.count("Verified: nothing failed.") == 4
+    assert done.stdout.count("Verified: nothing failed.") == 5
     assert "NOT verified: 1 failed." in done.stdout
     package = empty / "office" / "releases" / "visits" / "once"
     assert sorted(folder.name for folder in package.iterdir()) == ["r1", "r2"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -171,7 +171,7 @@ def read_key(file: Path, *, attended: bool = True) -> PrivateKey:
 
 
 @contextmanager
-def _usage_errors(file: Path) -> Iterator[None]:
+def _usage_errors(file: Path) -> Generator[None]:
     """Errors of the stand-alone signer as the site's own."""
     try:
         yield
