@@ -43,13 +43,13 @@ OUTSIDE = {  # third-party modules each folder may import
     "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager", "pyreadstat", "fsspec", "pandas"},
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
     "claims": {"numpy", "pyarrow"},
-    "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
+    "flow": {"numpy", "pyarrow", "cryptography", "yaml", "pydantic", "pydantic_core"},  # settings are types
     "dagster_app": {
         *("dagster", "dagster_graphql", "dagster_shared", "dagster_webserver", "sqlalchemy"),
         *("graphql", "jinja2", "starlette", "uvicorn"),  # the door: what dagster-webserver is made of
     },
     "door": {"uvicorn"},
-    "desk": {"jinja2", "starlette", "uvicorn"},
+    "desk": {"jinja2", "starlette", "uvicorn", "pydantic"},
     "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},
     "cli": set[str](),
     "verify.py": set[str](),
