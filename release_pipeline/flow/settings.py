@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -83,7 +83,7 @@ class Settings(BaseModel):
             made = handler(said)
         except ValidationError as error:
             found = [cls._explain(each) for each in error.errors(include_url=False)]
-        found += cls.find_faults(said, info.context)
+        found += cls.find_faults(cast("dict[str, Any]", said), info.context)
         if made is None or found:
             raise _join(found)
         return made
@@ -195,7 +195,7 @@ def read_section(file: Path, name: str, kind: TypeAdapter[Any], context: Any = N
     `find_faults` asks."""
     document = read_document(file)
     settings: Any = None if document is None else document.value
-    if document is None or not isinstance(settings, dict) or settings.get(name) is None:
+    if document is None or not isinstance(settings, dict) or cast("dict[str, Any]", settings).get(name) is None:
         return None
     return read_as_said(document, kind, file=file, section=name, context=context)
 

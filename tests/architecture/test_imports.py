@@ -45,7 +45,7 @@ OUTSIDE = {  # third-party modules each folder may import
     },
     "report": {"numpy", "pyarrow", "jinja2"},
     "claims": {"numpy", "pyarrow"},
-    "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
+    "flow": {"numpy", "pyarrow", "cryptography", "yaml", "pydantic", "pydantic_core"},  # settings are types
     "dagster_app": {
         *("dagster", "dagster_graphql", "dagster_shared", "dagster_webserver", "sqlalchemy"),
         *("graphql", "jinja2", "starlette", "uvicorn"),  # the door: what dagster-webserver is made of

@@ -154,7 +154,7 @@ def test_a_package_has_the_empty_slots(published: Published) -> None:
     jsonschema.validate(card, CARD_SCHEMA)
     assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("household", "protected")
     assert card["claim"]["records_per_person"] == SLOTS
-    assert card["rows"] == {"in": HOUSEHOLDS * SLOTS, "out": HOUSEHOLDS * SLOTS}
+    assert card["rows"] == {"in": HOUSEHOLDS * SLOTS, "out": HOUSEHOLDS * SLOTS, "kind": None}
     assert "with any number of records up to 4" in card["claim"]["neighbours"]
     assert "every household has 4 records, empty ones included" in card["claim"]["statement"]
     assert any("empty in several columns at once" in words for words in card["claim"]["not_protected"])
