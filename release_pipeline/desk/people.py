@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, TypeAdapter
 
@@ -43,6 +43,10 @@ class Person:
     roles: frozenset[Role]
 
 
+def _read_list(given: object) -> list[Any] | None:
+    return cast("list[Any]", given) if isinstance(given, list) else None
+
+
 _Name = Annotated[
     StrictStr,
     meets(lambda name: NAME.fullmatch(name) is not None),
@@ -51,7 +55,7 @@ _Name = Annotated[
 _Roles = Annotated[
     frozenset[Role],
     Field(min_length=1),
-    BeforeValidator(lambda said: said if isinstance(said, list) else None),
+    BeforeValidator(_read_list),
     Say("roles are a list.", f"Of: {', '.join(role.value for role in Role)}."),
 ]
 

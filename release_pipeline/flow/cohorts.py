@@ -104,9 +104,8 @@ def check_merges(caps: Caps, population: str, release: ReleaseId, proved: str) -
 
 def _find_unknown(everybody: Everybody, columns: Mapping[Charge, str | None]) -> str:
     """Why nobody can tell who is in some of these charged releases, in words; empty where it can be told."""
-    unknown = {release for _, release in everybody.list_unknown()}
     for charge in columns:
-        if str(charge.id) in unknown or not everybody.releases.get(charge.population, {}).get(str(charge.id), False):
+        if not everybody.releases.get(charge.population, {}).get(str(charge.id), False):
             return f"the people of {charge.id} cannot be compared with those of other populations."
     if len(names := sorted({f"'{column}'" for column in columns.values()})) > 1:
         return f"their people are told apart by {' and '.join(names)}, which cannot be compared."

@@ -5,7 +5,7 @@ It stands there and not in the policy: who delivers is the operator's matter, an
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, TypeAdapter, ValidationInfo
 
@@ -19,8 +19,9 @@ def _split(key: Any) -> Any:
 
 
 def _check_policy(name: str, info: ValidationInfo) -> str:
-    if name not in info.context:
-        there = f"There are: {', '.join(info.context) or 'none'}."
+    policies = cast("list[str]", info.context)
+    if name not in policies:
+        there = f"There are: {', '.join(policies) or 'none'}."
         raise wrong(f"upstream names a policy '{name}' that this site has not.", there)
     return name
 

@@ -90,7 +90,7 @@ def to_json(view: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
-        return to_json(value)
+        return to_json(cast(Any, value))
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = cast(Any, value)._asdict()
     if isinstance(value, Mapping):

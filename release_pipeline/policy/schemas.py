@@ -11,7 +11,7 @@ from typing import Annotated, Any
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
-def make_object(view: type, *, is_closed: bool = False) -> dict[str, Any]:
+def make_object(view: Any, *, is_closed: bool = False) -> dict[str, Any]:
     """The schema of a document's type; the first part of its docstring describes it. A closed one
     takes no other keys."""
     hints = typing.get_type_hints(view, include_extras=True)

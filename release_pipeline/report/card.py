@@ -530,7 +530,7 @@ class Card:
     cannot_occur: Annotated[
         tuple[str, ...],
         "What the policy of a dp-table release says cannot occur, a sentence each: declared, and no fact of the data.",
-    ] = None
+    ] = ()
     looks: Annotated[
         Looks | None,
         "That parameters may have been chosen with knowledge of the data: the trials on "

@@ -118,7 +118,7 @@ def _find_folder(site: Site, address: str) -> Path | None:
 
 def _check_address(address: str, info: ValidationInfo) -> str:
     """The address of files or of a server (`to`, or another key); a message does not repeat it, for it may have a secret."""
-    site: Site = info.context
+    site = cast(Site, info.context)
     if not address.strip() or not address.isprintable() or "${" in address:
         raise ValueError
     if info.field_name != FILES:
@@ -140,7 +140,7 @@ def _check_address(address: str, info: ValidationInfo) -> str:
 
 
 def _check_policies(said: Any, info: ValidationInfo) -> Any:
-    known = [file.stem for file in info.context.policy_files()]
+    known = [file.stem for file in cast(Site, info.context).policy_files()]
     if not isinstance(said, list) or not said or any(name not in known for name in cast("list[Any]", said)):
         there = f"There are: {', '.join(known) or 'none'}."
         raise wrong("policies is a list of policies of this site.", there)
@@ -189,11 +189,10 @@ class _OfZenodo(_Metadata):
     license: Annotated[_Text, _as_in("license", _OF_ZENODO)]
 
 
-_Zenodo = create_model(
-    "_Zenodo",
-    __base__=_OfZenodo,
-    **{name: (Annotated[Any, meets(lambda value: _is_json(value)), _as_in(name, _OF_ZENODO)], None) for name in _MORE_OF_ZENODO},
-)
+_MORE: dict[str, Any] = {
+    name: (Annotated[Any, meets(lambda value: _is_json(value)), _as_in(name, _OF_ZENODO)], None) for name in _MORE_OF_ZENODO
+}
+_Zenodo = create_model("_Zenodo", __base__=_OfZenodo, **_MORE)
 
 
 class _OfCkan(_Metadata):
