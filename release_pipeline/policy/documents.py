@@ -91,7 +91,7 @@ def to_json(view: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         return to_json(cast(Any, value))
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+    if isinstance(value, tuple) and hasattr(cast(Any, value), "_asdict"):
         value = cast(Any, value)._asdict()
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in cast(Mapping[str, Any], value).items()}
