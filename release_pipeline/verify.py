@@ -1483,20 +1483,9 @@ ALLOWED, ATTESTATION = "allowed_signers", "attestation.intoto.json"
 ATTESTATION_SSH = f"{ATTESTATION}.sig"
 ATTESTATIONS = (ATTESTATION, ATTESTATION_SSH)  # the statement cannot name these
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "urn:release-pipeline:package:1"
-ATTESTED = (  # what the statement repeats of the card, word for word, as far as the card has it
-    *(
-        "release",
-        "published",
-        "supersedes",
-        "tool",
-        "policy",
-        "population",
-        "claim",
-        "method",
-        "looks",
-        "hashes",
-        "registry_head",
-    ),
+ATTESTED = (  # what the statement repeats of the card, word for word
+    *("release", "published", "supersedes", "tool", "policy", "population", "claim", "method", "looks", "hashes"),
+    "registry_head",
 )
 PACKAGE_NAMESPACE = "package@release-pipeline"  # of SSH signatures of such a statement, and of nothing else
 

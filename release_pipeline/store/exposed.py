@@ -62,7 +62,7 @@ def _sum_identities(connection: duckdb.DuckDBPyConnection, table: str, key: byte
 
 def _sum_rows(connection: duckdb.DuckDBPyConnection, rows: str, key: bytes, values: Mapping[str, str] | None = None) -> int:
     """The sum of the keyed hashes of the rows that a query gives: nobody without the key can change a row and keep the sum."""
-    text = statement("stages/sum_hashes", rows=Subquery(rows))
+    text = statement("stages/sum_hashes", rows=Subquery(rows.rstrip().removesuffix(";")))
     return connection.execute(text, {"key": key, **(values or {})}).fetchall()[0][0]
 
 

@@ -69,7 +69,7 @@ ONLY_IN = {
     "dagster_webserver": "dagster_app/door/webserver",
     "starlette": ("dagster_app/door/", "desk/web/", "desk/backend/server"),
     "uvicorn": ("dagster_app/door/", "desk/backend/server", "door/serving"),
-    "httpx": "desk/web/client",
+    "httpx": ("desk/web/client", "store/web"),
     "great_expectations": "stages/validate",
     "duckdb": "store/",
     "pyreadstat": (

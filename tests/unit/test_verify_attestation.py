@@ -270,6 +270,7 @@ def trust() -> Trust:
 
 
 CARD = {
+    **dict.fromkeys(verify.ATTESTED),
     "release": RELEASE,
     "registry_head": {"event": 1, "hash": "ab" * 32},
     "rows": {"in": 7},
@@ -283,7 +284,7 @@ def test_what_is_written_is_what_the_specifications_say(trust: Trust) -> None:
     made = write_attestations(CARD, HASHES, trust, hold(SECRETS["robot"]))
     payload = made[STATEMENT].encode()
     assert made == write_attestations(CARD, HASHES, trust, hold(SECRETS["robot"]))
-    assert json.loads(payload)["predicate"] == {name: CARD[name] for name in ("release", "claim", "registry_head")}
+    assert json.loads(payload)["predicate"] == {name: CARD[name] for name in verify.ATTESTED}
     names = [subject["name"] for subject in json.loads(payload)["subject"]]
     assert names == ["a.json", "data.csv"]
     assert made[SSH].encode() == sign_for_ssh(payload)
