@@ -1,1 +1,1 @@
-INSERT INTO everybody SELECT population, policy, release, id, known FROM people;
+INSERT INTO everybody SELECT population, policy, release, id FROM people;

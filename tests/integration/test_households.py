@@ -403,7 +403,7 @@ def test_packages_do_not_show_how_many_records_a_person_has(tmp_path: Path, keys
         assert format_nano(charge.loss.dp_column or 0) == card["claim"]["epsilon"]["total"] == "8"
         records = read_release(package).records(level=SURE)
         assert records.low <= len(others) + size <= records.high
-    assert rows_of == [{"in": 150 * SLOTS, "out": 150 * SLOTS}] * 2
+    assert rows_of == [{"in": 150 * SLOTS, "out": 150 * SLOTS, "kind": None}] * 2
 
 
 def test_the_room_is_as_it_was_for_persons(tmp_path: Path) -> None:

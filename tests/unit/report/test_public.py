@@ -17,7 +17,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument
@@ -510,6 +510,7 @@ def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
 @given(TEXTS | HOSTILE)
 def test_hostile_texts_leave_the_note_as_it_is(text: str) -> None:
     """In Markdown too: as many lines, headings, rows and cells as ever, and no HTML, code, link or picture."""
+    assume(text != PUBLIC("suppression.none"))  # which says something
     columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
     fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
     note, plain = render_note(sample_view(**fields | OF_THE_METHOD)), render_note(sample_view())
