@@ -57,9 +57,9 @@ def judge_suite(checks: Sequence[Check], policy: Policy, *, records: int, column
     """The checks, those that an expectation of the policy's suite judges with its word. `columns`: the header of the source."""
     suite = compile_suite(policy)
     counts = {(check.family, check.column, check.fact): check.count for check in checks}
-    types = dict.fromkeys(columns, "object")
+    types = dict.fromkeys([*columns, *policy.derive], "object")  # derived columns are judged as the source's are
     types |= {name: dtype for name, dtype in _list_types(suite, counts) if name in types}
-    passed = _judge(suite, counts, records, types)
+    passed = _judge(suite, counts, records, columns, types)
     judged = [_take(check, passed) for check in checks]
     if not any(check.failed for check in judged):  # else the reason may be that the column could not be counted
         judged += [
@@ -88,7 +88,11 @@ def _take(check: Check, passed: Mapping[tuple[str, str, str], bool]) -> Check:
 
 
 def _judge(
-    suite: Sequence[Expected], counts: Mapping[tuple[str, str, str], int], records: int, types: Mapping[str, str]
+    suite: Sequence[Expected],
+    counts: Mapping[tuple[str, str, str], int],
+    records: int,
+    columns: Sequence[str],
+    types: Mapping[str, str],
 ) -> dict[tuple[str, str, str], bool]:
     """Whether each expectation that something was counted for holds, by its check."""
     gx = load_great_expectations()
@@ -97,7 +101,7 @@ def _judge(
 
     empty = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in types.items()})
     header: dict[str, Any] = {
-        "table.columns": list(types),
+        "table.columns": list(columns),
         "table.column_types": [{"name": name, "type": dtype} for name, dtype in empty.dtypes.items()],
     }
     engine = PandasExecutionEngine(batch_data_dict={"empty": empty})

@@ -349,9 +349,7 @@ def _rungs(*masked: int) -> Any:
 
 _LADDERS = st.just(()) | _rungs(0, 1, 2, 4) | _rungs(1, 3) | _rungs(0)
 _CURVES = st.lists(st.tuples(FLOATS, st.floats(0, 1)), max_size=6).map(lambda points: tuple(sorted(points)))
-_SPREADS = st.builds(
-    SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple), st.tuples(FLOATS, FLOATS)
-)
+_SPREADS = st.builds(SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple), st.tuples(FLOATS, FLOATS))
 _ATOMS = st.builds(AtomView, TEXTS, st.none() | FLOATS, FLOATS, *[st.none() | FLOATS] * 3)
 
 
