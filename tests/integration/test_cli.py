@@ -341,7 +341,7 @@ def test_the_second_demo_is_a_site_of_its_own_with_one_claim(tmp_path: Path) -> 
     printed, _ = run()
     plain = " ".join(printed.split())
     assert " things verified, 0 failed" in printed
-    assert "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything in this package." in plain
+    assert "(rho 0.18506984) for everything in this package, given that the records passed its gates" in plain
     assert "synthetic rows, nobody's record" in plain
     assert "no row is anybody's, so none lies nearest to its own original: 0%" in plain
     assert "the ledger refuses: rand-hie-people has" in plain

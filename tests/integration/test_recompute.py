@@ -115,7 +115,7 @@ def test_what_is_published_is_made_of_what_is_published(package: Path) -> None:
     assert card["claim"]["epsilon"]["total"] == "6"
     columns = {column["name"]: column for column in card["columns"]}
     assert columns["total"]["made"] == {"by": "sum", "of": ["income", "rent"], "words": "income + rent"}
-    assert [name for name, column in columns.items() if "made" in column] == ["total", "place", "level", "back"]
+    assert [name for name, column in columns.items() if column["made"]] == ["total", "place", "level", "back"]
     assert columns["level"]["values"] == ["low", "middle", "high"]
     assert columns["total"]["noise"] == "that of income, rent"
     assert columns["place"]["noise"] is None
