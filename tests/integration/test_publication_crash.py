@@ -11,12 +11,13 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -126,7 +127,7 @@ def stop_clock(now: datetime) -> None:
 
 def look_between(tell: Callable[[str], None]) -> None:
     """Tell what no probe is told: that an event is in a transaction, or committed; that a file is half written."""
-    move, keep, sync = approvals.move, _RegistryAnchor.write, files.sync
+    move, keep, write, replacing = approvals.move, _RegistryAnchor.write, withdrawal.write_text, files.replacing
 
     def move_and_tell(*arguments: Any, **content: Any) -> Any:
         event = move(*arguments, **content)
@@ -137,13 +138,22 @@ def look_between(tell: Callable[[str], None]) -> None:
         tell(KEPT)
         keep(anchor, number, digest)
 
-    def tell_and_sync(path: Path) -> None:
-        tell(HALF)
-        sync(path)
+    @contextmanager
+    def tell_half_way(path: Path) -> Generator[IO[bytes]]:
+        with replacing(path) as file:
+            yield file
+            tell(HALF)
+
+    def write_and_tell(*arguments: Any, **named: Any) -> None:
+        files.replacing = tell_half_way
+        try:
+            write(*arguments, **named)
+        finally:
+            files.replacing = replacing
 
     approvals.move = withdrawal.move = move_and_tell
     _RegistryAnchor.write = tell_and_keep
-    files.sync = tell_and_sync
+    withdrawal.write_text = write_and_tell
 
 
 def die() -> None:

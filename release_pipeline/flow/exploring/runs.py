@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from release_pipeline.flow.exploring.trials import note_run
-from release_pipeline.flow.files import write_private_json
+from release_pipeline.flow.files import clear_partials, write_private_json
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.typed import read_as
 from release_pipeline.store import formats
@@ -91,6 +91,7 @@ def _tell(site: Site, run: Run, *, stopped: str = "") -> None:
 def _held(site: Site) -> Generator[Path]:
     folder = site.vault / "runs"
     with locked(folder):
+        clear_partials(folder)  # what a killed run left
         yield folder
 
 
