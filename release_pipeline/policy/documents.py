@@ -82,7 +82,7 @@ def to_json(view: Any) -> dict[str, Any]:
     document: dict[str, Any] = {} if form is None else {"format": form}
     for field in dataclasses.fields(view):
         value = getattr(view, field.name)
-        if field.metadata.get("inner") or (value in (None, ()) and field.metadata.get("optional")):
+        if field.metadata.get("inner") or (value is None and field.metadata.get("optional")):
             continue
         document[field.name.rstrip("_")] = _plain(value)  # `in_` is the key `in`
     return document

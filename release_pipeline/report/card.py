@@ -1,12 +1,12 @@
 """The privacy card: one frozen type, from which the card is written and its JSON Schema is made.
 
-A field is a key of the card, described where it stands. A field
+A field is a key of the card, described where it is declared. One
 of which there is nothing to say is null or empty. `in_` is the key `in`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 from release_pipeline.policy.documents import Hash
@@ -93,8 +93,7 @@ class Looks:
     """That parameters may have been chosen with knowledge of the data: the trials on
     confidential records (explore, mask, and runs that released nothing) that the registry
     noted before the release was charged, on the same source, on the records of its population
-    or of one that this was before, or under the policy's name. A card in which this is null says
-    that the software noted none, and no more."""
+    or of one that this was before, or under the policy's name."""
 
     count: Annotated[int, "minimum:1", "How many."]
     runs: Annotated[
@@ -227,8 +226,7 @@ class Method:
         str,
         "enum:on,off",
         "Whether every masked value is a point of its column's declared grid: on, or off where "
-        "values may lie between its points. Cards of earlier versions do not say it: their values"
-        " may lie between.",
+        "values may lie between its points.",
     ]
 
 
@@ -419,9 +417,7 @@ class ColumnView:
         "Of a column of weights that was made of published tables and released rows alone: no "
         "record's own weight is in it, and it costs nothing beside the tables.",
     ] = None
-    label: Annotated[str | None, "What the column has, in the steward's words; null where the policy gives none."] = field(
-        default=None
-    )
+    label: Annotated[str | None, "What the column has, in the steward's words; null where the policy gives none."] = None
     description: Annotated[
         str | None, "What there is to know of it, in the steward's words; null where the policy says nothing."
     ] = None
@@ -484,9 +480,7 @@ class TableView:
     weight: Annotated[
         WeightView | None, "What each record counts by, or its number is multiplied by; null where records count as one."
     ] = None
-    having: Annotated[str | None, "The masked column that counted records have a value in; null where all are counted."] = field(
-        default=None
-    )
+    having: Annotated[str | None, "The masked column that counted records have a value in; null where all are counted."] = None
     lacking: Annotated[
         str | None,
         "enum:nothing",
@@ -536,12 +530,10 @@ class Card:
         "That parameters may have been chosen with knowledge of the data: the trials on "
         "confidential records (explore, mask, and runs that released nothing) that the registry "
         "noted before the release was charged, on the same source, on the records of its "
-        "population or of one that this was before, or under the policy's name. A card without "
-        "this key says that the software noted none, and no more.",
+        "population or of one that this was before, or under the policy's name. Null says "
+        "that the software noted none, and no more.",
     ] = None
-    about: Annotated[About | None, "What the data are, in the steward's words. Null where the policy says nothing of it."] = (
-        field(default=None)
-    )
+    about: Annotated[About | None, "What the data are, in the steward's words. Null where the policy says nothing of it."] = None
     release: Annotated[str, "The release: policy/partition/revision."]
     published: Annotated[str, "When the package was made."]
     supersedes: Annotated[str | None, "The release that this one replaces; null if none."]

@@ -46,11 +46,11 @@ def tabulate(document: Plain) -> Table:
         heads["claims"]: describe_claim,
     }
     for name in names:
-        parts[EXPLORE("column.error", column=name)] = lambda one, name=name: _say_range(one["columns"][name]["error"])
+        parts[EXPLORE("column.error", column=name)] = lambda one, name=name: say_range(one["columns"][name]["error"])
     if not names:
-        parts[heads["error"]] = lambda one: _say_range(one["error"])
+        parts[heads["error"]] = lambda one: say_range(one["error"])
     if any(one["correlation"]["middle"] is not None for one in settings):
-        parts[heads["correlations"]] = lambda one: _say_range(one["correlation"])
+        parts[heads["correlations"]] = lambda one: say_range(one["correlation"])
     parts[heads["linked"]] = describe_linkage
     parts[heads["after"]] = lambda one: describe_ledger(one["ledger"])
     if document["targets"]:
@@ -64,7 +64,7 @@ def tabulate_columns(document: Plain) -> Table:
     the group that is furthest."""
     settings: Sequence[Plain] = document["settings"]
     rows = tuple(
-        (str(one["number"]), name, *(_say_range(figures[key]) for key in ("error", "mean", "group_mean")))
+        (str(one["number"]), name, *(say_range(figures[key]) for key in ("error", "mean", "group_mean")))
         for one in settings
         for name, figures in one["columns"].items()
     )
@@ -182,7 +182,7 @@ def describe_ledger(ledger: Plain | None) -> str:
     return EXPLORE("ledger.fits", after=after, cap=ledger["cap"], fitting=fitting, ahead=ahead)
 
 
-def _say_range(figure: Plain) -> str:
+def say_range(figure: Plain) -> str:
     """A figure, and where 99 of 100 releases have it."""
     middle, low, high = (format_number(figure[key], DIGITS) for key in ("middle", "low", "high"))
     if figure["middle"] is not None and figure["low"] is None:

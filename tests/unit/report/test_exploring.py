@@ -12,8 +12,8 @@ from release_pipeline.policy.documents import to_json
 from release_pipeline.report.exploring import (
     describe_exploration,
     describe_ledger,
-    format_range,
     render_exploration,
+    say_range,
     tabulate,
 )
 from tests.unit.report.explorations import DOCUMENTS, make_document, read
@@ -43,7 +43,7 @@ def test_a_row_is_a_setting() -> None:
 def test_a_range_says_what_is_known() -> None:
     """Nothing, a middle alone, one figure, or from where to where."""
     ranges = [(None, None, None), (None, 0.2, None), (0.2, 0.2, 0.2), (0.1, 0.2, 0.4), (0.0, 0.2, 0.4)]
-    said = [format_range(dict(zip(("low", "middle", "high"), one, strict=True))) for one in ranges]
+    said = [say_range(dict(zip(("low", "middle", "high"), one, strict=True))) for one in ranges]
     assert said[1:] == ["0.2 (too few draws)", "0.2", "0.2 (0.1 to 0.4)", "0.2 (up to 0.4)"]
     assert describe_ledger(None) == "not asked"
 
