@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,8 @@ from release_pipeline.privacy.neighbours import Nearest, Neighbours
 from release_pipeline.privacy.noise import NoiseStream
 
 INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
+_FEW_AXES = 11  # as in `neighbours`: with more of them a tree of points does not pay
+_AT_ONCE = 32  # people that a thread takes together
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
 
 
@@ -42,8 +47,9 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     people = people or draw_people(len(table), stream, most=INFERRED)
     results: list[Attack] = []
     sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
-    for secret in table.columns:
-        tried, guess = infer_column(table, secret, people)
+    is_wide = _count_axes(table) > _FEW_AXES
+    each = _infer_all(table, people) if is_wide else (infer_column(table, secret, people) for secret in table.columns)
+    for secret, (tried, guess) in zip(table.columns, each, strict=True):
         for total, successes in zip(sums, tried, strict=True):
             total += successes
         name = f"inferring {secret.name}"
@@ -54,24 +60,61 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     return Inference(judge("inferring", means[0], means[1], guess=guess, among=among, worst=worst), tuple(results))
 
 
+def _count_axes(table: Attacked) -> int:
+    """How many axes a tree of the released rows would have: see `neighbours`."""
+    return sum(1 if column.is_numeric else len(np.unique(column.released)) // 2 + 1 for column in table.columns)
+
+
+def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
+    """What `infer_column` gives for each column, by all others, at a cost that grows with their number
+    and not with its square."""
+    from release_pipeline.privacy.attacks.inferring_kernel import guess_all
+
+    released = np.stack([column.released[people.left] for column in table.columns], dtype=np.float64)
+    width = released.max(axis=1) - released.min(axis=1)
+    is_number = np.array([column.is_numeric for column in table.columns])
+    scale = np.where(is_number, np.divide(1.0, width, out=np.zeros_like(width), where=width > 0), -1.0)
+    tolerance = np.array([_find_tolerance(column) for column in table.columns])
+    both = (people.targets, people.control)
+    who = np.concatenate(both)
+    truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
+    chance = np.empty(truth.shape)
+
+    def guess_some(first: int) -> None:
+        some = slice(first, first + _AT_ONCE)
+        guess_all(released, scale, truth[some], tolerance, chance[some])
+
+    with ThreadPoolExecutor(cpu_count() or 1) as pool:
+        list(pool.map(guess_some, range(0, len(who), _AT_ONCE)))
+    for place, column in enumerate(table.columns):
+        values, count = np.unique(column.released[people.left], return_counts=True)
+        guess = _guess_best(values, count, tolerance[place], column.original)
+        yield np.split(chance[:, place], [len(people.targets)]), guess
+
+
+def _find_tolerance(secret: AttackedColumn) -> float:
+    """How far a guess may be from the truth."""
+    return TOLERANCE * _mean_deviation(secret.original) if secret.is_numeric else 0.0
+
+
 def infer_column(
     table: Attacked, secret: AttackedColumn, people: People, view: View | None = None
 ) -> tuple[list[FloatArray], float]:
     """The successes against targets and control group, and the constant's; by all other columns unless by those of a view."""
     values = np.unique(secret.released[people.left], return_inverse=True, return_counts=True)  # before the points take their room
     view = view or View([column for column in table.columns if column is not secret], people.left)
-    tolerance = TOLERANCE * _mean_deviation(secret.original) if secret.is_numeric else 0.0
-    tally = _Tally(view.neighbours, *values, tolerance)
+    tolerance = _find_tolerance(secret)
+    tally = _Tally(view.neighbours, values[0], values[1], tolerance)
     both = (people.targets, people.control)
     tried = [np.concatenate([tally.chance(near, truth) for near, truth in view.search(some, secret)]) for some in both]
-    return tried, tally.guess(secret.original)
+    return tried, _guess_best(values[0], values[2], tolerance, secret.original)
 
 
 class _Tally:
     """The secret's released values at every point, ready to be counted within a tolerance."""
 
-    def __init__(self, neighbours: Neighbours, values: npt.NDArray[Any], rank: Rows, count: Rows, tolerance: float) -> None:
-        self._weight, self._values, self._count, self._tolerance = neighbours.weight, values, count, tolerance
+    def __init__(self, neighbours: Neighbours, values: npt.NDArray[Any], rank: Rows, tolerance: float) -> None:
+        self._weight, self._values, self._tolerance = neighbours.weight, values, tolerance
         self._keys = np.sort(neighbours.place * len(self._values) + rank)
 
     def chance(self, near: Nearest, truth: npt.NDArray[Any]) -> FloatArray:
@@ -83,12 +126,13 @@ class _Tally:
         found = np.searchsorted(self._keys, point + last[who]) - np.searchsorted(self._keys, point + first[who])
         return near.total(found) / near.total(self._weight[near.member])
 
-    def guess(self, original: npt.NDArray[Any]) -> float:
-        """The share of originals that one constant gets right: the one within whose tolerance most released values are."""
-        above = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self._count)])
-        ends = np.searchsorted(self._values, self._values + 2 * self._tolerance, side="right")
-        least = self._values[int(np.argmax(above[ends] - above[:-1]))]
-        return int(np.count_nonzero((original >= least) & (original <= least + 2 * self._tolerance))) / len(original)
+
+def _guess_best(values: npt.NDArray[Any], count: Rows, tolerance: float, original: npt.NDArray[Any]) -> float:
+    """The share of originals that one constant gets right: the one within whose tolerance most released values are."""
+    above = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(count)])
+    ends = np.searchsorted(values, values + 2 * tolerance, side="right")
+    least = values[int(np.argmax(above[ends] - above[:-1]))]
+    return int(np.count_nonzero((original >= least) & (original <= least + 2 * tolerance))) / len(original)
 
 
 def _mean_deviation(values: npt.NDArray[Any]) -> float:
