@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+DEMO_READY := $(VENV)/.ready-demo
 
 # What starts hundreds of processes must not compile every file for each of them.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,29 +15,46 @@ help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
+# uv does in seconds what pip does in minutes. It comes with pip as one wheel where it is missing; where it
+# cannot fetch anything (a mirror that only pip knows), pip goes on. Every file is what its lock says.
+UV_LOCK := deploy/uv.lock
+define install
+{ uv=$$(command -v uv || echo $(BIN)/uv); \
+  [ -x "$$uv" ] || $(BIN)/pip install $(PIP) -r $(UV_LOCK); \
+  UV_HTTP_RETRIES=1 "$$uv" pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r $(1) 2>/dev/null; } || \
+  $(BIN)/pip install $(PIP) -r $(1)
+endef
+PIP := --quiet --disable-pip-version-check --require-hashes --no-deps
+
+# What the demo needs, in half a minute; the rest, for tests, lint and pages, is added to it when it is needed.
+$(DEMO_READY): deploy/demo.lock $(UV_LOCK) pyproject.toml $(wildcard packages/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "Python 3.11 or later is needed and $(PYTHON) is not that: install it, or name one with 'make PYTHON=python3.12 ...'." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "$(PYTHON) has no venv: install the package python3-venv (apt-get install python3-venv), then run make again." >&2; exit 1; }
 	@command -v ssh-keygen >/dev/null || \
 	  { echo "There is no ssh-keygen: install OpenSSH's client (apt-get install openssh-client), then run make again." >&2; exit 1; }
-	@echo "Setting up $(VENV) with the locked dependencies (once; about a minute) ..."
+	@echo "Setting up $(VENV) with the locked dependencies (once) ..."
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	@$(call install,deploy/demo.lock)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 	  --editable . --editable packages/analyst
+	@touch $(DEMO_READY)
+
+$(READY): $(DEMO_READY) requirements.lock
+	@echo "Adding what tests, lint and pages need (once) ..."
+	@$(call install,requirements.lock)
 	@touch $(READY)
 
 # What a bare `dagster dev` or `dg dev` in the checkout shows after it: the demo, with its own records. Dagster reads the file itself.
 DEMO_ENV = \# of make demo
-demo: $(READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
+demo: $(DEMO_READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
 	@$(BIN)/release-pipeline demo
 	@[ -e .env ] || printf '%s\n' '$(DEMO_ENV)' 'RELEASE_PIPELINE_HOME=$${RELEASE_PIPELINE_HOME:-$(CURDIR)/demo}' \
 	  'DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)/demo/dagster}' >.env
 
-demo-table: $(READY)  ## the second demo: three waves as synthetic rows, one epsilon for everything; a site of its own
+demo-table: $(DEMO_READY)  ## the second demo: three waves as synthetic rows, one epsilon for everything; a site of its own
 	@$(BIN)/release-pipeline demo --table
 
 TEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -63,10 +81,10 @@ quick: $(READY)  ## about a minute on two cores: style, types, unit tests, one r
 	$(QUICK) --ignore tests/unit/experiments tests/unit; first=$$?; \
 	wait $$second; second=$$?; cat "$$said"; exit $$((first || second))
 
-desk: $(READY)  ## the demo's desk: pages for five people in a browser, to play the story of docs/desk.md (after make demo; PORT=8800: at another port)
+desk: $(DEMO_READY)  ## the demo's desk: pages for five people in a browser, to play the story of docs/desk.md (after make demo; PORT=8800: at another port)
 	@$(BIN)/release-pipeline desk --home demo --demo $(if $(PORT),--port $(PORT))
 
-ui: $(READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)
+ui: $(DEMO_READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)
 	@$(BIN)/release-pipeline ui --home demo
 
 lint: $(READY)  ## style, types
@@ -93,9 +111,12 @@ reproduce: $(READY)  ## the papers' experiments measured again, into the folder 
 dist: $(READY)  ## build wheels and source archives of what is committed into dist/, the same bytes each time, and look at them
 	@$(BIN)/python deploy/make_dist.py
 
-lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --extra demo --extra dev --extra docs --universal --python-version 3.11 \
-	  --no-emit-package release-pipeline-analyst --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
+LOCKED = --universal --python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade
+lock:  ## refresh requirements.lock from pyproject.toml, and the locks that are made of it (needs uv)
+	uv pip compile pyproject.toml --extra demo --extra dev --extra docs $(LOCKED) \
+	  --no-emit-package release-pipeline-analyst -o requirements.lock
+	echo 'uv>=0.9' | uv pip compile - $(LOCKED) -o $(UV_LOCK)
+	$(BIN)/python deploy/make_lock.py
 
 # The first version of Dagster that the range in pyproject.toml allows, and the last that there was; requirements.lock has one between.
 DAGSTER_VERSIONS = 1.13.0 1.13.28

@@ -1,5 +1,5 @@
-"""Make deploy/requirements.lock, what the image has without what only developers need, and deploy/build.lock, what builds the
-wheels: pin by pin and hash by hash as requirements.lock has it.
+"""Make deploy/requirements.lock (what the image has), deploy/demo.lock (what `make demo` needs) and deploy/build.lock (what
+builds the wheels): pin by pin and hash by hash as requirements.lock has it.
 
     python deploy/make_lock.py [--check]
 
@@ -20,14 +20,18 @@ from packaging.requirements import Requirement
 
 BUILDS = ("hatchling", "packaging")  # the build backend, and what deploy/make_dist.py reads metadata with
 
+EDITABLE = ("hatchling", "editables")  # what installs the checkout itself
+
 
 def make_locks() -> dict[Path, str]:
     """The lock files and their texts."""
     pins = read_lock()
     image = find_needed("release-pipeline", IMAGE_EXTRAS, pins=pins)
     build = close([Requirement(name) for name in BUILDS], pins=pins)
+    demo = find_needed("release-pipeline", ("demo",), pins=pins) | close([Requirement(name) for name in EDITABLE], pins=pins)
     folder = ROOT / "deploy"
-    return {folder / "requirements.lock": _choose(pins, image), folder / "build.lock": _choose(pins, build)}
+    locks = {"requirements.lock": image, "demo.lock": demo, "build.lock": build}
+    return {folder / name: _choose(pins, names) for name, names in locks.items()}
 
 
 def _choose(pins: Sequence[Pin], names: set[str]) -> str:
