@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -69,42 +70,35 @@ def blocks(file: Path) -> list[tuple[str, str]]:
     return FENCE.findall(file.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_every_block_says_what_it_is(file: Path) -> None:
-    """`sh` and `python` are executed by the test that the list names; an example says that it is one."""
-    kinds = {kind for kind, _ in blocks(file)}
-    assert kinds <= SHOWN | ({"sh", "python"} if file.name in EXECUTED else set())
-    rest = FENCE.sub("", file.read_text(encoding="utf-8"))
-    assert re.findall(r"\n\n {4}\S.*", rest) == [], "a block without a kind"
+def test_every_block_says_what_it_is() -> None:
+    """`sh` and `python` are executed by the test that the list names; an example says that it is one; YAML can be pasted."""
+    for file in PAGES:
+        kinds = {kind for kind, _ in blocks(file)}
+        assert kinds <= SHOWN | ({"sh", "python"} if file.name in EXECUTED else set()), file
+        rest = FENCE.sub("", file.read_text(encoding="utf-8"))
+        assert re.findall(r"\n\n {4}\S.*", rest) == [], f"{file}: a block without a kind"
+        assert all(isinstance(yaml.safe_load(block), dict) for kind, block in blocks(file) if kind == "yaml"), file
 
 
-@pytest.mark.parametrize("page", EXECUTED)
-def test_what_is_executed_is_executed_by_that_test(page: str) -> None:
+def test_what_is_executed_is_executed_by_that_test() -> None:
     """It reads the page by its name, and there is something to execute."""
-    assert f'"{page}"' in (ROOT / EXECUTED[page]).read_text(encoding="utf-8")
-    assert {kind for kind, _ in blocks(DOCS / page)} & {"sh", "python"}
+    for page, test in EXECUTED.items():
+        assert f'"{page}"' in (ROOT / test).read_text(encoding="utf-8"), page
+        assert {kind for kind, _ in blocks(DOCS / page)} & {"sh", "python"}, page
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_what_nothing_executes_has_a_reason(file: Path) -> None:
+def test_what_nothing_executes_has_a_reason() -> None:
     """And can be read by a shell, and names no file of the checkout that is not there."""
-    shown = [(kind, block) for kind, block in blocks(file) if kind.endswith(" example")]
-    assert len(shown) == NOT_EXECUTED.get(file.relative_to(ROOT).as_posix(), (0, ""))[0]
-    for kind, block in shown:
+    shown = [(file, kind, block) for file in PAGES for kind, block in blocks(file) if kind.endswith(" example")]
+    counted = Counter(file.relative_to(ROOT).as_posix() for file, _, _ in shown)
+    assert counted == {page: count for page, (count, _) in NOT_EXECUTED.items()}
+    for file, kind, block in shown:
         if kind != "sh example":
             continue
         done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
-        assert done.stderr == "", block
+        assert done.stderr == "", f"{file}: {block}"
         named = re.findall(r"(?<![\w./-])(?:deploy|docs|tests)/[\w./*-]+", block)
-        assert [name for name in named if not (name in MADE or any(ROOT.glob(name)))] == []
-
-
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_blocks_of_yaml_are_yaml(file: Path) -> None:
-    """Parts of policies and settings, as they can be pasted."""
-    for kind, block in blocks(file):
-        if kind == "yaml":
-            assert isinstance(yaml.safe_load(block), dict), block
+        assert [name for name in named if not (name in MADE or any(ROOT.glob(name)))] == [], file
 
 
 @cache
@@ -144,14 +138,10 @@ def _is_there(call: str) -> bool:
     return asked <= options and (name != "release-pipeline" or bool(asked))
 
 
-@pytest.mark.parametrize("file", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda file: file.name)
-def test_commands_and_options_that_are_named_exist(file: Path) -> None:
-    """With the options of that command, and not of another."""
-    assert find_wrong_commands(file.read_text(encoding="utf-8")) == []
-
-
-def test_a_command_that_is_gone_is_found() -> None:
-    """A wrong command, a wrong option, in a block and in a sentence."""
+def test_commands_and_options_that_are_named_exist() -> None:
+    """With the options of that command, and not of another; the search finds wrong ones."""
+    files = [*PAGES, ROOT / "CHANGELOG.md"]
+    assert [(file, call) for file in files for call in find_wrong_commands(file.read_text(encoding="utf-8"))] == []
     text = """
 ```sh example
 release-pipeline publsh x   # a
@@ -171,12 +161,12 @@ def test_pages_that_the_program_names_exist() -> None:
     assert [page for page in said if not (ROOT / page).is_file()] == []
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_pictures_are_there_and_say_what_they_show(file: Path) -> None:
+def test_pictures_are_there_and_say_what_they_show() -> None:
     """For whoever does not see them."""
-    for words, picture in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", file.read_text(encoding="utf-8")):
-        assert len(words.split()) >= 4, picture
-        assert (file.parent / picture).is_file(), picture
+    for file in PAGES:
+        for words, picture in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", file.read_text(encoding="utf-8")):
+            assert len(words.split()) >= 4, picture
+            assert (file.parent / picture).is_file(), picture
 
 
 def test_the_first_page_knows_every_page_and_every_reader() -> None:

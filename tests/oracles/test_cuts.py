@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numba
@@ -14,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pycanon import anonymity
 
 from release_pipeline.errors import InvalidArgument, InvalidType
@@ -103,61 +98,6 @@ def test_the_cuts_are_those_of_the_definition(kind: str, least: int) -> None:
     assert cut > 15
 
 
-@given(st.integers(0, 10**6), st.sampled_from(KINDS), st.sampled_from([1, 2]))
-def test_the_order_of_records_does_not_matter(seed: int, kind: str, least: int) -> None:
-    """The same records in another order are in the same classes, with the same numbers."""
-    chance = random.Random(seed)  # noqa: S311
-    n = chance.randint(5, 60)
-    matrix, hierarchies = random_matrix(chance, kind, n)
-    sensitive = np.array([chance.randrange(3) if i > 1 else i for i in range(n)])
-    order = np.array(chance.sample(range(n), n))
-    label = mondrian(matrix, 2, hierarchies=hierarchies, sensitive=sensitive, l=least)
-    assert (
-        mondrian(matrix[order], 2, hierarchies=hierarchies, sensitive=sensitive[order], l=least).tolist() == label[order].tolist()
-    )
-
-
-@pytest.mark.parametrize(("n", "classes"), [(5, 1), (9, 1), (10, 2), (14, 2), (15, 2), (20, 4)])
-def test_how_many_classes_a_line_gives(n: int, classes: int) -> None:
-    """k = 5 on different values: n = k and 2k - 1 cannot be cut, 2k can; halving 15 leaves 7 and 8."""
-    label = mondrian(np.arange(n)[:, np.newaxis], 5)
-    assert int(label.max()) + 1 == classes
-    assert all(a <= b for a, b in pairwise(label.tolist()))
-
-
-def test_fewer_records_than_k() -> None:
-    with pytest.raises(InvalidArgument, match="4 records cannot fill one class of 5"):
-        mondrian(np.arange(4)[:, np.newaxis], 5)
-
-
-def test_ties_are_never_torn() -> None:
-    """Equal rows share a class, and a value is on one side of a cut: 1 1 1 1 2 with k = 2 cannot be cut."""
-    assert mondrian([[1], [1], [1], [1], [2]], 2).tolist() == [0] * 5
-    assert mondrian([[1], [1], [2], [2], [2], [2]], 2).tolist() == [0, 0, 1, 1, 1, 1]
-    assert mondrian([[7, 7]] * 50, 2).tolist() == [0] * 50
-    assert mondrian([[0], [1], [1], [2], [3]], 1).tolist() == [0, 1, 1, 2, 3]
-
-
-def test_of_two_cuts_as_near_the_lower_one_is_made() -> None:
-    """Six values with cuts after two and after four."""
-    assert mondrian([[1], [1], [2], [2], [3], [3]], 2).tolist() == [0, 0, 1, 1, 2, 2]
-    assert mondrian([[1], [1], [2], [2], [3], [3]], 3).tolist() == [0] * 6
-    assert mondrian([[1], [1], [1], [2], [2], [3], [3], [3]], 3).tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
-
-
-def test_the_widest_column_comes_first_and_the_first_of_equals() -> None:
-    square = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    assert mondrian(square, 2).tolist() == [0, 0, 1, 1]
-    assert mondrian(np.array(square) * [1, 1000], 2).tolist() == [0, 0, 1, 1]
-    third = [[0, 0.0], [0, 0.3], [1, 0.0], [1, 0.3]]
-    assert mondrian(third, 2).tolist() == [0, 0, 1, 1]
-
-
-def test_the_next_column_is_tried() -> None:
-    """The widest column has one outlier and no allowable cut."""
-    assert mondrian([[0, 0], [0, 0], [0, 1], [9, 1]], 2).tolist() == [0, 0, 1, 1]
-
-
 def test_shares_are_compared_beyond_floats() -> None:
     """Two shares that are one in floats, (2^62 - 1) / 2^62 and (2^62 - 2) / 2^62: the larger decides, in whichever column."""
     w = 2**62
@@ -173,44 +113,6 @@ def test_shares_are_compared_beyond_floats() -> None:
         exact = as_fractions(matrix)
         assert partition(label) == plain.classes(exact, 2, {}, [], 1)
         assert label[0] == label[2]
-
-
-def test_negative_zero_is_zero() -> None:
-    assert mondrian([[-0.0], [0.0], [-0.0], [0.0]], 1).tolist() == [0] * 4
-    assert mondrian([[-0.0, 0.5], [0.0, 0.5], [1.5, 0.5], [-1.5, 0.5]], 1).tolist() == [1, 1, 2, 0]
-
-
-@pytest.mark.parametrize("shape", [(400, 40), (60, 300)])
-def test_wide_tables(shape: tuple[int, int]) -> None:
-    rng = np.random.default_rng(1)
-    matrix = rng.integers(0, 3, shape)
-    exact = as_fractions(matrix)
-    label = mondrian(matrix, 20)
-    assert partition(label) == plain.classes(exact, 20, {}, [], 1)
-
-
-def test_a_hierarchy_is_cut_down_to_where_its_labels_part() -> None:
-    """All records are under one label for two levels: the cut is made below them, into three parts at once."""
-    animals = Hierarchy.of(
-        [
-            ("cat", "mammal", "animal", "*"),
-            ("dog", "mammal", "animal", "*"),
-            ("bat", "mammal", "animal", "*"),
-            ("fern", "plant", "plant", "*"),
-        ]
-    )
-    found = cut_classes([[0], [1], [2], [0], [1], [2]], 2, hierarchies={0: animals})
-    assert found.label.tolist() == [0, 1, 2, 0, 1, 2]
-    assert found.level.tolist() == [[0], [0], [0]]
-    assert cut_classes([[0], [1], [2], [0], [1], [0]], 2, hierarchies={0: animals}).level.tolist() == [[1]]
-
-
-def test_two_calls_share_nothing() -> None:
-    """A peer (crowds) returned the first table on every later call."""
-    one, other = np.array([[1], [2], [8], [9]]), np.array([[8], [1], [9], [2]])
-    assert mondrian(one, 2).tolist() == mondrian(one, 2).tolist() == [0, 0, 1, 1]
-    assert mondrian(other, 2).tolist() == [1, 0, 1, 0]
-    assert one.tolist() == [[1], [2], [8], [9]]
 
 
 @pytest.mark.parametrize(
@@ -243,16 +145,6 @@ def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -
     arguments: dict[str, Any] = {"matrix": [[1], [2], [3], [4]], "k": 1, **changed}
     with pytest.raises(error, match=words):
         cut_classes(**arguments)
-
-
-def test_the_core_imports_no_compiler() -> None:
-    """numba is loaded when something is cut for the first time."""
-    program = (
-        "import sys, release_pipeline.privacy as p; print('numba' in sys.modules)\n"
-        "p.mondrian([[1], [2]], 1); print('numba' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
 
 
 @numba.njit

@@ -118,14 +118,6 @@ def test_feasibility_and_losses_are_monotone(seed: int, least: int) -> None:
                     assert all(low or not high for low, high in zip(node.suppressed, above.suppressed, strict=True))
 
 
-def test_charging_suppressed_records_to_the_loss_would_break_it() -> None:
-    """methods.md section 5: if suppressed records are charged as fully generalised ones, the loss can fall on the way up."""
-    problem: Problem = ([["a"], ["b"], ["c"], ["d"]], [{v: [v, "x" if v in "ab" else "y", "*"] for v in "abcd"}])
-    every = list(plain.nodes(*problem, 2, "categorical-precision"))
-    charged = [sum(Fraction(1) if gone else node.loss for gone in node.suppressed) / len(node.suppressed) for node in every]
-    assert charged == [1, Fraction(1, 2), 1]
-
-
 @pytest.mark.parametrize("metric", METRICS)
 def test_ties_go_to_the_lexicographically_smallest_levels(metric: str) -> None:
     """Two columns that are the same: generalising the first or the second costs the same; (0, 1) comes before (1, 0)."""
@@ -169,22 +161,6 @@ def test_the_budget_is_exact(allowed: Any, levels: tuple[int, ...]) -> None:
     assert found.suppressed.sum() == (2 if levels == (0,) else 0)
 
 
-def test_a_share_means_its_decimal() -> None:
-    """0.07 of 100 records is 7, though 0.07 * 100 in floats is above 7 and 0.29 * 100 is below 29."""
-    rows = [["a"]] * 71 + [[f"b{i}"] for i in range(29)]
-    labels = {value: [value, "*"] for value in ["a", *(f"b{i}" for i in range(29))]}
-    assert floor(0.29 * 100) == 28
-    assert run((rows, [labels]), 2, 0.29, "entropy").levels == (0,)
-    assert run((rows, [labels]), 2, 0.2899999, "entropy").levels == (1,)
-
-
-def test_all_records_may_be_suppressed_if_the_budget_says_so() -> None:
-    found = run(([["a"], ["b"]], [{"a": ["a", "*"], "b": ["b", "*"]}]), 3, 1.0, "entropy")
-    assert found.levels == (0,)
-    assert found.suppressed.all()
-    assert found.group.tolist() == [-1, -1]
-
-
 def test_wide_tables_do_not_overflow() -> None:
     """30 columns of 8 values: far more possible classes than 64 bits number. Each column but one has a single level."""
     chance = random.Random(5)  # noqa: S311
@@ -201,29 +177,6 @@ def test_wide_tables_do_not_overflow() -> None:
             assert_equal(run(problem, 2, 4, metric, sensitive=sensitive, l=least), wanted, metric)
 
 
-def test_two_calls_share_nothing() -> None:
-    """A peer (crowds) returned the first table on every later call: other records, then the first ones again."""
-    labels = {value: [value, "*"] for value in "abc"}
-    first: Problem = ([["a"], ["a"], ["b"], ["b"]], [labels])
-    second: Problem = ([["a"], ["b"], ["c"], ["c"]], [labels])
-    once, other, again = (run(problem, 2, 0, "entropy") for problem in (first, second, first))
-    assert once.levels == again.levels == (0,)
-    assert once.group.tolist() == again.group.tolist() == [0, 0, 1, 1]
-    assert other.levels == (1,)
-    assert other.group.tolist() == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize("lookalike", ["NA", "?", "*", "nan", "NaN", "-1", "None", "null", " ", "<NA>"])
-def test_a_value_that_looks_missing_is_a_value(lookalike: str) -> None:
-    """A peer (sdcMicro) took such a value for a missing one, which goes with any class; here it is in a class of its own."""
-    labels = {"a": ["a", "any"], lookalike: [lookalike, "any"]}
-    rows = [["a"], ["a"], [lookalike]]
-    found = run((rows, [labels]), 2, 1, "entropy")
-    assert found.levels == (0,)
-    assert found.suppressed.tolist() == [False, False, True]
-    assert run((rows, [labels]), 2, 0, "entropy").levels == (1,)
-
-
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
 def test_a_missing_entry_is_no_value(missing: object) -> None:
     """Even where the hierarchy has a value that is spelt like it."""
@@ -232,37 +185,6 @@ def test_a_missing_entry_is_no_value(missing: object) -> None:
         ola([np.array(["a", "a", missing], dtype=object)], [labels], 2)
     with pytest.raises(InvalidArgument, match="1 missing"):
         ola(pd.DataFrame({"x": pd.Series(["a", "a", missing], dtype=object)}), {"x": labels}, 2)
-
-
-def test_values_that_no_hierarchy_covers_are_refused_and_not_shown() -> None:
-    """ARX users' most frequent trouble: a hierarchy that misses values. They are counted, and the column is named."""
-    with pytest.raises(InvalidArgument, match=r"column illness: 2 records have 1 different values") as caught:
-        ola({"illness": ["flu", "canary", "canary"]}, {"illness": [["flu", "*"]]}, 2)
-    assert "canary" not in str(caught.value)
-
-
-def test_whole_numbers_match_as_text() -> None:
-    hierarchy = [[str(age), "young" if age < 50 else "old", "*"] for age in range(100)]
-    for ages in (
-        np.array([20, 30, 60, 70]),
-        np.array([20, 30, 60, 70], dtype=np.uint8),
-        [20, 30, 60, 70],
-        ["20", "30", "60", "70"],
-    ):
-        found = ola([ages], [hierarchy], 2)
-        assert found.levels == (1,)
-        assert found.group.tolist() == [1, 1, 0, 0] or found.group.tolist() == [0, 0, 1, 1]
-
-
-def test_columns_by_name_in_their_own_order() -> None:
-    """A data frame and a mapping give what sequences give; the order of levels is that of the columns."""
-    deep, flat = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]], [["m", "*"], ["f", "*"]]
-    columns = {"deep": ["a", "b", "c", "a"], "flat": ["m", "m", "f", "f"]}
-    by_place = ola(list(columns.values()), [deep, flat], 2)
-    for table in (columns, pd.DataFrame(columns)):
-        by_name = ola(table, {"flat": flat, "deep": deep}, 2)
-        assert by_name.levels == by_place.levels
-        assert by_name.group.tolist() == by_place.group.tolist()
 
 
 HIERARCHY = Hierarchy.of([("a", "*"), ("b", "*")])
@@ -305,36 +227,6 @@ def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -
     arguments: dict[str, Any] = {"codes": CODES, "hierarchies": [HIERARCHY], "k": 2, **changed}
     with pytest.raises(error, match=words):
         search_lattice(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("columns", "hierarchies", "words"),
-    [
-        ([["a"]], {"x": HIERARCHY}, "by name, or both by place"),
-        ({"x": ["a"]}, [HIERARCHY], "by name, or both by place"),
-        ({"x": ["a"]}, {"x": HIERARCHY, "y": HIERARCHY}, "y"),
-        ({"x": ["a"], "y": ["a"]}, {"x": HIERARCHY}, "y"),
-        ([["a"], ["a"]], [HIERARCHY], "2 columns and 1 hierarchies"),
-        ([["a"], ["a", "b"]], [HIERARCHY] * 2, "different lengths"),
-        ([], [], "0 columns"),
-    ],
-)
-def test_columns_that_do_not_match(columns: Any, hierarchies: Any, words: str) -> None:
-    with pytest.raises((InvalidArgument, InvalidType), match=words):
-        ola(columns, hierarchies, 1)
-
-
-def test_long_work_tells_how_far_it_is() -> None:
-    """65,536 nodes, a text at each step if one waits no time between them."""
-    texts: list[str] = []
-    codes = np.array([[0] * 16, [1] * 16, [0] * 8 + [1] * 8])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lattice, "_PROGRESS_SECONDS", 0.0)
-        found = search_lattice(codes, [HIERARCHY] * 16, 2, 0, progress=texts.append)
-    assert found.levels == (1,) * 16
-    assert found.nodes == 2**16
-    assert len(texts) == found.evaluated - 1
-    assert "65,536 generalisations" in texts[0]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.reviewing.remarks import Remarks, check_passages, check_remarks
+from release_pipeline.flow.reviewing.remarks import Remarks, check_remarks
 from release_pipeline.store.registry import canonical_json, hash_of_json
 from release_pipeline.verify import Fault, hash_remarks, read_json, read_remarks
 
@@ -75,26 +74,3 @@ def test_a_broken_document_is_refused_in_words(way: str) -> None:
     with pytest.raises(WrongUsage) as refused:
         check_remarks(broken)
     assert CANARY not in fault.value.what + str(refused.value)
-
-
-@pytest.mark.parametrize("document", [None, 7, "text", [], [GOOD], {}])
-def test_what_is_no_object_is_refused(document: Any) -> None:
-    """Whatever JSON it is."""
-    with pytest.raises(WrongUsage):
-        check_remarks(document)
-
-
-def test_the_most_that_may_be_passes() -> None:
-    """200 remarks of 2,000 characters, each of which JSON escapes; one character more does not."""
-    most = Remarks("people", "ab" * 32, tuple(("", "\U0001f600" * 2000) for _ in range(200)))
-    assert check_remarks(json.loads(canonical_json(most.document))) == most
-    with pytest.raises(WrongUsage, match="a text has 1 to 2000 characters"):
-        check_remarks(Remarks("people", "ab" * 32, (("", "x" * 2001),)).document)
-
-
-def test_a_passage_that_is_not_there_is_named_by_its_number() -> None:
-    """And what there is, is said."""
-    with pytest.raises(WrongUsage, match=r"remark 2 is on a passage that is not there\.") as refused:
-        check_passages(Remarks("people", "ab" * 32, (("claim", "so"), (CANARY, "so"))), ["", "claim", "verdict"])
-    assert "There are: claim, verdict; and none, for the whole." in str(refused.value)
-    assert CANARY not in str(refused.value)

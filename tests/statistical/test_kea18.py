@@ -13,21 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments.papers.kea18 import (
-    DOMAIN,
-    EPSILONS,
-    HEIGHTS,
     KS,
-    Known,
-    draw_heights,
     list_settings,
     measure,
 )
 from experiments.papers.runs import Measured, Setting
-from release_pipeline.privacy.risk import record_linkage
 
 pytestmark = pytest.mark.statistical
 
@@ -167,88 +159,3 @@ def test_confidence_suppresses_little_at_small_epsilon_and_more_throughout(found
     assert all(one.suppressed < more.suppressed for one, more in pairwise(points) if one.epsilon >= 1)
     assert at(found, k, 20).suppressed > 0.015
     assert at(found, k, 100).suppressed > 0.07
-
-
-@pytest.mark.slow
-def test_confidence_lowers_the_linking_risk_where_it_suppresses(found: Experiment) -> None:
-    """Who stands out is whom linking finds: without them the risk at epsilon 20 is a seventh lower and more, for every k."""
-    for k in KS:
-        point = at(found, k, 20)
-        assert point.linking_left < 0.87 * point.linking
-        assert at(found, k, 0.01).linking_left == at(found, k, 0.01).linking
-
-
-@pytest.mark.slow
-def test_the_classes_are_those_of_the_grouping(found: Experiment) -> None:
-    for k in KS:
-        point = found.of(k)[0]
-        assert point.records >= 0.95 * 32561
-        assert point.records >= k * point.classes
-        assert point.chance == point.classes / point.records
-    assert [found.of(k)[0].classes for k in KS] == [1209, 514, 255, 129, 31, 23]
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_figures(reference_data: Path, found: Experiment) -> None:
-    """And another run of a setting has other noise."""
-    setting = Setting.of("noise", RUNS, grouping="ola", k=100, epsilon="1")
-    one, two = measure(reference_data, setting, SECRETS[:2])
-    again = found.measured[("grouping", "ola"), ("k", 100), ("epsilon", "1")]
-    assert [one, two] == again.rows[:2]
-    assert one["measured_error"] != two["measured_error"]
-
-
-def test_what_a_quick_run_measures_is_part_of_the_whole() -> None:
-    """Identical fields, so that figures can be compared, and every kind that can be."""
-    whole = {setting.key: setting for setting in list_settings(quick=False)}
-    quick = list_settings(quick=True)
-    assert all(setting.key in whole and setting.runs <= whole[setting.key].runs for setting in quick)
-    assert {setting.kind for setting in quick} == {"noise", "grouping", "node"}
-    assert sum(setting.kind == "noise" for setting in whole.values()) == 2 * len(KS) * len(EPSILONS)
-    assert len(quick) < len(whole) / 5
-
-
-def test_heights_are_normal_in_whole_millimetres() -> None:
-    """Each band's mean and deviation as declared, from the first age of the band on."""
-    for sex, (bands, spread) in HEIGHTS.items():
-        for (start, mean), end in zip(bands, [*(first for first, _ in bands[1:]), 91], strict=True):
-            for age in (start, end - 1):
-                heights = draw_heights(np.full(20_000, age), np.full(20_000, sex, dtype=object))
-                assert abs(heights.mean() - mean) < 5 * spread / np.sqrt(20_000)
-                assert heights.std() == pytest.approx(spread, rel=0.03)
-                assert np.array_equal(heights, np.rint(heights))
-                assert DOMAIN[0] < heights.min() < heights.max() < DOMAIN[1]
-
-
-def test_heights_are_those_of_the_committed_figures() -> None:
-    """The same stream, in the same order."""
-    sex = np.array(["Male", "Female", "Male", "Female", "Male", "Female", "Male"], dtype=object)
-    assert draw_heights(np.array([17, 29, 30, 50, 69, 70, 90]), sex).tolist() == [
-        1657.0,
-        1668.0,
-        1704.0,
-        1589.0,
-        1706.0,
-        1550.0,
-        1721.0,
-    ]
-
-
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 2)), min_size=1, max_size=25))
-def test_linking_is_that_of_the_audit(records: list[tuple[int, int, int]]) -> None:
-    """Record by record by hand, and on average as `record_linkage` has it within groups; ties of all kinds."""
-    original, released, group = (np.array(column) for column in zip(*records, strict=True))
-    mine = Known.of(original, group).link(released)
-    for place, (x, y, g) in enumerate(records):
-        near = min(abs(other - y) for other, _, its in records if its == g)
-        nearest = sum(abs(other - y) == near for other, _, its in records if its == g)
-        assert mine[place] == (1 / nearest if abs(x - y) == near else 0)
-    own = np.arange(len(records))
-    share = record_linkage(original[:, None].astype(float), released[:, None].astype(float), own, positions=own, groups=group)
-    assert share.tried == len(records)
-    assert share.value == pytest.approx(mine.mean())
-
-
-def test_records_without_a_class_are_neither_linked_nor_near() -> None:
-    original, released, group = np.array([5, 5, 7, 0]), np.array([5, 6, 7, 0]), np.array([-1, 0, 0, 0])
-    assert Known.of(original, group).link(released).tolist() == [0, 0.5, 1, 1]

@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.papers.kea18 import GROUPINGS, KS, QUASI, group_people, measure, read_people
+from experiments.papers.kea18 import GROUPINGS, KS, QUASI, group_people, measure
 from experiments.papers.runs import Setting
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
 SECRETS = [bytes(31) + bytes([run]) for run in (1, 2)]
-RECORDS = 32561
 Counted = dict[tuple[str, int], dict[str, float]]
 
 
@@ -73,71 +72,3 @@ def test_information_loss_is_that_of_the_labels(reference_data: Path, counted: C
         assert found[f"penalty_{name}"] == pytest.approx(lost[kept, place].mean(), rel=1e-9)
     assert found["penalty_all"] == pytest.approx(found["penalty"] * kept.mean() + 1 - kept.mean(), rel=1e-9)
     assert found["dropped"] == pytest.approx(1 - kept.mean())
-
-
-def test_mondrian_drops_nobody_and_has_smaller_classes(reference_data: Path, counted: Counted) -> None:
-    assert [counted["mondrian", k]["classes"] for k in KS] == [1372, 933, 646, 446, 241, 149]
-    for k in KS:
-        found = counted["mondrian", k]
-        assert found["records"] == RECORDS
-        assert found["dropped"] == 0
-        assert found["penalty"] == found["penalty_all"]
-        assert np.bincount(group_people(reference_data, "mondrian", k).group).min() >= k
-        assert found["classes"] > 1.1 * counted["ola", k]["classes"]
-        assert 0 < counted["ola", k]["dropped"] <= 0.05
-
-
-def test_neither_grouping_always_loses_less(counted: Counted) -> None:
-    """OLA coarsens age alone and drops rare labels; Mondrian keeps those, at the cost of race and marital status."""
-    for k in KS:
-        assert counted["mondrian", k]["penalty_all"] < 0.9 * counted["ola", k]["penalty_all"]
-        assert (counted["mondrian", k]["penalty"] < counted["ola", k]["penalty"]) == (k >= 50)
-    for k in KS:
-        assert counted["ola", k]["penalty"] == pytest.approx(counted["ola", k]["penalty_age"] / 4)
-    assert counted["mondrian", 50]["penalty_race"] > 0.1
-    assert counted["mondrian", 50]["penalty_age"] < 0.2 * counted["ola", 50]["penalty_age"]
-
-
-def test_heights_are_further_from_what_is_released_than_from_the_mean(reference_data: Path, counted: Counted) -> None:
-    """Up to epsilon 5: the mean of a class errs by the spread of its heights, about 3%."""
-    people = read_people(reference_data)
-    for name in GROUPINGS:
-        group = group_people(reference_data, name, 20).group
-        off = [
-            np.abs(people.heights[group == own] - people.heights[group == own].mean()) / people.heights[group == own]
-            for own in range(int(group.max()) + 1)
-        ]
-        mean = counted[name, 20]["mean_error"]
-        assert mean == pytest.approx(np.concatenate(off).mean())
-        assert (
-            noise(reference_data, name, 20, "10")["measured_error"]
-            < mean
-            < noise(reference_data, name, 20, "5")["measured_error"]
-        )
-
-
-def test_mondrian_is_linked_and_suppressed_more(reference_data: Path) -> None:
-    """A guess links more in smaller classes, and fewer of them are in a box: nearly all go at epsilon 100 and k 100."""
-    for k, linked, suppressed in ((10, 2.2, 2.5), (50, 6, 6)):
-        ola, mondrian = (noise(reference_data, name, k, "10") for name in GROUPINGS)
-        assert mondrian["chance"] > linked * ola["chance"]
-        assert mondrian["linking"] > linked * ola["linking"]
-        assert mondrian["exposed"] + mondrian["left_too_small"] > suppressed * (ola["exposed"] + ola["left_too_small"])
-        assert mondrian["measured_error"] < 0.9 * ola["measured_error"]
-        assert mondrian["measured_error"] == pytest.approx(mondrian["expected_error"], rel=0.03)
-    assert 0.95 < noise(reference_data, "mondrian", 100, "100")["exposed"] < 1
-    for k in KS[1:]:
-        little, much = (noise(reference_data, "mondrian", k, epsilon) for epsilon in ("1", "5"))
-        assert little["exposed"] + little["left_too_small"] < 0.002
-        assert much["exposed"] + much["left_too_small"] > 0.021
-
-
-def test_mondrian_is_linked_under_five_percent_for_smaller_epsilon(reference_data: Path) -> None:
-    for k, under, over in ((2, "0.2", "1"), (5, "1", "5"), (100, "20", "50")):
-        assert (
-            noise(reference_data, "mondrian", k, under)["linking"]
-            < 0.0475
-            < 0.053
-            < noise(reference_data, "mondrian", k, over)["linking"]
-        )
-    assert 0.04 < noise(reference_data, "mondrian", 2, "0.01")["chance"] < 0.045

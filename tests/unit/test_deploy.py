@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import fnmatch
 import re
 import shlex
@@ -16,11 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from release_pipeline.dagster_app import launch
-from release_pipeline.dagster_app.launch import prepare
-from release_pipeline.desk.opening import read_proxy
 from release_pipeline.door.serving import MOST_CONNECTIONS
-from release_pipeline.flow.site import HOME, Site
+from release_pipeline.flow.site import HOME
 from tests.unit.scripts import DEPLOY, ROOT, load
 
 UNITS = DEPLOY / "systemd"
@@ -118,50 +114,6 @@ def test_the_ui_has_its_account_and_nothing_to_write_on_but_the_site(services: d
     assert ui["command"] == ["ui"]
 
 
-def test_dagsters_records_have_no_network_and_no_password_in_files(services: dict[str, Any]) -> None:
-    """The password comes from the environment, and its absence is said."""
-    postgres = services["postgres"]
-    assert postgres["network_mode"] == "none"
-    assert not {"ports", "privileged", "cap_add"} & set(postgres)
-    given = [services["ui"]["environment"][VARIABLE], postgres["environment"]["POSTGRES_PASSWORD"]]
-    assert all(value.startswith(f"${{{VARIABLE}:?") for value in given)
-    places = {mount["source"]: mount["target"] for mount in postgres["volumes"]}
-    assert places["socket"].endswith("/run/postgresql")
-
-
-def test_the_sites_dagster_is_the_one_that_ships_with_its_records_elsewhere(tmp_path: Path) -> None:
-    """deploy/dagster.yaml: all that the site would have, and the storage of compose.yaml."""
-    prepare(Site(tmp_path, {}))
-    said = yaml.safe_load((DEPLOY / "dagster.yaml").read_text())
-    storage = said.pop("storage")["postgres"]["postgres_db"]
-    assert said == yaml.safe_load((tmp_path / "dagster" / "dagster.yaml").read_text())
-    assert storage["password"] == {"env": VARIABLE}
-    assert storage["params"] == {"host": "/run/postgresql"}
-
-
-def test_records_that_this_installation_cannot_keep_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra that is missing, and not what Dagster says of it."""
-    site = Site(tmp_path, {})
-    prepare(site)
-    shutil.copy(DEPLOY / "dagster.yaml", site.dagster_home / "dagster.yaml")
-    monkeypatch.setenv(VARIABLE, "x")
-    launch.check_environment(site)
-    monkeypatch.setattr(launch, "find_spec", lambda _: None)
-    with pytest.raises(launch.RecordsUnreadable) as refused:
-        launch.check_environment(site)
-    assert str(refused.value) == (
-        f"{site.dagster_home / 'dagster.yaml'}: Dagster's records in Postgres need dagster-postgres. "
-        "pip install 'release-pipeline[postgres]'"
-    )
-
-
-def test_the_proxy_is_the_only_thing_that_is_added_for_it() -> None:
-    """compose.proxy.yaml: the command, and a file in the folder of keys."""
-    added = yaml.safe_load((DEPLOY / "compose.proxy.yaml").read_text())
-    command = ["ui", "--trusted-proxy", f"{FOLDER}/keys/proxy.yaml", "--uds", UI_SOCKET]
-    assert added == {"services": {"ui": {"command": command}}}
-
-
 def test_compose_takes_it(tmp_path: Path) -> None:
     """`docker compose config`, where a client is here: it needs no engine."""
     docker = shutil.which("docker")
@@ -175,13 +127,6 @@ def test_compose_takes_it(tmp_path: Path) -> None:
 
 
 # -- systemd
-
-
-def test_accounts_have_the_same_numbers_everywhere() -> None:
-    """Those of the image: a site can go from one kind of host to the other."""
-    users = read_table("release-pipeline.sysusers.conf")
-    assert ["u", "release-pipeline", UID] in [line[:3] for line in users]
-    assert ["g", "release-stewards", STEWARDS] in [line[:3] for line in users]
 
 
 def test_folders_have_the_modes_that_the_operators_page_says() -> None:
@@ -250,33 +195,6 @@ def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
     socket = "--socket /run/release-pipeline-desk/backend.sock"
     assert socket in backend["ExecStart"][0]
     assert socket in web["ExecStart"][0]
-
-
-def test_the_example_of_a_proxy_before_the_desk_is_read(tmp_path: Path) -> None:
-    """As it stands, with a secret beside it."""
-    file = shutil.copy(DEPLOY / "desk-proxy.yaml", tmp_path)
-    (tmp_path / "desk-proxy.secret").write_text("0123456789abcdef" * 4)
-    (tmp_path / "desk-proxy.secret").chmod(0o600)
-    assert read_proxy(Path(file)).hosts == ("desk.example.org",)
-
-
-def test_the_links_to_log_in_stay_out_of_the_journal() -> None:
-    """They stand in a folder that the operator's account can look into and root alone can change: systemd opens the file as root,
-    through whatever link lies there."""
-    place = read_unit("release-pipeline-ui.service")["StandardOutput"][0]
-    assert place == "truncate:/run/release-pipeline/links"
-    made = {line[1]: tuple(line[2:5]) for line in read_table("release-pipeline.tmpfiles.conf")}
-    assert made["/run/release-pipeline"] == ("0750", "root", "release-pipeline")
-
-
-def test_timers_have_their_services() -> None:
-    """And each is read by the rules of such files."""
-    for timer in UNITS.glob("*.timer"):
-        assert timer.with_suffix(".service").is_file()
-        parser = configparser.ConfigParser(strict=True, interpolation=None)
-        parser.optionxform = str  # type: ignore[assignment,method-assign]
-        parser.read(timer)
-        assert parser["Install"]["WantedBy"] == "timers.target"
 
 
 @pytest.mark.slow

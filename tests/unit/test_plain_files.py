@@ -89,15 +89,6 @@ def test_a_second_name_in_a_private_folder_is_nobodys_attack(folder: Path) -> No
     assert read_at_most(open_below(folder, "lists/odd.csv"), 6) == b"secret"
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "hard link"])
-def test_only_a_file_has_rights_to_keep(folder: Path, way: str) -> None:
-    """A link has all rights: a file in its place would be written by everybody in the group."""
-    WAYS[way][0](folder / "lists" / "odd.csv")
-    with pytest.raises(ReleasePipelineError, match=r"no regular file|cannot be written"):
-        write_text(folder / "lists" / "odd.csv", "policy", mode=None)
-    assert list((folder / "lists").glob(".partial-*")) == []
-
-
 def test_a_pipe_and_an_endless_device_are_refused_at_once(tmp_path: Path) -> None:
     """Also where links are followed: nobody waits, and nothing fills the memory."""
     os.mkfifo(tmp_path / "pipe")

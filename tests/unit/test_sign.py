@@ -7,8 +7,6 @@ import base64
 import hashlib
 import io
 import os
-import pty
-import select
 import shutil
 import struct
 import subprocess
@@ -44,7 +42,6 @@ from tests.ssh_keys import hold
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
-ROOT = Path(__file__).parents[2]
 ABOUT = {"kind": "approve", "subject": "people/1/r1", "digest": "ab" * 32}
 APPLICATION = b"ssh:"
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
@@ -237,45 +234,6 @@ def test_a_key_with_a_passphrase_signs_for_who_knows_it(tmp_path: Path, monkeypa
 
 
 @NEEDS_SSH
-@pytest.mark.slow
-@pytest.mark.parametrize("display", ["", ":0"])
-def test_a_passphrase_is_asked_for_at_the_terminal(tmp_path: Path, display: str) -> None:
-    """Though the message goes to ssh-keygen's standard input; also where a desktop runs that could ask in a window."""
-    file = tmp_path / "id"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
-    program = (
-        f"from pathlib import Path; from release_pipeline import sign; print(sign.read_signer(Path({str(file)!r})).sign(b''))"
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")} | {"DISPLAY": display}
-    child, terminal = pty.fork()
-    if child == 0:  # it has the terminal alone, and no thread of this process
-        os.execve(sys.executable, [sys.executable, "-c", program], {**environment, "PYTHONPATH": str(ROOT)})  # noqa: S606
-    shown = b""
-    try:
-        while b"END SSH SIGNATURE" not in shown:
-            assert select.select([terminal], [], [], HANGING)[0]
-            shown += os.read(terminal, 1000)
-            if shown.endswith(b"passphrase: "):
-                os.write(terminal, b"right words\n")
-    finally:
-        os.close(terminal)
-        os.waitpid(child, 0)
-
-
-@NEEDS_SSH
-def test_who_does_not_answer_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller holds a lock meanwhile, and so it is not kept for ever."""
-    make_key(tmp_path / "id")
-    slow = tmp_path / "slow"
-    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
-    slow.chmod(0o700)
-    monkeypatch.setattr(sign, "PATIENCE", 0.05)
-    monkeypatch.setattr(sign, "find_ssh_keygen", lambda: str(slow))
-    with pytest.raises(verify.WrongUsage, match="nobody answered ssh-keygen"):
-        sign.read_signer(tmp_path / "id").sign(b"text")
-
-
-@NEEDS_SSH
 def test_a_signature_by_another_key_is_not_taken(tmp_path: Path) -> None:
     """As where a .pub file is beside another private key."""
     public = make_key(tmp_path / "ben")
@@ -388,14 +346,6 @@ def test_no_change_is_hidden_behind_others() -> None:
     assert len(found) == 2 + 500 + 1 + 500
 
 
-def test_nor_behind_other_populations() -> None:
-    """What was there before what is new."""
-    caps = {f"a{number:03}": {"cap": {"epsilon": "1"}} for number in range(500)}
-    found = sign.list_changes({"people": {"cap": {"epsilon": "5"}}}, {"people": {"cap": {"epsilon": "50"}}, **caps}, named=True)
-    assert found[0] == 'people.cap.epsilon: "5" -> "50"'
-    assert len(found) == 501
-
-
 def test_a_change_is_told_whole() -> None:
     """Null is not nothing; of long lists the parts that differ; long texts to their end."""
     assert sign.list_changes({"retain": None}, {}) == ["retain: null -> nothing"]
@@ -408,17 +358,6 @@ def test_a_change_is_told_whole() -> None:
     assert other_order.endswith('["city 0","region"]]')
     assert sign.list_changes({"why": "x" * 5000}, {"why": "x" * 5000 + "y"})[0].endswith('xy"')
     assert sign.make_plain("a" * 5000 + "\n\x1b") == "a" * 5000 + "\\n\\x1b"
-
-
-def test_a_line_of_the_site_cannot_pass_for_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a terminal would break it, either."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    for line in sign._quote(["all is well" + " " * 67 + "=== computed here ===", "=== computed here ==="]):
-        sign._show(line)
-    shown = capsys.readouterr().out.splitlines()
-    assert len(shown) == 3
-    assert all(line.startswith("| ") and len(line) < 80 for line in shown)
 
 
 PAGE = """<!DOCTYPE html>
@@ -483,9 +422,3 @@ def test_a_bundle_is_read_once(tmp_path: Path) -> None:
     assert (kept.read("a.txt"), kept.digest("a.txt")) == (b"shown", hashlib.sha256(b"shown").hexdigest())
     assert kept.digest("large") == hashlib.sha256(contents["large"]).hexdigest()
     assert (skipped, sorted(reads), list(tmp_path.iterdir())) == (1, ["a.txt", "large"], [tmp_path / "a.txt"])
-
-
-def test_where_it_cannot_write_itself_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In words."""
-    assert sign.main(["--write-alone", str(tmp_path / "none" / "sign.py")]) == 2
-    assert "none/sign.py: it cannot be written" in capsys.readouterr().err

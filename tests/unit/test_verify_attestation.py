@@ -126,17 +126,6 @@ def test_a_package_with_them_passes(tmp_path: Path) -> None:
     assert f"package/{SSH}: that statement is signed by robot (service)" in [finding.words for finding in found]
 
 
-def test_without_them_it_is_a_package_of_before(tmp_path: Path) -> None:
-    """Nothing is missed where the list of sums names none; where it names them, they must be there."""
-    found = verify_path(put(usual().package, tmp_path / "before"), OFFICER)
-    assert not any("attestation" in finding.words for finding in found)
-    files = attest()
-    for name in (STATEMENT, SIGNERS, SSH):
-        assert f"{name}: it is missing" in judge({key: part for key, part in files.items() if key != name}, tmp_path / "away")
-    left = {name: part for name, part in files.items() if not name.startswith(("attestation", "allowed"))}
-    assert len(judge(left, tmp_path / "all")) >= 3
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [STATEMENT, SIGNERS, SSH])
 def test_one_that_was_changed_is_named(name: str, tmp_path: Path) -> None:
@@ -232,25 +221,6 @@ def test_a_file_that_is_made_otherwise(name: str, tmp_path: Path) -> None:
     assert words in found
 
 
-def test_a_signature_without_its_statement(tmp_path: Path) -> None:
-    """Both are named."""
-    found = judge(attest(**{STATEMENT: b"away"}), tmp_path / "package")
-    assert {words.partition(":")[0] for words in found} == {STATEMENT, SSH}
-
-
-@pytest.mark.parametrize("card", [None, 5, "release", ["release"], {}])
-@pytest.mark.parametrize("release", ["", RELEASE])
-def test_beside_a_card_that_is_none(card: Any, release: str, tmp_path: Path) -> None:
-    """Failures in words, of the card and of the statement that agrees with nothing."""
-    files = {name: part for name, part in attest().items() if not name.startswith(("SHA256SUMS", "attestation"))}
-    files["privacy-card.json"] = json.dumps(card).encode()
-    subjects = [{"name": name, "digest": {"sha256": digest(files[name])}} for name in sorted(files)]
-    said = {"_type": "https://in-toto.io/Statement/v1", "subject": subjects, "predicateType": "urn:release-pipeline:package:1"}
-    payload = json.dumps({**said, "predicate": {"release": release}}).encode()
-    found = judge(seal({**files, STATEMENT: payload, SSH: sign_for_ssh(payload)}), tmp_path / "package")
-    assert {words.partition(":")[0] for words in found} >= {"privacy-card.json", STATEMENT}
-
-
 def test_who_signed_the_sums_must_have_signed_the_statement(tmp_path: Path) -> None:
     """The officer may sign packages too: then everything is the officer's."""
     found = judge(seal(attest(), by="olga"), tmp_path / "package")
@@ -296,15 +266,6 @@ def test_who_may_not_sign_packages_signs_no_statement(trust: Trust, name: str) -
     """A reviewer, and somebody who is in no list."""
     with pytest.raises(NotSigned):
         write_attestations(CARD, HASHES, trust, hold(SECRETS[name]))
-
-
-def test_a_key_in_a_token_is_listed() -> None:
-    """As ssh-keygen reads it."""
-    keys = verify.read_keys({"keys": {"olga": {"role": "officer", "key": verify.name_ssh_key(raw("olga") + b"ssh:")}}})
-    [line] = verify.write_allowed_signers(keys).splitlines()
-    blob = base64.b64decode(line.split(" ")[-1])
-    assert line.split(" ")[2] == "sk-ssh-ed25519@openssh.com"
-    assert blob == pack_texts(b"sk-ssh-ed25519@openssh.com", raw("olga"), b"ssh:")
 
 
 def run_ssh_keygen(folder: Path, name: str, namespace: str, signature: str, message: bytes) -> int:

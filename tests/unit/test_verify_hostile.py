@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,19 +46,6 @@ def test_a_policy_whose_publication_is_nothing(tmp_path: Path, twist: Callable[[
 def test_a_charge_of_nothing_that_there_is(tmp_path: Path, charge: dict[str, Any], release: str | None) -> None:
     """Of a population that is a list, with the charges of a number, of a cohort without a release."""
     made = with_steps({"earlier": [lambda world: world.charge(release, spent="2", **charge)]})
-    assert judge(made.dossier(), tmp_path / "dossier")
-
-
-def test_a_clock_at_the_end_of_time(tmp_path: Path) -> None:
-    """The moment of an event is the last that there is: a minute after it there is none."""
-
-    def doubt(world: World) -> None:
-        number, doubted = len(world.lines), json.loads(world.lines[-1])
-        world.twist = lambda document, content: {**content, "noted": END} if document == "event clock" else content
-        world.note("clock", None, event=number, signed=world.sign("olga", "clock", str(number), doubted["hash"]))
-
-    END = "9999-12-31T23:59:59+00:00"
-    made = with_steps({"candidate": ["candidate", doubt]})
     assert judge(made.dossier(), tmp_path / "dossier")
 
 

@@ -60,29 +60,6 @@ def test_noise_that_is_drawn_twice_shows_the_table(noise: Noise, exact: tuple[An
     assert show(*stages)["the same noise in stages 1 and 2"] == pytest.approx(sign / noise.spread)
 
 
-def test_the_parts_of_a_draw_have_their_own_records() -> None:
-    """The first record is in the second part: counts of the first one tell nothing, and those of the second what they would tell
-    of a table of its own."""
-    stage = Stage(EDGES, np.array([1, 0, 0]), LaplaceNoise(2))
-    rows = [np.array([1, 2]), np.array([0])]
-    both, second = (
-        show_counts([{"a": Counted([[stage]] * len(own), own)}], {"a": ONE}, {"a": OTHER})["likelihood ratio of all counts"]
-        for own in (rows, rows[1:])
-    )
-    assert both == second == [-1]  # (0 - 1 + 0 - 1) / 2
-
-
-def test_other_cells_are_other_numbers() -> None:
-    """Cells that differ in one edge, and a stage more."""
-    noise = LaplaceNoise(1)
-    shown = [
-        show(*(Stage(np.array(edges), np.zeros(len(edges) - 1, dtype=np.int64), noise) for edges in stages))
-        for stages in ([[0, 5, 10]], [[0, 6, 10]], [[0, 5, 10], [0, 5, 10]])
-    ]
-    assert len({one["which cells were counted"] for one in shown}) == 3
-    assert len({one["how many cells were counted"] for one in shown}) == 2
-
-
 @pytest.mark.parametrize("name", SUITE)
 def test_draws_are_the_counts_of_all_columns_and_parts(name: str) -> None:
     """Every record is in one part, and counts without their noise would be those of the part."""

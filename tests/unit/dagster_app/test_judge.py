@@ -74,12 +74,6 @@ def test_what_is_judged_is_what_dagster_reads() -> None:
     assert json.loads(judge_post(twice.encode(), Role.VIEW))["query"] == "{version}"
 
 
-@pytest.mark.parametrize("config", [None, {}, "", "{}", "{}\n", {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}])
-def test_launch_without_config_is_let_through(config: Any) -> None:
-    """As Dagster's pages write none, and as a run from the command line is executed anew."""
-    assert judge(LAUNCH, params(runConfigData=config))["variables"] == params(runConfigData=config)
-
-
 @pytest.mark.parametrize(
     "config",
     [

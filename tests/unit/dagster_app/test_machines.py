@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from release_pipeline.dagster_app.door import Role
-from release_pipeline.dagster_app.door import machines as module
 from release_pipeline.dagster_app.door.entrance import Entrance
 from release_pipeline.dagster_app.door.guard import Door
-from release_pipeline.dagster_app.door.machines import REMEMBERED_SECONDS, Machines, read_token
+from release_pipeline.dagster_app.door.machines import Machines, read_token
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
@@ -80,23 +79,6 @@ def test_figures_need_the_token(tiny: TinySite) -> None:
     own = ((b"origin", b"http://127.0.0.1:3000"),)
     assert [ask(door, path, BEARER, *own, method="POST")[0] for path in ("/metrics", "/healthz")] == [405, 405]
     assert ask(door, "/metrics", BEARER, (b"host", b"evil.example"))[0] in (400, 403)
-
-
-def test_whoever_asks_again_gets_the_same_answer(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a while: nobody can have the registry read as often as they like."""
-    looks: list[int] = []
-    real = module.check_health
-    monkeypatch.setattr(module, "check_health", lambda *args, **more: (looks.append(1), real(*args, **more))[1])
-    clock = [0.0]
-    door = door_of(tiny.site, clock)
-    for _ in range(3):
-        ask(door, "/healthz")
-    clock[0] = REMEMBERED_SECONDS - 1
-    ask(door, "/healthz")
-    assert len(looks) == 1
-    clock[0] = REMEMBERED_SECONDS
-    ask(door, "/healthz")
-    assert len(looks) == 2
 
 
 def test_a_site_that_cannot_be_read_is_not_well(tiny: TinySite) -> None:

@@ -149,27 +149,6 @@ def test_nothing_is_switched_on_where_nobody_asks_for_it(home: Path) -> None:
     assert running == {"watch", "tell", "prune_daily", "delivery", "timetable_monthly", "arrival_monthly", *published}
 
 
-@pytest.mark.parametrize("said", ["", "default", "On", "true"])
-def test_automations_that_mean_nothing_are_refused(home: Path, said: str) -> None:
-    """With the values that there are."""
-    with pytest.raises(WrongUsage, match=r"automations cannot be '.*'\. Say 'on' or 'off'"):
-        build_defs(home, automations=said)
-
-
-@pytest.mark.parametrize("place", ["nowhere", "file", ""])
-def test_a_path_that_is_no_site_is_refused(tmp_path: Path, place: str) -> None:
-    """A typing error must not take a site out of the definitions unseen."""
-    (tmp_path / "file").touch()
-    with pytest.raises(WrongUsage, match=f"{tmp_path / place}: this is not a site"):
-        build_defs(tmp_path / place)
-
-
-def test_a_site_without_policies_has_definitions(tmp_path: Path) -> None:
-    """Its check runs over nothing."""
-    (tmp_path / "policies").mkdir()
-    dg.Definitions.validate_loadable(build_defs(tmp_path))
-
-
 @pytest.mark.parametrize("prefix", ["", "a b", "1a", "a/b", "a-b", ["a", ""], "ä"])
 def test_a_prefix_that_no_name_could_have_is_refused(prefix: str | list[str]) -> None:
     """With what one may be."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.papers.agreement import Figure, compare, read_figures, summarise, write_figures
+from experiments.papers.agreement import compare, read_figures, summarise, write_figures
 from experiments.papers.runs import Measured, Setting
 
 NOISE = 0.2  # of logarithms: as an error that few draws decide
@@ -55,33 +55,3 @@ def test_chance_passes_and_wrong_scales_do_not() -> None:
         assert together.settings == "made, error: method one"
         assert float(together.words.split()[-3]) > 15
         assert ("smaller" in together.words) == (factor < 1)
-
-
-@pytest.mark.statistical
-def test_few_settings_are_not_judged_together() -> None:
-    committed = list(summarise("made", make_results(1, 10, settings=3)))
-    _, departures = compare("made", make_results(2, 3, 1.3**2, settings=3), committed)
-    assert not any("together" in departure.words for departure in departures)
-
-
-def test_what_has_no_noise_must_be_equal() -> None:
-    committed = [Figure("made", "error: method one, number 0", "loss", "log", 10, float(np.log(0.7)), 0.0)]
-    assert compare("made", make_results(1, 3), committed) == (1, [])
-    _, (departure,) = compare("made", make_results(1, 3, 1.002), committed)
-    assert "loss" in str(departure)
-    assert "error: method one, number 0" in str(departure)
-
-
-def test_a_figure_that_is_nothing_departs() -> None:
-    """A measure that became zero where there is a logarithm, or no number."""
-    setting = Setting.of("error", 3, method="one", number=0)
-    committed = [Figure("made", setting.key, "sse", "log", 10, 1.0, 0.2)]
-    for value in (0.0, float("nan"), float("inf")):
-        _, departures = compare("made", [Measured(setting, [{"sse": value}] * 3)], committed)
-        assert len(departures) == 1
-
-
-def test_only_what_both_have_is_compared() -> None:
-    committed = list(summarise("made", make_results(1, 10)))
-    assert compare("made", make_results(2, 3, settings=2), committed)[0] == 6
-    assert compare("other", make_results(2, 3), committed) == (0, [])

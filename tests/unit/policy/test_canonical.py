@@ -201,16 +201,6 @@ def test_a_policy_is_read_back_from_its_form(policy: Policy) -> None:
     assert found.canonical_json() == policy.canonical_json()
 
 
-def test_columns_that_nobody_knows_the_order_of_come_last_by_name() -> None:
-    """An order can be lost; a policy cannot."""
-    found = read_canonical(json.loads(FORM), ["town", "gone"])
-    assert list(found.columns) == ["town", "income", "job", "person", "rent"]
-
-
-def _without_rules(form: dict[str, Any]) -> None:
-    form["protect"] |= {"epsilon": "0.3", "k": 1}  # which the rules of idp-cbls refuse
-
-
 def _unknown(form: dict[str, Any]) -> None:
     form["protect"]["colour"] = "secret-cell"
 
@@ -221,13 +211,6 @@ def _no_number(form: dict[str, Any]) -> None:
 
 def _no_columns(form: dict[str, Any]) -> None:
     del form["columns"]
-
-
-def test_no_rule_is_asked() -> None:
-    """What a rule would refuse today was met when it was noted."""
-    form = json.loads(FORM)
-    _without_rules(form)
-    assert read_canonical(form, []).protect.k == 1
 
 
 @pytest.mark.parametrize("spoil", [_unknown, _no_number, _no_columns])

@@ -6,7 +6,6 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.kinds import KeepColumn
 from tests.integration.sites import PARTS, policy_text
 
 
@@ -21,12 +20,3 @@ def test_an_empty_text_is_no_category(values: str) -> None:
     with pytest.raises(PolicyInvalid) as refused:
         parse_policy(policy_with(values), name="people.yaml")
     assert "in CSV nobody can tell it from a blank cell" in refused.value.in_full
-
-
-@pytest.mark.parametrize("text", ["NA", "01", "null", "a, b", 'say "no"', " "])
-def test_any_other_text_is(text: str) -> None:
-    """Also those that some readers take for numbers or for nothing."""
-    quoted = text.replace("'", "''")
-    column = parse_policy(policy_with(f"[north, '{quoted}']"), name="people.yaml").columns["town"]
-    assert isinstance(column, KeepColumn)
-    assert column.values == ("north", text)

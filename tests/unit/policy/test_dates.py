@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.canonical import read_canonical
-from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.plan import describe_plan, make_plan
 
 TEXT = """
 policy: stays
@@ -49,42 +44,6 @@ def test_dates_are_whole_numbers_within_a_policy() -> None:
     assert came.domain_texts == ("2000-01-01", "2019-12-31")
     assert (came.grid_text, left.grid_text) == ("1 day", "15 minutes")
     assert policy().audit.predict["left"].above == 182 * 24 * 60
-
-
-def test_the_canonical_form_has_all_of_it() -> None:
-    """And is read back; an approved policy without dates has no word of them."""
-    made = policy()
-    assert read_canonical(json.loads(made.canonical_json()), list(made.columns)) == made
-    assert '"dated":{"first":"2000-01-01","unit":"day"}' in made.canonical_json()
-    changed = policy(**{"2000-01-01, 2019-12-31": "1999-01-01, 2018-12-31", "atoms: [2000-01-01]": "atoms: [1999-01-01]"})
-    assert changed.canonical_hash() != made.canonical_hash()
-
-
-def test_nobody_reads_numbers_of_days() -> None:
-    """In the plan, and in what a change is told as."""
-    said = "\n".join(describe_plan(make_plan(policy())))
-    for words in (
-        "domain 2000-01-01 to 2019-12-31 by 1 day",
-        "cells are finest at 2009-12-31; a cell of its own for 2000-01-01",
-        "left after 2020-07-01T00:00:00",
-    ):
-        assert words in " ".join(said.split())
-    assert "7304" not in said
-    assert "7,304" not in said
-    later = policy(**{"2000-01-01, 2019-12-31": "2000-01-01, 2020-12-31", "above: 2020-07-01": "above: 2020-08-01"})
-    assert set(describe_diff(policy(), later)) == {
-        "columns.came.domain: [2000-01-01, 2019-12-31] -> [2000-01-01, 2020-12-31]",
-        "audit.predict.left.above: 2020-07-01T00:00:00 -> 2020-08-01T00:00:00",
-    }
-    um = policy(
-        **{
-            "{method: dp-cdf, epsilon: 2, k: 5}": "{method: dp-um, epsilon: 2, k: 5}",
-            'codes: {9999-12-31: open, "-8": refused}, missing: keep, ': "missing: {fill: 2010-01-01}, ",
-        }
-    )
-    said = " ".join("\n".join(describe_plan(make_plan(um))).split())
-    assert "1,461 days (20.0% of the domain)" in said
-    assert um.noise_columns["came"].fill == 3653
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.errors import InvalidArgument, PolicyInvalid, WrongUsage
+from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import load_policy, parse_policy
-from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.hierarchies import (
     Dates,
     Intervals,
@@ -20,9 +18,7 @@ from release_pipeline.policy.hierarchies import (
     read_rows,
     rows_of_groups,
 )
-from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.load import list_files
-from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.hierarchy import Hierarchy
 
 POLICY = """\
@@ -60,16 +56,6 @@ def test_intervals_of_one_width_and_between_numbers() -> None:
     ]
     assert spec.levels == 5
     assert spec.level_words == ("by 1", "by 5", "by 10", "3 intervals", "*")
-
-
-def test_intervals_off_whole_numbers_and_below_zero() -> None:
-    """Ends are numbers of the grid, exact; a minus sign does not run into the dash."""
-    spec = Intervals.model_validate({"intervals": [5], "domain": [-10, 10], "grid": "0.5", "outside": "clamp"} | {"grid": 1})
-    assert spec.label_units([0, 9, 12]) == [("-10", "-10 to -6", "*"), ("-1", "-5 to -1", "*"), ("2", "0-4", "*")]
-    from decimal import Decimal
-
-    half = Intervals.model_validate({"intervals": [2], "domain": [0, 4], "grid": Decimal("0.5"), "outside": "clamp"})
-    assert half.label_units([3, 4]) == [("1.5", "0-1.5", "*"), ("2", "2-3.5", "*")]
 
 
 @pytest.mark.parametrize(
@@ -126,26 +112,6 @@ def test_dates_become_periods() -> None:
     assert [spec.may_release(label, None) for label in labels] == [True, False, False, True, False, True, True, True]
 
 
-def test_only_labels_of_a_level_may_be_released() -> None:
-    """Neither other ends, nor another order or grid; mondrian's ranges end anywhere on the grid."""
-    ola, free = intervals(intervals=[5, [20, 70]]), intervals()
-    labels = ("20-24", "20-69", "70-100", "100", "*", "21-25", "24-20", "20-24.5", "20 to 24", "020-024", "101", "-5", "x")
-    assert [ola.may_release(label, None) for label in labels] == [True] * 5 + [False] * 8
-    assert [free.may_release(label, None) for label in labels] == [True] * 6 + [False] * 7
-
-
-@given(st.dates(date(1960, 1, 1), date(2020, 12, 31)), st.dates(date(1960, 1, 1), date(2020, 12, 31)))
-def test_dates_are_monotone(one: date, two: date) -> None:
-    """Two days that share a label share all coarser ones."""
-    spec = Dates.model_validate(
-        {"dates": ["day", "month", "quarter", "year", "decade"], "first": "1960-01-01", "last": "2020-12-31"}
-    )
-    first, second = spec.labels_of([one.isoformat(), two.isoformat()], None)
-    same = [a == b for a, b in zip(first, second, strict=True)]
-    assert same == sorted(same)
-    assert all(spec.may_release(label, None) for label in first)
-
-
 @given(st.lists(st.integers(2, 9), min_size=1, max_size=4), st.integers(1, 300), st.data())
 def test_intervals_are_monotone_and_tell_where_a_number_lies(factors: list[int], width: int, data: Any) -> None:
     """Labels of any nested widths make a hierarchy, and both ends of a label hold the number."""
@@ -190,37 +156,10 @@ def test_csv_needs_its_header(text: str) -> None:
         read_rows(text)
 
 
-def column_of(hierarchy: object, **options: object) -> GeneraliseColumn:
-    """A column with that hierarchy."""
-    return GeneraliseColumn.model_validate({"do": "generalise", "role": "quasi", "hierarchy": hierarchy, **options})
-
-
-def test_what_can_be_listed_is_listed_whole() -> None:
-    """Every value of the domain, and the category for missing ones; codes are too many."""
-    rows = column_of(intervals(intervals=[50], domain=[0, 99]), missing={"category": "unknown"}).list_rows()
-    assert rows is not None
-    assert len(rows) == 101
-    assert rows[-1] == ("unknown", "unknown", "*")
-    assert column_of({"prefixes": [5], "of": "digits"}).list_rows() is None
-    days = column_of({"dates": ["day"], "first": "2000-01-01", "last": "2000-12-31"}).list_rows()
-    assert days is not None
-    assert len(days) == 366
-    assert days[-1] == ((date(2000, 1, 1) + timedelta(days=365)).isoformat(), "*")
-    assert column_of({"rows": [["a", "*"]]}, missing={"category": "a"}).list_rows() == [("a", "*")]
-    assert column_of({"rows": [["a", "*"]]}, codes={"-8": "refused"}).list_rows() == [("a", "*"), ("refused", "*")]
-
-
 def faults_of(text: str) -> str:
     with pytest.raises(PolicyInvalid) as refused:
         parse_policy(text, name="p.yaml")
     return "\n".join(refused.value.problems)
-
-
-def test_the_policy_is_valid() -> None:
-    """As it stands above: what is refused below is the fault of one change."""
-    policy = parse_policy(POLICY, name="p.yaml")
-    assert list(policy.generalised_columns) == ["sex", "age", "zip"]
-    assert (policy.definition, policy.protect.scope, policy.groups_below) == ("k-epsilon", "class", 4)
 
 
 @pytest.mark.parametrize(
@@ -294,42 +233,6 @@ def without(*names: str) -> str:
     return "".join(line for line in POLICY.splitlines(keepends=True) if not line.startswith(left_out))
 
 
-def test_what_k_epsilon_needs_is_told_without_it() -> None:
-    """No class without generalised columns, no claim without noise, no l without a kept column."""
-    assert "no column has do: generalise, so there are no classes" in faults_of(without("sex", "age", "zip"))
-    assert "no column has do: noise" in faults_of(without("pay"))
-    assert "l counts different values" in faults_of(without("ill").replace("k: 4", "k: 4, l: 2"))
-    other = without("sex", "age", "zip", "ill").replace("method: k-epsilon, grouping: ola", "method: dp-um")
-    other = other.replace("suppress: {grouping_at_most: 5%, confidence: 99%, at_most: 7%}", "gates: {relative_error: {pay: 1}}")
-    assert "relative errors are expected within the classes of k-epsilon" in faults_of(other)
-
-
-def test_mondrian_has_no_place_for_a_missing_number() -> None:
-    """It would be cut as the least of them."""
-    text = (
-        POLICY.replace("grouping: ola", "grouping: mondrian")
-        .replace("intervals: [5, 10], domain", "domain")
-        .replace("grouping_at_most: 5%, ", "")
-    )
-    parse_policy(text, name="p.yaml")
-    assert "a missing one has no place among them" in faults_of(
-        text.replace("why: human", "why: human, missing: {category: none}")
-    )
-
-
-def test_a_hierarchy_that_changes_is_told_value_by_value() -> None:
-    """What moves, comes and goes; of many the first few."""
-    old = parse_policy(POLICY.replace("groups: [f, m]", "groups: {a: [x, y], b: [z]}"), name="p.yaml")
-    new = parse_policy(POLICY.replace("groups: [f, m]", "groups: {a: [x], b: [y, w]}"), name="p.yaml")
-    assert list(describe_diff(old, new)) == [
-        "column sex: w is new, under b > *",
-        "column sex: z is gone",
-        "column sex: y moves from a > * to b > *",
-    ]
-    many = parse_policy(POLICY.replace("groups: [f, m]", f"groups: {[f'v{i}' for i in range(40)]}"), name="p.yaml")
-    assert list(describe_diff(new, many))[-1].startswith("column sex: and ")
-
-
 def test_a_label_of_two_meanings_is_refused_where_both_could_meet() -> None:
     """Local recoding puts levels side by side; one level for all records does not."""
     text = POLICY.replace("groups: [f, m]", "groups: {f: [f, m], d: [d]}")
@@ -338,34 +241,6 @@ def test_a_label_of_two_meanings_is_refused_where_both_could_meet() -> None:
     assert "'f' stands for different values on two levels" in faults_of(
         text.replace("grouping: ola", "grouping: mondrian").replace(numbers, "domain").replace("grouping_at_most: 5%, ", "")
     )
-
-
-def test_the_order_of_columns_is_part_of_the_hash() -> None:
-    """It decides between equally good classes; of columns that are not generalised it does not matter."""
-    lines = POLICY.splitlines(keepends=True)
-    sex, age, zip_, pay, ill = (
-        next(line for line in lines if line.startswith(f"  {name}:")) for name in ("sex", "age", "zip", "pay", "ill")
-    )
-    content = parse_policy(POLICY, name="p.yaml")
-    other = parse_policy(POLICY.replace(sex + age, age + sex), name="p.yaml")
-    same = parse_policy(POLICY.replace(pay + ill, ill + pay).replace(zip_, "").replace(ill, ill + zip_), name="p.yaml")
-    assert content.canonical_hash() != other.canonical_hash()
-    assert content.canonical_hash() == same.canonical_hash()
-    assert list(describe_diff(content, other)) == ["protect.order: [sex, age, zip] -> [age, sex, zip]"]
-
-
-def test_a_limit_on_all_suppression_alone_is_enough() -> None:
-    """No class may stay too small then, and nobody is dropped for standing out."""
-    policy = parse_policy(POLICY.replace("{grouping_at_most: 5%, confidence: 99%, at_most: 7%}", "{at_most: 7%}"), name="p.yaml")
-    assert isinstance(policy.suppress, SuppressClasses)
-    assert (policy.suppress.grouping_at_most, policy.suppress.confidence) == (0, None)
-
-
-def test_mondrian_needs_a_label_for_everybody() -> None:
-    """It begins with one class; ola can do without."""
-    text = POLICY.replace("groups: [f, m]", "rows: [[f, f1], [m, m1]]")
-    parse_policy(text, name="p.yaml")
-    assert "the last level must be one label" in faults_of(text.replace("grouping: ola", "grouping: mondrian"))
 
 
 def test_a_lattice_too_large_to_search_is_refused() -> None:
@@ -390,20 +265,3 @@ def test_files_are_looked_for_beside_the_policy(tmp_path: Path) -> None:
     with pytest.raises(PolicyInvalid) as refused:
         load_policy(file)
     assert "people.yaml:9:50: columns.sex.hierarchy.csv: the levels are not monotone" in refused.value.problems[0]
-
-
-def test_a_folder_or_nothing_in_the_place_of_a_file(tmp_path: Path) -> None:
-    """Each in words, none as a traceback."""
-    file = tmp_path / "people.yaml"
-    (tmp_path / "lists.csv").mkdir()
-    for name, words in (
-        (".", "this is no name of a list"),
-        ("lists.csv", "this is a directory"),
-        ("none.csv", "there is no such file"),
-    ):
-        file.write_text(POLICY.replace("groups: [f, m]", f"csv: {name}"))
-        with pytest.raises(PolicyInvalid) as refused:
-            load_policy(file)
-        assert words in "\n".join(refused.value.problems)
-    with pytest.raises(WrongUsage):
-        load_policy(tmp_path)

@@ -11,7 +11,6 @@ from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.kinds.missing import BLANK, SUPPRESSED
-from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.published import DISCRETE, SurveyFormat, list_columns
 
 SEX = "sex: {role: quasi, do: keep, values: [2, 1], why: needed%s}"
@@ -44,31 +43,6 @@ def faults(*columns: str, formats: str = "parquet, csv") -> str:
     with pytest.raises(PolicyInvalid) as refused:
         load(*columns, formats=formats)
     return "\n".join(refused.value.problems)
-
-
-LABELLED = SEX % ", label: Sex of the person, labels: {1: male, 2: female}"
-
-
-def test_labels_are_part_of_the_canonical_form_only_where_they_are_given() -> None:
-    """A policy without any has the hash that it always had; one with some reads as it was, values in their order."""
-    plain = load(SEX % "", INCOME % "")
-    assert "label" not in plain.canonical_json()
-    policy = load(LABELLED, INCOME % ", label: Income, codes: {-8: refused}")
-    assert policy.canonical_hash() != plain.canonical_hash()
-    again = read_canonical(json.loads(policy.canonical_json()), list(policy.columns))
-    for one in (policy, again):
-        sex = one.kept_columns["sex"]
-        assert (sex.label, list(sex.ordered_labels.items())) == ("Sex of the person", [("2", "female"), ("1", "male")])
-        assert one.noise_columns["income"].label == "Income"
-    assert again.canonical_hash() == policy.canonical_hash()
-
-
-def test_the_plan_says_labels() -> None:
-    """Only of columns that have some."""
-    words = "\n".join(describe_plan(make_plan(load(LABELLED, INCOME % ", label: Income"))))
-    assert "sex: Sex of the person, with 2 = female, 1 = male" in words
-    assert "income: Income" in words
-    assert "= female" not in "\n".join(describe_plan(make_plan(load(SEX % "", INCOME % ""))))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
-from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.lists import MOST_ENTRIES, read_list
 from release_pipeline.policy.load import list_files
 
 TEXT = """
@@ -62,17 +60,6 @@ def test_a_generalised_column_may_have_one(tmp_path: Path) -> None:
     assert "the file has no column 'village'" in str(refused.value.problems[0])
 
 
-def test_a_long_list_is_told_by_what_changes(tmp_path: Path) -> None:
-    """Ten thousand entries, and not one of them more than is needed."""
-    towns = [f"Town {number:05}" for number in range(10_000)]
-    before = load(tmp_path, "{file: lists/towns.csv}", "\n".join(["town", *towns]))
-    after = load(tmp_path, "{file: lists/towns.csv}", "\n".join(["town", *towns[1:], "Town new"]))
-    assert len(before.kept_columns["town"].values) == 10_000
-    assert list(describe_diff(before, after)) == ["column town: Town new is new", "column town: Town 00000 is gone"]
-    many = load(tmp_path, "{file: lists/towns.csv}", "\n".join(["town", *towns[20:]]))
-    assert list(describe_diff(before, many))[-1] == "column town: and 12 more changes of its list"
-
-
 @pytest.mark.parametrize(
     ("values", "content", "words"),
     [
@@ -102,9 +89,3 @@ def test_what_is_no_list_is_told(tmp_path: Path, values: str, content: str, word
     [problem] = refused.value.problems
     assert words in str(problem)
     assert "people.yaml:10:" in str(problem)
-
-
-def test_a_list_without_an_end_is_refused() -> None:
-    """Whatever its entries are."""
-    with pytest.raises(InvalidArgument, match="more than 50,000"):
-        read_list("town\n" + "\n".join(map(str, range(MOST_ENTRIES + 1))))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.views import plan_to_json
-from release_pipeline.privacy import budget
 from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
@@ -84,53 +81,6 @@ def problem(text: str, at: str, message: str) -> str:
     assert text.count(at) == 1, at
     before = text[: text.index(at)]
     return f"p.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}: {message}"
-
-
-def test_the_policy_of_these_tests_is_valid() -> None:
-    """What the changes below start from has no error."""
-    policy = parse()
-    assert (policy.policy, policy.steward, policy.population) == ("people", "ana", "all-people")
-    assert list(policy.noise_columns) == ["income", "score"]
-    assert list(policy.kept_columns) == ["site"]
-    assert policy.declared == {"id", "site", "income", "score", "note", "other", "wave"}
-
-
-FIVE = """\
-policy: People
-steward: ana
-population: people
-source: {path: people.csv}
-person: {column: name}
-releases: once
-protect: {method: idp-cbls, epsilon: none, k: 5}
-columns:
-  id: {role: identifier, do: drop}
-  income:
-    role: confidential
-    do: noise
-    domain: [0, 5000]
-    grid: 3
-    outside: cut
-    why: top code
-drop:
-  - note
-  - income
-"""
-
-
-def test_five_errors_at_once() -> None:
-    """Five parts are wrong, and each is told at its line and column with what to do."""
-    assert problems_of(FIVE) == (
-        problem(FIVE, "policy: People", f"policy: 'People' is not a name. {NAMES}"),
-        problem(
-            FIVE,
-            "column: name",
-            "person.column: 'name' is not declared under columns. Add it there with {role: identifier, do: drop}.",
-        ),
-        problem(FIVE, "epsilon: none", "protect.epsilon: 'none': must be a number."),
-        problem(FIVE, "outside: cut", "columns.income.outside: 'cut' is not allowed for outside. Allowed: 'clamp' or 'fail'."),
-        problem(FIVE, "income\n", "drop.1: 'income' is under columns too. Declare it in one place."),
-    )
 
 
 TWELVE = """\
@@ -521,17 +471,6 @@ def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, sugge
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "suggestion"), [("zone", "Known: list, every, first, cron."), ("crom", "Did you mean 'cron'?"), ("until", "Known: ")]
-)
-@pytest.mark.parametrize("schedule", [LIST, MONTHLY], ids=["list", "periods"])
-def test_unknown_keys_of_a_timetable_are_errors(schedule: str, key: str, suggestion: str) -> None:
-    """As in every other mapping: one error, at the key, with the keys that may stand there."""
-    text = change(POLICY, (TWO, schedule.replace("}", f", {key}: CET}}")))
-    [sentences] = problems_of(text)
-    assert sentences.startswith(problem(text, f"{key}: CET", f"releases.{key}: '{key}' is not known here. {suggestion}"))
-
-
 RULES = [
     case(
         "columns-look-alike",
@@ -798,15 +737,6 @@ def test_no_noise_is_an_error() -> None:
     assert problems_of(text) == (problem(text, "columns:", expected),)
 
 
-@pytest.mark.parametrize("columns", ["{}", "[id, site]", "everything", ""])
-def test_columns_that_are_no_mapping_are_one_error(columns: str) -> None:
-    """What refers to columns is not told too: there is nothing to refer to until they are there."""
-    declared = POLICY[POLICY.index("columns:") : POLICY.index("drop:")]
-    text = change(POLICY, (declared, f"columns: {columns}\n"), ("suppress: {quasi_groups_below: 5, at_most: 5%}\n", ""))
-    expected = "columns: columns must be a mapping from column names to what is done with them."
-    assert problems_of(text) == (problem(text, "columns:", expected),)
-
-
 @pytest.mark.parametrize("epsilon", ["0.000000001", "0.0000008"])
 def test_an_epsilon_too_small_for_its_share_is_told_here(epsilon: str) -> None:
     """What the epsilon of one column cannot carry is an error of the policy, not a surprise when it is planned or run."""
@@ -864,19 +794,6 @@ def test_what_has_too_many_keys_is_read_no_further(line: str) -> None:
     assert 5_000 <= document.place_of(()).line <= 25_000
 
 
-def test_a_plan_of_many_columns_splits_epsilon_once() -> None:
-    """And not once for each column, which takes the square of their number."""
-    columns = "".join(
-        f"  c{number}: {{role: quasi, do: noise, domain: [0, 9], grid: 1, outside: clamp, missing: fail, why: known}}\n"
-        for number in range(40)
-    )
-    text = POLICY.partition("columns:")[0].replace(", weights: {income: 2}", "")
-    text += f"columns:\n  id: {{role: identifier, do: drop}}\n{columns}"
-    before = budget._split.cache_info().misses
-    make_plan(parse_policy(text, name="policy.yaml"))
-    assert budget._split.cache_info().misses - before <= 2
-
-
 def test_forty_levels_are_read() -> None:
     """No more than that are refused."""
     assert read_yaml("[" * 39 + "]" * 39).problems == []
@@ -889,20 +806,6 @@ def test_columns_equal_after_normalisation_are_an_error() -> None:
     text = change(text, (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""))
     [sentences] = problems_of(text)
     assert sentences.startswith("p.yaml:12:3: ")
-
-
-def test_a_decomposed_name_is_the_same_column_and_keeps_its_place() -> None:
-    """Names are compared in NFC; an error still names the line where the decomposed one stands."""
-    policy = parse(("  score:", "  cafe\u0301:"), ("{income: 0.2}", "{caf\u00e9: 0.2}"))
-    assert list(policy.noise_columns) == ["income", "caf\u00e9"]
-    text = change(POLICY, ("  score:", "  cafe\u0301:"), ("missing: fail", "missing: {fill: 101}"))
-    assert problems_of(text) == (
-        problem(
-            text,
-            "missing: {fill: 101}",
-            "columns.caf\u00e9.missing: the fill lies outside the domain. Choose a number inside it.",
-        ),
-    )
 
 
 @pytest.mark.parametrize(
@@ -944,12 +847,6 @@ def test_anchors_and_aliases_are_errors_each_at_its_place() -> None:
     sentences = [one for one in problems_of(text) if "anchors and aliases" in one]
     places = [problem(text, at, "").removesuffix(" ") for at in ("&who", "&a note", "*a]")]
     assert [one[: len(place)] for one, place in zip(sentences, places, strict=True)] == places
-
-
-@pytest.mark.parametrize("text", ["policy: &a [*a]\n", "policy: &a {b: *a}\n"])
-def test_an_alias_of_itself_is_an_error(text: str) -> None:
-    """A value inside itself is refused as an alias, not followed."""
-    assert any("anchors and aliases" in one for one in problems_of(text))
 
 
 def test_aliases_of_aliases_are_not_written_out() -> None:
@@ -1002,67 +899,6 @@ def test_categories_are_whole_numbers_or_texts(written: str, values: tuple[int |
 def test_epsilon_is_exact_from_the_text(written: str, nano: int) -> None:
     """No float stands between the text and the whole number of nano-epsilon."""
     assert parse(("epsilon: 2", f"epsilon: {written}")).protect.epsilon.nano == nano
-
-
-def test_numbers_are_exact_from_the_text() -> None:
-    """Domain, grid, weights and limits are decimals, as written."""
-    policy = parse(
-        ("[0, 100], grid: 0.1", "[-0.3, 0.3], grid: 0.1"), ("{income: 2}", "{income: 0.1}"), ("{income: 0.2}", "{score: 1e-1}")
-    )
-    column = policy.noise_columns["score"]
-    assert (column.domain, column.grid, column.exact_grid.width) == ((Decimal("-0.3"), Decimal("0.3")), Decimal("0.1"), 6)
-    assert policy.protect.weights == {"income": Decimal("0.1")}
-    assert policy.gates.expected_error == {"score": Decimal("0.1")}
-
-
-def test_a_list_with_a_timetable_is_the_list() -> None:
-    """Its names in their order, as texts, and the cron; nobody's period."""
-    policy = parse((TWO, '{list: [1, "2020.1"], cron: "0 6 1 * *"}'))
-    assert (policy.release_names, policy.every, policy.is_series) == (("1", "2020.1"), None, True)
-    assert policy.cron is not None
-    assert policy.cron.text == "0 6 1 * *"
-
-
-@pytest.mark.parametrize("every", ["day", "week", "month", "quarter", "year"])
-def test_releases_by_period_have_no_names_of_their_own(every: str) -> None:
-    """Every period that is known can be declared; it is a series without end, whose names the clock gives."""
-    policy = parse((TWO, f'{{every: {every}, cron: "30 5 * * mon"}}'))
-    assert (policy.release_names, policy.every, policy.is_series) == ((), every, True)
-    assert policy.cron is not None
-    assert policy.cron.text == "30 5 * * mon"
-
-
-@pytest.mark.parametrize(
-    ("every", "first"),
-    [("day", "2026-03-31"), ("week", "2026-W09"), ("month", "2026-03"), ("quarter", "2026-Q1"), ("year", "2026")],
-)
-def test_a_series_may_say_where_it_begins(every: str, first: str) -> None:
-    """By the name of a period, in quotes or not."""
-    for said in (first, f"'{first}'"):
-        policy = parse((TWO, f'{{every: {every}, first: {said}, cron: "30 5 * * mon"}}'))
-        assert (policy.every, policy.first, policy.release_names) == (every, first, ())
-    assert parse((TWO, f'{{every: {every}, cron: "30 5 * * mon"}}')).first is None
-
-
-def test_the_canonical_form_of_a_series_has_what_the_file_says() -> None:
-    """Nothing of what is empty."""
-    sentences = json.loads(parse((TWO, MONTHLY)).canonical_json())["releases"]
-    assert sentences == {"cron": "0 6 1 * *", "every": "month"}
-    listed = json.loads(parse((TWO, LIST)).canonical_json())["releases"]
-    assert listed == {"cron": "0 6 1 * *", "list": ["1", "2"]}
-
-
-def test_without_a_timetable_somebody_opens_the_releases() -> None:
-    """Neither cron nor period: a list, or one release called once."""
-    once = parse((TWO, "once"), (", release_column: wave", ""), NOT_COMPARED)
-    assert (once.release_names, once.every, once.cron, once.is_series) == (("once",), None, None, False)
-    assert (parse().release_names, parse().every, parse().cron, parse().is_series) == (("1", "2"), None, None, True)
-
-
-def test_one_scheduled_release_needs_no_release_column() -> None:
-    """As with a list of one: there is nothing to tell apart."""
-    policy = parse((TWO, '{list: ["1"], cron: "0 6 1 * *"}'), (", release_column: wave", ""), NOT_COMPARED)
-    assert (policy.release_names, policy.is_series) == (("1",), False)
 
 
 EACH_ROW = ("{column: id, records_per_release: 1}", "each-row")
@@ -1161,40 +997,10 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (LIST, "{cron: '0   6 1 * *', list: [1, 2]}"),
-        (MONTHLY, '\n  cron: "0 6 1 * * "\n  every: month'),
-        (MONTHLY.replace("month", "year, first: 2026"), '\n  first: "2026"\n  cron: "0 6 1 * * "\n  every: year'),
-    ],
-    ids=["list", "periods", "periods from one on"],
-)
-def test_hash_ignores_how_a_timetable_is_written(old: str, new: str) -> None:
-    """Order, style and spaces of a timetable do not change the hash either."""
-    assert parse((TWO, new)).canonical_hash() == parse((TWO, old)).canonical_hash()
-
-
 @pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
 def test_hash_ignores_how_it_is_written(changes: list[tuple[str, str]]) -> None:
     """Comments, order of keys, style and the spelling of numbers do not change the hash."""
     assert parse(*changes).canonical_hash() == parse().canonical_hash()
-
-
-def test_the_canonical_form_says_whether_values_are_clamped() -> None:
-    """The default is written out; `no` and `false` are one meaning."""
-    free, also = (parse(("consistency: isotonic", f"consistency: isotonic, clamp: {word}")) for word in ("no", "false"))
-    assert json.loads(parse().canonical_json())["protect"]["clamp"] == "yes"
-    assert json.loads(free.canonical_json())["protect"]["clamp"] == "no"
-    assert free.canonical_hash() == also.canonical_hash() != parse().canonical_hash()
-    assert (parse().clamps, free.clamps) == (True, False)
-
-
-def test_a_clamp_that_is_neither_yes_nor_no_is_refused() -> None:
-    with pytest.raises(PolicyInvalid) as refused:
-        parse(("consistency: isotonic", "consistency: isotonic, clamp: maybe"))
-    [problem] = refused.value.problems
-    assert "protect.clamp: 'maybe' is not allowed for clamp. Allowed: 'yes' or 'no'." in problem
 
 
 def test_hash_tells_every_meaning_apart() -> None:

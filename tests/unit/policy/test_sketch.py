@@ -23,13 +23,6 @@ def read(shape: str = SHAPE) -> Policy:
     return parse_policy(TEXT + shape, name="people.yaml")
 
 
-def test_the_hash_does_not_know_it() -> None:
-    """Nothing that is released depends on it."""
-    assert read().shape is not None
-    assert read().canonical_hash() == parse_policy(TEXT, name="people.yaml").canonical_hash()
-    assert "shape" not in read().canonical_json()
-
-
 def test_it_is_read_with_its_numbers() -> None:
     """Quantiles ascend whatever their order in the file."""
     shape = read().shape

@@ -129,20 +129,3 @@ def test_a_delta_lies_between_nothing_and_one(delta: str) -> None:
     for convert in (epsilon_of, rho_within):
         with pytest.raises(InvalidArgument, match="delta lies outside 0 to 1"):
             convert(NANO, Decimal(delta))
-
-
-def test_a_delta_that_no_float_tells_from_nothing_is_refused_in_words() -> None:
-    """And no error of a library comes out; 30 decimals are enough for everybody."""
-    for convert in (epsilon_of, rho_within):
-        with pytest.raises(InvalidArgument, match="30 decimals"):
-            convert(NANO, Decimal("1E-400"))
-    assert rho_within(NANO, Decimal("1E-30")) == 3_923_109
-
-
-def test_nothing_costs_nothing() -> None:
-    """No rho, no epsilon; an epsilon too small for its delta leaves no rho."""
-    assert epsilon_of(0, MICRO) == rho_of_pure(0) == 0
-    assert rho_within(1000, MICRO) == 0
-    for convert in (epsilon_of, rho_within):
-        with pytest.raises(InvalidArgument, match="below 0"):
-            convert(-1, MICRO)

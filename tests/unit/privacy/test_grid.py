@@ -83,15 +83,6 @@ def test_impossible_grids_are_refused(domain: Any, step: Any) -> None:
         Grid.declare(domain, step)
 
 
-def test_quantise_works_beyond_one_chunk_and_for_integers() -> None:
-    """Long columns and integer columns give the same units."""
-    grid = Grid.declare((-10, 200_000), 1)
-    values = np.arange(-20, 200_020)
-    expected = np.clip(values, -10, 200_000) + 10
-    assert np.array_equal(grid.quantise(values), expected)
-    assert np.array_equal(grid.quantise(values.astype(np.float64)), expected)
-
-
 @pytest.mark.parametrize("values", [[1.0, float("nan")], [float("inf")], [[1.0]], [[1, 2], [3, 4]]])
 def test_values_that_are_not_finite_or_flat_are_refused_with_counts_only(values: Any) -> None:
     """NaN, infinity and tables."""

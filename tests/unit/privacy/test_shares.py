@@ -36,41 +36,16 @@ def test_the_interval_is_anonymeters(successes: int, of: int, rate: float, error
     assert share.value == successes / of
 
 
-@pytest.mark.parametrize(("successes", "rate", "error"), [(850, 0.849, 0.022), (0, 0.002, 0.002), (1000, 0.998, 0.002)])
-def test_the_interval_of_a_thousand_is_anonymeters(successes: int, rate: float, error: float) -> None:
-    found = middle(measure_share(ones(successes, 1000), among=10**6))
-    assert (round(found[0], 3), round(found[1], 3)) == (rate, error)
-
-
 @pytest.mark.parametrize(("successes", "of"), [(0, 7), (3, 7), (7, 7), (40, 1000), (999, 1000)])
 def test_the_interval_is_scipys(successes: int, of: int) -> None:
     wanted = stats.binomtest(successes, of).proportion_ci(0.95, "wilson")
     assert wilson_interval(successes / of, of) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
 
 
-def test_what_was_tried_to_the_end_is_exact() -> None:
-    share = measure_share([0.25, 0.5, 0], among=3)
-    assert (share.low, share.value, share.high) == (0.25, 0.25, 0.25)
-    sampled = measure_share([0.25, 0.5, 0], among=4)
-    assert sampled.low < 0.25 < sampled.high
-    assert measure_share([1], among=None).low < 1
-
-
-def test_of_nothing_tried_nothing_is_known() -> None:
-    assert measure_share([], among=5) == Share(0.0, 0.0, 1.0, 0, 5)
-    assert measure_share([], among=None) == Share(0.0, 0.0, 1.0, 0, None)
-    assert measure_share([], among=0) == Share(0.0, 0.0, 0.0, 0, 0)
-
-
 @pytest.mark.parametrize("successes", [[1.1], [-0.1], [np.nan], [[1, 0]]])
 def test_a_success_is_a_number_from_0_to_1(successes: list[float]) -> None:
     with pytest.raises(InvalidArgument):
         measure_share(successes, among=None)
-
-
-def test_more_tried_than_there_are() -> None:
-    with pytest.raises(InvalidArgument, match="more were tried"):
-        measure_share([1, 1], among=1)
 
 
 @pytest.mark.statistical
@@ -129,8 +104,3 @@ def test_a_difference_is_newcombes(one: tuple[int, int], other: tuple[int, int],
     found, turned = subtract_shares(*shares), subtract_shares(*reversed(shares))
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
     assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
-
-
-def test_a_difference_of_nothing_tried_is_not_known() -> None:
-    found = subtract_shares(measure_share([], among=None), measure_share([1], among=None))
-    assert (found.low, found.high) == (-1, 1)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.stats
-import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -16,7 +14,6 @@ from release_pipeline.privacy.utility import (
     column_error,
     correlation_matrix,
     covariance_matrix,
-    f_measure,
     measure_clamping,
     pmse,
     pmse_by_chance,
@@ -71,18 +68,6 @@ def test_covariances_and_correlations_equal_numpys(table: Numbers) -> None:
                 assert np.isnan(correlations[a, b])
 
 
-def test_a_constant_column_has_no_correlation_however_its_mean_is_rounded() -> None:
-    """0.1 ten times has a mean that is not 0.1, and a variance that is not 0, in floating point."""
-    x = np.full(10, 0.1)
-    assert np.isnan(correlation_matrix(covariance_matrix([x, np.arange(10.0)]))[0, 1])
-
-
-@given(arrays(np.bool_, 12), arrays(np.bool_, 12))
-def test_f_measure_equals_scikit_learns(truth: npt.NDArray[np.bool_], said: npt.NDArray[np.bool_]) -> None:
-    """0 where nobody is and nobody is said to be."""
-    assert f_measure(truth, said) == pytest.approx(sklearn.metrics.f1_score(truth, said, zero_division=0))
-
-
 def test_pmse_by_definition_and_by_chance() -> None:
     """0 for scores that are the share of everybody, a quarter where halves are told with certainty. By chance, for
     halves: (parameters - 1) / (4 records)."""
@@ -113,11 +98,6 @@ def test_clamping_at_the_edges_of_what_numbers_are() -> None:
     largest = measure_clamping(np.array([1.7e308, -1.7e308, 5.0, 5.0]), grid)
     assert (largest.share, largest.variance) == (0.5, pytest.approx(1.0))
     assert measure_clamping(np.array([50.0, 51.0]), grid).variance == pytest.approx((40**2 + 41**2) / 2 / 0.25)
-
-
-def test_values_as_a_method_sees_them() -> None:
-    """In the domain, on the grid, in their own units."""
-    assert Grid.declare((-1, 1), "0.5").snap(np.array([-7.0, -0.3, 0.2, 0.3, 99.0])).tolist() == [-1, -0.5, 0, 0.5, 1]
 
 
 def test_correlations_of_ranks_are_scipys() -> None:

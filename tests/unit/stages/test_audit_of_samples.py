@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages import audit_synthetic
-from release_pipeline.stages.column_table import take_few
 from release_pipeline.stages.compared import Compared, Read
 
 RECORDS = 3_000
@@ -70,12 +67,3 @@ def test_a_table_that_copies_people_is_found_out_in_a_sample(most: int, monkeypa
     among = {attack["attack"]["among"] for attack in found["inference"].values()}
     assert among == {most}, "of the records, among whom strangers count once"
     assert found.get("attacked_sample") == (None if most == RECORDS else {"tried": most, "among": RECORDS})
-
-
-@given(st.lists(st.lists(st.text("ab", max_size=2) | st.none(), max_size=5), min_size=1, max_size=5), st.data())
-def test_few_cells_are_those_at_their_places(parts: list[list[str | None]], data: st.DataObject) -> None:
-    """In the order that is asked for, and again if they are named again."""
-    whole = [cell for part in parts for cell in part]
-    places = data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=9)) if whole else []
-    column = pa.chunked_array([pa.array(part, pa.string()) for part in parts])
-    assert take_few(column, np.array(places, dtype=np.intp)).to_pylist() == [whole[place] for place in places]

@@ -16,16 +16,15 @@ import pytest
 
 from release_pipeline.flow import forecast
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy import arrays, class_noise, distributions, groups, risk, standing_out
+from release_pipeline.privacy import arrays, distributions, risk
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
 from release_pipeline.privacy.records import ArrayRecords
-from release_pipeline.privacy.risk import closeness
 from release_pipeline.privacy.whole_table import expected, pool
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit, audit_synthetic, column_table, suppress
+from release_pipeline.stages import audit, audit_synthetic, column_table
 from release_pipeline.stages.column_table import ColumnTable, select_cells
 from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.expected_linkage import expect_linkage
@@ -211,21 +210,6 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
     assert max(peaks.values()) <= ON_DISK, {stage: round(peak, 1) for stage, peak in peaks.items()}
 
 
-@pytest.mark.parametrize(("is_on_disk", "most"), [(False, MOST), (True, ON_DISK_EACH)])
-def test_different_values_by_group_take_no_more(
-    is_on_disk: bool, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each record with a value of its own, and most of them in one group."""
-    for module, name in PIECES:
-        monkeypatch.setattr(module, name, 4_096)
-    where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-    rng = np.random.default_rng(5)
-    group, values = where.empty(ROWS, np.int64), where.empty(ROWS, np.float64)
-    group[:], values[:] = rng.random(ROWS) < 0.02, rng.random(ROWS)
-    peak = measure_peak(lambda: closeness(group, values, ordered=True, arrays=where))
-    assert peak <= most, peak
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,56 +292,6 @@ def measure_stages(policy: Policy, where: Arrays, records: dict[str, Any]) -> di
     return peaks
 
 
-CLASSES = (
-    HEAD
-    + """\
-protect: {method: k-epsilon, grouping: ola, epsilon: 4, k: 5}
-columns:
-  town: {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}}
-  age:  {role: quasi, do: generalise, why: x, hierarchy: {intervals: LEVELS, domain: [0, 199999], grid: 1, outside: fail}}
-  c0:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
-  c1:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
-suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
-"""
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("is_on_disk", "ages", "levels"),
-    [(False, 50, [10]), (True, 50, [10]), (False, 0, [10]), (True, 0, [10, 100, 1000, 10000, 100000])],
-)
-def test_classes_are_what_the_forecast_counts(
-    is_on_disk: bool, ages: int, levels: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What stages hold of one record more, where there are few combinations of quasi-identifiers, and where each record has one
-    of its own, in classes of about ten."""
-    own = (
-        (class_noise, "SUMMED"),
-        (standing_out, "SUMMED"),
-        (standing_out, "PIECE"),
-        (suppress, "_AT_ONCE"),
-        (groups, "_AT_ONCE"),
-    )
-    for module, name in (*PIECES, *own):
-        monkeypatch.setattr(module, name, 4_096)
-    monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
-    policy, made = parse_policy(CLASSES.replace("LEVELS", str(levels)), name="many.yaml"), read_made(Stored())
-    peaks: list[dict[str, float]] = []
-    for rows in (ROWS // 50, ROWS // 10, ROWS // 5):  # what is loaded for the first is not counted
-        where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-        records = {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in ("town", "c0", "c1")}
-        records["age"] = pa.array(np.arange(rows) % (ages or rows), pa.float64())
-        peaks.append(measure_stages(policy, where, records))
-    grown = {stage: 10 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
-    fixed, each = forecast.HELD["classes"]
-    most = ON_DISK_EACH if is_on_disk else fixed + each * 4
-    if not ages:
-        most += forecast.COMBINATION + forecast.LABELLED + (len(levels) + 2) * forecast.LABEL + forecast.CLUSTER["classes"] // 5
-    print({stage: round(one, 1) for stage, one in grown.items()}, most)
-    assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
-
-
 def prepare_group(strategy: Any) -> tuple[Read, Stored, Callable[[], None]]:
     """How a strategy reads, what is stored, and its `group`, of which everything is stored."""
     stored = Stored()
@@ -372,72 +306,6 @@ def prepare_group(strategy: Any) -> tuple[Read, Stored, Callable[[], None]]:
 
 def quiet(_: str) -> None:
     """No progress."""
-
-
-def count_forecast(policy: Policy) -> float:
-    """The bytes of a record that the forecast has for arrays."""
-    needed = forecast.forecast_memory(policy, ROWS, allowed=1 << 60).needed
-    return (needed - forecast.PROGRAM) / ROWS - forecast.STORED
-
-
-def check_masking(policy: Policy) -> Stored:
-    """That no stage up to the noise holds more than the forecast counts; gives what they stored."""
-    strategy = find_strategy(policy)
-    read, stored, group = prepare_group(strategy)
-
-    def expect() -> None:
-        strategy.expect(read, secret=SECRET, progress=quiet)
-
-    expect()  # what is loaded for it is not counted
-    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
-    stored.tables |= strategy.measure(read, secret=SECRET, context=(), progress=quiet)
-    masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
-    masked.column("c0")
-    peaks["mask"] = measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])
-    print(peaks, count_forecast(policy))
-    assert max(peaks.values()) <= count_forecast(policy), peaks
-    return stored
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [1, 12])
-@pytest.mark.parametrize(("method", "k"), [("dp-um", 1), ("idp-ls", 2), ("idp-cbls", 3), ("idp-cbls", 20)])
-def test_exact_sums_of_one_column_are_held_at_a_time(method: str, k: int, columns: int) -> None:
-    """Of few records to a cluster and many columns all of them would be more than what is held of one column. What is hashed of
-    them is what the forecast counts."""
-    stored = check_masking(make_policy(method, columns, k=k))
-    statistics = stored.read("statistics", None)
-    assert stored.tables == {}
-    assert len(statistics) == columns * (ROWS // k)
-    longest = max(statistics.column(name).nbytes for name in statistics.column_names) / len(statistics)
-    most = forecast.NAMED + len("c0")
-    assert most - 4 <= longest <= most, longest
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 2, 20])
-def test_simulated_counts_are_what_the_forecast_counts(k: int) -> None:
-    """With k 1, as it is unless a policy says otherwise, they are some arrays as long as the table."""
-    check_masking(make_policy("dp-cdf", 2, k=k))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [2, 10])
-@pytest.mark.parametrize(
-    ("method", "k"),
-    [
-        ("order: hilbert", 2),
-        ("order: hilbert", 20),
-        ("order: corner, statistic: trimmed", 3),
-        ("order: corner, statistic: trimmed", 60_000),
-        ("order: hilbert, scope: centroid", 2),
-    ],
-)
-def test_vectors_are_what_the_forecast_counts(method: str, k: int, columns: int) -> None:
-    """Beside the numbers that were read, of which there is one column at a time."""
-    text = HEAD + f"protect: {{method: dp-mdav, epsilon: 4, k: {k}, {method}}}\ncolumns:\n  town: {{role: quasi, do: drop}}\n"
-    number = "{role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}"
-    check_masking(parse_policy(text + "".join(f"  c{place}: {number}\n" for place in range(columns)), name="many.yaml"))
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from release_pipeline.errors import Blocked, PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.measures.linkage import measure_ladder
 from release_pipeline.stages.strategies import SWAPPED, find_strategy, swapping
 from release_pipeline.stages.strategies.strategy import RECORD
@@ -118,14 +117,6 @@ def _kept(table: Any) -> list[tuple[Any, Any]]:
     return list(zip(table.column("town").to_pylist(), table.column("sex").to_pylist(), strict=True))
 
 
-def test_a_search_for_blocks_is_one_line_of_the_log() -> None:
-    """However many groups there are."""
-    said = list[str]()
-    make_release(policy_of(), make_records(), progress=said.append)
-    assert said.count("finding blocks of alike people") == 1
-    assert not any("are in clusters" in line for line in said)
-
-
 def test_columns_change_places_by_themselves() -> None:
     """Of a release whose values say whose they are: two columns of a row are of one record once in a block, a retry gives the
     same rows, and another secret others."""
@@ -200,19 +191,6 @@ def test_limits_on_what_blocks_tell_of_a_category_are_judged_before_noise() -> N
     assert gate.value == min(told)
 
 
-def test_what_groups_give_away_is_measured_of_blocks() -> None:
-    """A block that agrees in a column tells it, though the groups of the kept columns are large and mixed."""
-    policy, records = policy_of(), make_records(400)
-    made = make_release(policy, records)
-    groups = measure_groups(made.released, policy)
-    blocks = measure_groups(made.released, policy, blocks=read_blocks(made.read, made.own))
-    assert groups is not None
-    assert blocks is not None
-    assert groups.smallest == blocks.smallest
-    assert blocks.diversity["region"] < groups.diversity["region"] == 3
-    assert all(blocks.closeness[name] > groups.closeness[name] for name in ("region", "income", "rent"))
-
-
 def test_blocks_that_do_not_fit_stop_the_release() -> None:
     """Planted faults: a block of k - 1, and one that reaches over two groups of kept entries."""
     policy, records = policy_of(), make_records()
@@ -263,12 +241,3 @@ def test_who_may_have_several_records_needs_larger_blocks() -> None:
 )
 def test_what_swapping_cannot_keep_is_refused(parts: dict[str, str], words: str) -> None:
     assert words in faults_of(**parts)
-
-
-@pytest.mark.parametrize("method", ["dp-cdf, epsilon: 4", "idp-cbls, epsilon: 4, k: 5", "laplace, epsilon: 4"])
-def test_every_method_of_single_columns_swaps(method: str) -> None:
-    columns = KEPT + REGION + (MASKED if "cdf" in method else MASKED.replace("missing: keep, ", ""))
-    policy = policy_of(protect=f"{{method: {method}, swap: {{k: 5, within: kept}}}}", columns=columns)
-    made = make_release(policy, make_records())
-    assert made.released.num_rows >= 200
-    assert np.bincount(read_blocks(made.read, made.own)).min() >= 5

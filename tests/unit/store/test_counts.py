@@ -59,24 +59,6 @@ def test_entries_are_counted_as_they_are_read(column: tuple[RawTable, list[str |
     }
 
 
-def test_persons_of_whole_numbers_are_counted_as_they_are_written() -> None:
-    for kind in ("INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "VARCHAR"):
-        with duckdb.connect() as made:
-            made.execute(f"CREATE TABLE raw AS SELECT unnest([1, 1, 1, 2, 2, 3, NULL, NULL])::{kind} AS person")
-            found = RawTable(made, "test").count_persons("person", allowed=2)
-            assert found == {"missing": 2, "persons": 3, "too_often": 1}, kind
-
-
-def test_of_no_records_nothing_is_counted() -> None:
-    with duckdb.connect() as made:
-        made.execute("CREATE TABLE raw (person BIGINT, town VARCHAR)")
-        table = RawTable(made, "test")
-        assert table.count_persons("person", allowed=1) == {"missing": 0, "persons": 0, "too_often": 0}
-        assert table.count_categories("town", ["a"]) == {"missing": 0, "undeclared": 0, "different": 0}
-        found = table.count_entries("town", lambda _: True)
-        assert found == {"missing": 0, "uncovered": 0, "uncovered_entries": 0, "different": 0}
-
-
 def test_codes_that_are_texts_are_looked_for() -> None:
     """A column of texts with numbers and codes, of both kinds; of codes that are none nothing is coded."""
     with duckdb.connect() as made:

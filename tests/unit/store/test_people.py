@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -15,8 +14,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import OutOfSpace
 from release_pipeline.store import people
-from release_pipeline.store.people import insert_people, sort_people, sort_rows
-from release_pipeline.store.sql import statement
+from release_pipeline.store.people import sort_people, sort_rows
 
 Rows = npt.NDArray[np.uint8]
 ROWS = st.lists(st.lists(st.sampled_from([0, 1, 127, 128, 255]), min_size=32, max_size=32).map(bytes), max_size=60)
@@ -63,11 +61,6 @@ def test_parts_are_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, to
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_nobody(tmp_path: Path) -> None:
-    assert [len(part) for part in sort_people(iter([]), 0, tmp_path)] == []
-    assert sum(len(part) for part in sort_people(iter([as_rows([])]), 10**9, tmp_path)) == 0
-
-
 @pytest.mark.parametrize("together", [10, 179, 180, 181])
 def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, together: int) -> None:
     """To the end: the connection that they are read from is the one that parts are written with."""
@@ -100,12 +93,3 @@ def test_short_reads_are_continued(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(people.os, "preadv", lambda file, into, at: whole(file, [into[0][:33]], at))
     rows = np.random.default_rng(2).integers(0, 256, (500, 32), dtype=np.uint8)
     assert as_texts(np.concatenate(list(sort_people([rows], 500, tmp_path)))) == sorted(as_texts(rows))
-
-
-def test_halves_become_columns() -> None:
-    rows = sort_rows(np.random.default_rng(3).integers(0, 256, (300, 32), dtype=np.uint8))
-    with duckdb.connect() as connection:
-        connection.execute(statement("stages/create_people"))
-        insert_people(connection, [rows[:100], rows[100:100], rows[100:]])
-        found = connection.execute("FROM people").fetchall()
-    assert found == [(one[:16], one[16:]) for one in as_texts(rows)]

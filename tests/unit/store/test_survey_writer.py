@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +65,6 @@ def test_what_was_written_is_read(tmp_path: Path, form: SurveyFormat) -> None:
     file = tmp_path / f"data.{form}"
     write_survey(file, TABLE, columns_of(form), form)
     assert read_survey(file, columns_of(form), form).equals(TABLE)
-
-
-def test_others_see_dates_and_times(tmp_path: Path) -> None:
-    """pandas and pyreadstat: as such, and none where there is a reason."""
-    for form in FORMS:
-        write_survey(tmp_path / f"data.{form}", TABLE, columns_of(form), form)
-    tables = [pd.read_stata(tmp_path / "data.dta", convert_categoricals=False), pyreadstat.read_sav(tmp_path / "data.sav")[0]]
-    for cells in tables:
-        days, moments = (pd.to_datetime(cells[name]) for name in ("day", "since"))
-        assert days.dropna().dt.date.tolist() == [dt.date(2020, 2, 29), dt.date(1955, 1, 1), dt.date(1960, 1, 1)]
-        assert moments.dropna().tolist() == [LEAP, dt.datetime(1899, 12, 31)]
-    shown = [
-        reader(tmp_path / f"data.{form}")[1] for reader, form in ((pyreadstat.read_dta, "dta"), (pyreadstat.read_sav, "sav"))
-    ]
-    assert [[known.original_variable_types[name] for name in ("day", "since")] for known in shown] == [
-        ["%td", "%tc"],
-        ["DATE11", "DATETIME20"],
-    ]
 
 
 def test_others_see_labels_and_reasons(tmp_path: Path) -> None:
@@ -174,21 +155,3 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, form: Survey
     with pytest.raises(SourceError, match="it cannot be read") as refused:
         read_survey(file, columns, form)
     assert CANARY not in f"{refused.value} {refused.value.__cause__!r}"
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_columns_are_tried_before_there_is_a_table(form: SurveyFormat) -> None:
-    """What could be written is no news; what the library refuses, or reads otherwise, is a sentence that quotes nothing."""
-    survey_writer.try_survey(columns_of(form), form)
-    with pytest.raises(WrongUsage, match=f"cannot be written as {form}") as refused:
-        survey_writer.try_survey([FileColumn(f"{CANARY} 1", "number")], form)
-    assert CANARY not in f"{refused.value} {refused.value.__cause__!r}"
-    with pytest.raises((SourceError, WrongUsage), match=r"has another|cannot be written"):
-        survey_writer.try_survey([FileColumn("x", "number", "long " * 400)], form)
-
-
-def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sentence."""
-    monkeypatch.setitem(sys.modules, "pyreadstat", None)
-    with pytest.raises(WrongUsage, match=r"need pyreadstat.*\n?.*release-pipeline\[surveys\]"):
-        survey_writer.need_survey_formats()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.by_value.mechanism import ZOOM
-from release_pipeline.privacy.by_value.noise_laws import FIRST, PureBudget
+from release_pipeline.privacy.by_value.noise_laws import PureBudget
 
 EPSILONS = st.fractions(min_value=Fraction(1, 10**9), max_value=200, max_denominator=10**9)
 WHOLE = Fraction(1)
@@ -45,12 +45,6 @@ def test_known_scales(epsilon: str, scales: tuple[int, int]) -> None:
     budget = PureBudget(Fraction(epsilon))
     first = budget.first()
     assert (first.scale, budget.after(first.loss, WHOLE).scale) == scales
-
-
-@given(EPSILONS.filter(lambda epsilon: epsilon < Fraction(1, 50)))
-def test_small_budgets_are_shared_as_asked(epsilon: Fraction) -> None:
-    """Where whole numbers waste nothing worth speaking of."""
-    assert abs(PureBudget(epsilon).first().loss / (FIRST * epsilon) - 1) < Fraction(1, 100)
 
 
 def test_too_small_an_epsilon_is_refused() -> None:

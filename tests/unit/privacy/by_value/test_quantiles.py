@@ -45,11 +45,3 @@ def test_a_cell_of_one_number_gives_that_number() -> None:
 def test_the_majority_decides_at_the_edge_of_an_atom(k: int, expected: list[int]) -> None:
     """A group is at the atom, or at the mean of those that are not."""
     assert release_values(Quantiles.of(ATOMIC), 10, k, (0,)).tolist() == expected
-
-
-def test_groups_are_cut_alike_however_many_ranks_are_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last group has the rest."""
-    smooth = Quantiles.of(masses([0, 1, 40, 1000], [0.3, 0.5, 0.2]))
-    whole = release_values(smooth, 1003, 4, (0,)).tolist()
-    monkeypatch.setattr("release_pipeline.privacy.by_value.quantiles._AT_ONCE", 13)
-    assert release_values(smooth, 1003, 4, (0,)).tolist() == whole

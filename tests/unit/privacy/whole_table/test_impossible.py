@@ -12,8 +12,8 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.impossible import draw_possible, find_barred, find_met, is_anything_left
+from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design, measure_table
+from release_pipeline.privacy.whole_table.impossible import draw_possible, find_barred, find_met
 from release_pipeline.privacy.whole_table.rows import find_never, fit_model, hold_all, link_table, replace_tables
 
 SECRET = b"n" * 32
@@ -95,26 +95,3 @@ def test_pools_are_drawn_until_enough_is_left() -> None:
     assert draw_possible([], draw) is drawn[-1]
     with pytest.raises(InvalidArgument, match="combination that cannot occur"):
         draw_possible(never, lambda: np.zeros((2, 50), dtype=np.int64))
-
-
-def test_rows_follow_the_records_where_rules_are() -> None:
-    """What is possible is about as often as it was: nobody is pushed out of the ages that a rule is about."""
-    people, rows = draw_people(), synthesise(measure(YOUNG, THREE, epsilon=20), make_random(SECRET, "rows"))
-    young = [(table[0] < 15).mean() for table in (people, rows)]
-    assert abs(young[0] - young[1]) < 0.02
-    for value in range(4):
-        shares = [((table[0] >= 15) & (table[1] == value)).mean() for table in (people, rows)]
-        assert abs(shares[0] - shares[1]) < 0.03
-    assert not (rows[1][rows[0] < 15] > 1).any()
-    assert not ((rows[0] >= 65) & (rows[1] < 2) & (rows[2] >= 500)).any()
-
-
-def test_what_is_left_is_found() -> None:
-    """By the kinds of entries that rules tell apart: an entry that meets no rule leaves room, and so does a reason for none."""
-    every = [Impossible({0: ((value, value),), 1: ((other, other),)}) for value in range(2) for other in range(3)]
-    widths, none = {0: 1, 1: 2}, {0: False, 1: False}
-    assert not is_anything_left(every, widths, none)
-    assert all(is_anything_left(every[:place] + every[place + 1 :], widths, none) for place in range(6))
-    assert is_anything_left(every, widths, {0: False, 1: True})
-    assert is_anything_left(every, {0: 2, 1: 2}, none)
-    assert is_anything_left([], {}, {})

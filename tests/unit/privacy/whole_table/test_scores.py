@@ -53,18 +53,3 @@ def test_what_noise_may_have_made_goes_on_nowhere() -> None:
     for half in (0, 1):
         own = halves == half
         assert np.abs(find_profile(kinds[own], made[own])).max() < 0.1
-
-
-def test_rows_with_a_reason_have_any_score() -> None:
-    """A column with two halves and a reason, which goes together with another by 0.9: who has the reason is high in neither."""
-    draw = np.random.default_rng(3)
-    groups = np.stack([draw.integers(0, 2, RECORDS), draw.integers(0, 3, RECORDS)])
-    groups[0] = np.where(groups[1] < 2, groups[1], groups[0])
-    table = np.bincount(groups[0] * 3 + groups[1], minlength=6).reshape(2, 3).astype(np.float64)
-    link = Link(table, 0.9, 1.0, 20.0)
-    linked = Linked([table.sum(axis=1), table.sum(axis=0)], {(0, 1): link}, {0: 2, 1: 2})
-    one, other = score_rows(groups, linked, make_random(KEY, "rows"))
-    reason = groups[1] == 2
-    assert np.corrcoef(one[reason], other[reason])[0, 1] == pytest.approx(0.9, abs=0.05)
-    assert abs(float(other[reason].mean())) < 0.1
-    assert abs(float(one[reason & (groups[0] == 1)].mean()) - float(-one[reason & (groups[0] == 0)].mean())) < 0.1

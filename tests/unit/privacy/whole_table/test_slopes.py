@@ -57,28 +57,6 @@ def test_rows_like_the_records_keep_the_slope(measured: Measured, of: int, by: i
     assert slope.error < 0.1
 
 
-@pytest.mark.parametrize("by", [1, 2])
-def test_a_flatter_slope_is_seen(measured: Measured, by: int) -> None:
-    """Half of it, with as much spread."""
-    rows = make_entries()
-    one = np.random.default_rng(9).random(RECORDS) < 0.5
-    rows[0][one] = np.random.default_rng(10).permutation(rows[0][one])
-    assert find(measured, rows, 0, by).kept == pytest.approx(0.5, abs=0.08)
-
-
-def test_noise_hides_a_slope_that_is_hardly_there() -> None:
-    """With little budget noise is as large as the slope."""
-    design = make_design(COLUMNS, RECORDS, TableBudget(Fraction(1, 100), by_rho=True))
-    measured = measure_table(make_entries().__getitem__, design, stream)
-    assert find(measured, make_entries(), 0, 3).error > 0.5
-
-
-def test_rows_without_a_value_have_no_slope(measured: Measured) -> None:
-    """There is none to compare."""
-    rows = np.full(50, 401), np.arange(50)
-    assert find_slope(measured, (0, 1), rows) is None
-
-
 @pytest.mark.parametrize("place", [0, 1])
 def test_noise_moves_means_of_groups_by_as_much_as_is_said(measured: Measured, place: int) -> None:
     """The sum of noise over the groups of a column, each by its mean score; about, for groups are not just alike."""

@@ -33,24 +33,9 @@ def test_hospital_stays_are_not_many_times_as_many() -> None:
     assert np.mean(found) < 1.6 * true
 
 
-def test_a_tail_that_goes_on_from_the_others_stays() -> None:
-    """Each of its cells holds less than noise."""
-    counts = np.rint(600 * 0.8 ** np.arange(30.0))
-    counts *= RECORDS / counts.sum()
-    true, found = draw_means(counts, 29)
-    assert np.mean(found) == pytest.approx(true, rel=0.05)
-
-
 def test_what_is_far_from_all_others_stays_if_it_is_more_than_noise() -> None:
     """And so do empty cells between."""
     counts = np.zeros(61)
     counts[[0, 50]] = 3_000, 1_000
     held = Cells.narrow(Column(60)).hold(counts, DEVIATION, RECORDS)
     assert held == pytest.approx(counts)
-
-
-@pytest.mark.parametrize("counts", [np.zeros(20), np.array([10.0, -9.0])])
-def test_of_noise_alone_all_cells_are_left(counts: FloatArray) -> None:
-    """Nothing says which of them are empty."""
-    held = Cells.narrow(Column(len(counts) - 1)).hold(counts, DEVIATION, 100)
-    assert held.sum() == pytest.approx(100)
