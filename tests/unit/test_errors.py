@@ -14,8 +14,6 @@ from release_pipeline import errors
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import (
     DataRefused,
-    InvalidArgument,
-    InvalidType,
     PolicyInvalid,
     ReleasePipelineError,
     SourceError,
@@ -50,8 +48,6 @@ def test_an_error_reads_where_what_remedy(parts: dict[str, str], text: str) -> N
     ("kind", "more", "exit_code"),
     [
         (ReleasePipelineError, {}, 1),
-        (InvalidArgument, {}, 1),
-        (InvalidType, {}, 1),
         (SourceError, {}, 1),
         (WrongUsage, {}, 2),
         (DataRefused, {"findings": ("column a: 1 record.", "column b: 2 records.")}, 1),

@@ -29,7 +29,6 @@ from tests.unit.test_verify import (
     SECRETS,
     Files,
     armor,
-    blob_of_ssh,
     digest,
     failures,
     pack_texts,
@@ -153,18 +152,12 @@ def with_subjects(change: Callable[[list[Any]], list[Any]]) -> Change:
 OTHER = {"name": "data.csv", "digest": {"sha256": "ab" * 32}}
 WRONG: dict[str, tuple[Change, str]] = {
     "another type": (lambda said: {**said, "_type": "https://in-toto.io/Statement/v0.1"}, "it is not a statement of"),
-    "no type": (drop("_type"), "'_type' is missing"),
     "another predicate": (lambda said: {**said, "predicateType": "https://slsa.dev/provenance/v1"}, "it is not a statement of"),
-    "no subject": (drop("subject"), "'subject' is missing"),
     "no predicate": (drop("predicate"), "'predicate' is missing"),
-    "nothing": (lambda _: None, "'_type' is missing"),
-    "a list": (lambda said: [said], "'_type' is missing"),
     "a file is away": (with_subjects(lambda files: files[1:]), "of RELEASE_NOTE.md it says otherwise than SHA256SUMS"),
     "a file more": (with_subjects(lambda files: [*files, {**OTHER, "name": "more"}]), "of more it says otherwise"),
     "another hash": (with_subjects(lambda files: [{**files[0], "digest": OTHER["digest"]}, *files[1:]]), "it says otherwise"),
     "no hash": (with_subjects(lambda files: [{"name": files[0]["name"], "digest": {}}, *files[1:]]), "'sha256' is missing"),
-    "no name": (with_subjects(lambda files: [*files, {"digest": OTHER["digest"]}]), "'name' is missing"),
-    "no subject in it": (with_subjects(lambda files: [*files, "data.csv"]), "'name' is missing"),
     "twice": (with_subjects(lambda files: [*files, OTHER]), "it names a file twice"),
     "another release": (with_predicate(release="rand-hie/3/r1"), "it is about another release than the card"),
     "another head": (with_predicate(registry_head={"event": 1, "hash": "ab" * 32}), "of 'registry_head' it says otherwise"),
@@ -183,26 +176,17 @@ def test_a_statement_that_says_something_else(name: str, tmp_path: Path) -> None
 
 PARTS: dict[str, tuple[str, bytes | Callable[[bytes], bytes], str]] = {
     "not text": (SSH, b"\xff", "bytes that no such signature has"),
-    "empty": (SSH, b"", "not an SSH signature"),
     "of the payload itself": (SSH, lambda payload: put_under_package(SECRETS["robot"].sign(payload)), "is not valid"),
-    "a statement's bytes": (
-        SSH,
-        lambda payload: put_under_package(SECRETS["robot"].sign(blob_of_ssh("statement@release-pipeline", payload))),
-        "is not valid",
-    ),
     "a key that is in no list": (SSH, lambda payload: sign_for_ssh(payload, by="eve"), "a key that may not sign packages"),
     "ssh: a statement's": (
         SSH,
         lambda payload: sign_for_ssh(payload, namespace="statement@release-pipeline"),
         "in the namespace package@",
     ),
-    "ssh: a file's": (SSH, lambda payload: sign_for_ssh(payload, namespace="file"), "in the namespace package@release-pipeline"),
     "ssh: another file": (SSH, lambda payload: sign_for_ssh(payload + b"\n"), "of 'robot' is not valid"),
     "ssh: a reviewer's": (SSH, lambda payload: sign_for_ssh(payload, by="ben"), "a key that may not sign packages"),
     "ssh: the officer's": (SSH, lambda payload: sign_for_ssh(payload, by="olga"), "signed by olga, who did not sign SHA256SUMS"),
-    "ssh: cut off": (SSH, lambda payload: sign_for_ssh(payload)[:-9], "not base64"),
     "signers: one more": (SIGNERS, write_signers() + b"eve ssh-ed25519 AAAA\n", "the keys that may sign packages"),
-    "signers: one fewer": (SIGNERS, b"".join(write_signers().splitlines(keepends=True)[:1]), "the keys that may sign packages"),
     "signers: for everything": (SIGNERS, write_signers().replace(b"package@release-pipeline,", b"*,"), "the keys that may sign"),
 }
 

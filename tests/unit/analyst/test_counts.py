@@ -29,11 +29,8 @@ TRUE = np.sort(np.random.default_rng(1).gamma(2, 20, 1000).round().astype(np.int
 LAWS = {"Laplace": 7, "Gaussian": Fraction(81, 2)}
 ASKED: dict[str, tuple[Callable[[Counts], Interval], float]] = {
     "an exact share": (lambda counts: counts.share(-10, 29.5, 0.9), float((TRUE < 80).mean())),
-    "one value": (lambda counts: counts.share(0, 0, 0.9), float((TRUE == 20).mean())),
     "a share that cuts cells": (lambda counts: counts.share(-3, 15, 0.9), float(((TRUE >= 14) & (TRUE <= 50)).mean())),
-    "most of them": (lambda counts: counts.share(-9.5, 90, 0.9), float((TRUE >= 1).mean())),
     "the median": (lambda counts: counts.quantile(0.5, 0.9), float(TRUE[499]) / 2 - 10),
-    "a high quantile": (lambda counts: counts.quantile(0.99, 0.9), float(TRUE[989]) / 2 - 10),
     "the mean": (lambda counts: counts.mean(0.9), float(TRUE.mean()) / 2 - 10),
 }
 
@@ -66,9 +63,7 @@ ALL = len(TRUE) + sum(LACKING)
 OF_VALUES: dict[str, tuple[Callable[[Counts], Interval], float]] = {
     "a share of all": (lambda counts: counts.share(-10, 29.5, 0.9), float((TRUE < 80).sum()) / ALL),
     "one reason": (lambda counts: counts.lacking("not asked", 0.9), 40 / ALL),
-    "any reason": (lambda counts: counts.lacking(None, 0.9), 190 / ALL),
     "the median": (lambda counts: counts.quantile(0.5, 0.9), float(TRUE[499]) / 2 - 10),
-    "a low quantile": (lambda counts: counts.quantile(0.05, 0.9), float(TRUE[49]) / 2 - 10),
     "the mean": (lambda counts: counts.mean(0.9), float(TRUE.mean()) / 2 - 10),
 }
 
@@ -153,13 +148,10 @@ def test_bounds_on_weighted_sums_hold_and_are_near() -> None:
 CELLS = "income,1,0,49,70,Laplace 5\nincome,1,50,100,33,Laplace 5\nincome,2,0,9,30,Laplace 2\nincome,2,10,100,72,Laplace 2\n"
 BROKEN = {
     "another header": "a,b\n1,2\n",
-    "no cells": "",
     "a gap": CELLS.replace("10,100,72", "12,100,72"),
-    "an end that is missing": CELLS.replace("10,100,72", "10,99,72"),
     "no number": CELLS.replace(",72,", ",many,"),
     "two laws": CELLS.replace("72,Laplace 2", "72,Laplace 3"),
     "a value off the grid": CELLS.replace("0,9,30", "0,9.5,30"),
-    "a cell short": CELLS.replace(",30,Laplace 2", ""),
 }
 
 

@@ -23,13 +23,10 @@ def home(tmp_path: Path) -> Path:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "a policy is added": lambda home: (home / "policies" / "b.yaml").write_text("one"),
     "a policy is changed": lambda home: (home / "policies" / "a.yaml").write_text("another"),
     "a policy is taken away": lambda home: (home / "policies" / "a.yaml").unlink(),
-    "a policy is replaced": lambda home: (home / "vault" / "folk.duckdb").replace(home / "policies" / "a.yaml"),
     "a file of a policy is changed": lambda home: (home / "policies" / "lists" / "a.csv").write_text("another"),
     "site.yaml is added": lambda home: (home / "site.yaml").touch(),
-    "populations.yaml is changed": lambda home: (home / "populations.yaml").write_text("three"),
 }
 NO_CHANGES: dict[str, Callable[[Path], object]] = {
     "nothing": lambda _: None,

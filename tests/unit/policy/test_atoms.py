@@ -39,9 +39,6 @@ def check(policy: Policy, rows: int | None = None) -> str:
         ("[0.5]", "columns.income.atoms: an atom lies off the grid, so that no value could be there."),
         ("[-101]", "columns.income.atoms: an atom lies outside the domain."),
         ("[1, 1.0]", "columns.income.atoms: an atom is named twice."),
-        ("[1, 1]", "columns.income.atoms: holds the same entry twice."),
-        ("0", "columns.income.atoms: atoms must be a list."),
-        ("[zero]", "columns.income.atoms.0: 'zero': must be a number."),
         (f"{list(range(101))}", "columns.income.atoms: there are 101 atoms, and a column has 100 at the most."),
     ],
 )
@@ -67,8 +64,6 @@ def test_atoms_are_refused_where_no_order_is_restored_by_column(protect: str) ->
     [
         ("", IDP_CBLS, "{atom_share: {income: 0.1}}", "gates.atom_share.income: 'income' declares no atoms."),
         ("[0]", IDP_CBLS, "{ks: {rent: 0.1}}", "gates.ks.rent: 'rent' is not a column with do: noise."),
-        ("[0]", IDP_CBLS, "{ks: {income: 1.5}}", "is too large. The most allowed is 1"),
-        ("[0]", IDP_CBLS, "{atom_share: {income: 0}}", "is too small. It must be above 0."),
         ("", "{method: k-epsilon, grouping: ola, k: 5, epsilon: 1}", "{ks: {income: 0.1}}", "gates.ks: k-epsilon expects errors"),
     ],
 )
@@ -86,15 +81,9 @@ def test_gates_that_mean_nothing_are_refused(atoms: str, protect: str, gates: st
     [
         (IDP_CBLS, 7_350, ""),
         (IDP_CBLS, 7_349, "up to 2.0% of the records can stand at an atom in clusters that other values share"),
-        ("{method: idp-ls, epsilon: 0.5, k: 50}", 1_000, "up to 14.7% of the records"),
-        ("{method: idp-cbls, epsilon: 0.5, k: 50, scope: centroid}", 10_000, ""),
-        (IDP_CBLS, None, "depends on the number of rows"),
         ("{method: laplace, epsilon: 0.5}", 10_000, "every record has noise of its own, which leaves about 0.0% of those"),
         ("{method: dp-um, epsilon: 0.5, k: 50, consistency: none}", 10_000, "every cluster has noise of its own"),
-        ("{method: idp-ls, epsilon: 0.5, k: 50, scope: centroid}", 10_000, "which leaves at most 0.0% of those"),
-        ("{method: dp-um, epsilon: 0.5, k: 50}", 10_000, "values nearer than about 5700 to an atom cannot be told from it"),
         ("{method: dp-um, epsilon: 1000, k: 5000}", 10_000_000, ""),
-        ("{method: laplace, epsilon: 1000}", 10_000, "about 0.5% of those"),
     ],
 )
 def test_check_warns_where_noise_leaves_no_shares(protect: str, rows: int | None, words: str) -> None:

@@ -59,12 +59,8 @@ TIMED = f'{{list: ["b", "a", "c"], cron: "{MONTHLY}"}}'
     ("opened", "expected"),
     [
         ([], "b"),
-        (["b"], "a"),
-        (["a"], "b"),
         (["b", "c"], "a"),
-        (["a", "b"], "c"),
         (["b", "a", "c"], None),
-        (["elsewhere"], "b"),
         (["b", "elsewhere", "a"], "c"),
     ],
 )
@@ -79,16 +75,11 @@ def test_the_first_of_the_list_that_was_not_opened_is_next(opened: list[str], ex
 @pytest.mark.parametrize(
     ("opened", "seen", "due"),
     [
-        ({}, at(2026, 2, 10), at(2026, 3, 1, 6)),  # since the policy was seen
         ({}, at(2026, 3, 1, 5, 59, 59), at(2026, 3, 1, 6)),
         ({}, at(2026, 3, 1, 6), at(2026, 4, 1, 6)),  # at the very minute: that firing is the one it was seen by
         ({}, None, at(2026, 4, 1, 6)),  # never seen: now
-        ({"b": at(2026, 1, 10)}, at(2026, 1, 1), at(2026, 2, 1, 6)),  # since the one before it was opened
         ({"b": at(2026, 3, 1, 6, 0, 1)}, at(2026, 1, 1), at(2026, 4, 1, 6)),
         ({"b": at(2026, 1, 10)}, at(2026, 2, 20), at(2026, 3, 1, 6)),  # seen anew since
-        ({"b": at(2026, 2, 10), "c": at(2026, 1, 1)}, at(2026, 1, 1), at(2026, 3, 1, 6)),  # the last one counts
-        ({"elsewhere": at(2026, 3, 10)}, at(2026, 1, 10), at(2026, 2, 1, 6)),  # no release of the list
-        ({"b": at(2026, 3, 20)}, at(2026, 1, 1), at(2026, 4, 1, 6)),  # the clock was set back: not before the next one
     ],
 )
 def test_a_list_with_a_timetable_is_due_at_the_next_firing(
@@ -151,15 +142,10 @@ def test_nothing_before_a_charged_release_comes_by_itself() -> None:
     ("releases", "days"),
     [
         (f'{{every: month, cron: "{MONTHLY}"}}', 31),
-        ('{every: month, cron: "* * * * *"}', 31),
         ('{every: quarter, cron: "* * * * *"}', 92),
-        ('{every: quarter, cron: "0 6 * * *"}', 92),
-        ('{every: year, cron: "0 6 2 1 *"}', 366),
         ('{every: year, cron: "0 0 29 2 *"}', 366 + 3 * 365),
-        ('{every: day, cron: "* * * * *"}', 1),
         ('{every: day, cron: "0 6 * * mon"}', 7),
         (TIMED, None),
-        (LISTED, None),
     ],
 )
 def test_the_longest_wait_is_between_two_periods(releases: str, days: int | None) -> None:
@@ -171,13 +157,8 @@ def test_the_longest_wait_is_between_two_periods(releases: str, days: int | None
     ("every", "cron", "opened", "expected"),
     [
         ("day", "0 6 * * *", "2024-02-28", ("2024-02-29", at(2024, 3, 1, 6))),
-        ("day", "0 6 * * mon", "2026-02-27", ("2026-02-28", at(2026, 3, 2, 6))),  # a Saturday, at the next Monday
         ("week", "0 6 * * mon", "2020-W52", ("2020-W53", at(2021, 1, 4, 6))),
-        ("week", "0 0 * * mon", "2026-W08", ("2026-W09", at(2026, 3, 2))),  # at the very moment of its end
-        ("month", MONTHLY, "2026-01", ("2026-02", at(2026, 3, 1, 6))),
-        ("month", MONTHLY, "2025-12", ("2026-01", at(2026, 2, 1, 6))),
         ("month", "0 0 1 * *", "2026-01", ("2026-02", at(2026, 3, 1))),
-        ("month", "0 0 15 * *", "2026-01", ("2026-02", at(2026, 3, 15))),
         ("quarter", "0 0 1 * *", "2025-Q4", ("2026-Q1", at(2026, 4, 1))),
         ("year", "0 0 29 2 *", "2022", ("2023", at(2024, 2, 29))),
     ],

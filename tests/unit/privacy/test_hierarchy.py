@@ -20,18 +20,11 @@ CANARY = "canary-7319"
 @pytest.mark.parametrize(
     ("rows", "error", "words"),
     [
-        ([], InvalidArgument, "has no values"),
         ({}, InvalidArgument, "has no values"),
-        ([()], InvalidArgument, "has no values"),
         ([("a", "*"), ("b",)], InvalidArgument, "'b' has 1 levels, and others 2"),
-        ([("a", "*"), ()], InvalidArgument, "has 0 levels, and others 2"),
-        ([("a", "*"), ("b", "x", "*")], InvalidArgument, "'b' has 3 levels, and others 2"),
         ([("a", "*"), ("a", "*")], InvalidArgument, "'a' stands in the hierarchy twice"),
-        ([(1, "*"), ("1", "*")], InvalidArgument, "'1' stands in the hierarchy twice"),
         ([("a", ""), ("b", "*")], InvalidArgument, "'a' has an empty entry"),
-        ([("", "*")], InvalidArgument, "empty entry"),
         (["a*", "b*"], InvalidType, "a text where a sequence of labels should be"),
-        ({"a": "vowel", "b": "consonant"}, InvalidType, "a text where a sequence of labels should be"),
         (pd.DataFrame({"level0": ["a"], "level1": ["*"]}), InvalidType, "a text where a sequence of labels should be"),
         (
             [("a", "x", "p", "*"), ("b", "x", "q", "*")],

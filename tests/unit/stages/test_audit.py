@@ -83,12 +83,8 @@ def policy_of(protect: str) -> Policy:
     "protect",
     [
         "{method: idp-cbls, epsilon: 1, k: 5}",
-        "{method: idp-ls, epsilon: 1, k: 5}",
         "{method: dp-um, epsilon: 0.5, k: 10}",
-        "{method: dp-um, epsilon: 5, k: 10, consistency: none}",
         "{method: laplace, epsilon: 5}",
-        "{method: laplace, epsilon: 5, clamp: no}",
-        "{method: idp-cbls, epsilon: 0.2, k: 5, clamp: no}",
         "{method: idp-cbls, epsilon: 1, k: 5, scope: centroid}",
     ],
 )

@@ -86,11 +86,8 @@ def test_distances_are_those_of_the_definition() -> None:
     "protect",
     [
         "method: laplace, epsilon: 2",
-        "method: dp-um, epsilon: 2, k: 20",
         "method: idp-cbls, epsilon: 2, k: 20",
-        "method: dp-cdf, epsilon: 2",
         "method: dp-mdav, epsilon: 2, k: 20, order: corner, scope: centroid",
-        "method: mdav, k: 20",
         "method: dp-cdf, epsilon: 2, partitions: 2",
     ],
 )
