@@ -153,14 +153,6 @@ Then `release-pipeline status --htm A`.
     assert [call.split()[0] for call in find_wrong_commands(text)] == ["publsh", "run", "status"]
 
 
-def test_pages_that_the_program_names_exist() -> None:
-    """In messages, help, templates and docstrings."""
-    sources = [file for kind in ("py", "toml", "html", "md", "json") for file in (ROOT / "release_pipeline").rglob(f"*.{kind}")]
-    said = {page for file in sources for page in re.findall(r"\bdocs/[\w-]+\.md", file.read_text(encoding="utf-8"))}
-    assert len(said) > 10
-    assert [page for page in said if not (ROOT / page).is_file()] == []
-
-
 def test_pictures_are_there_and_say_what_they_show() -> None:
     """For whoever does not see them."""
     for file in PAGES:
@@ -183,13 +175,6 @@ def test_the_first_page_knows_every_page_and_every_reader() -> None:
 def test_a_stranger_reads_the_readme_in_two_minutes() -> None:
     """What it does not say stands in docs/."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
-
-
-def test_what_is_made_is_marked_up_as_it_is_meant() -> None:
-    """Signs of formulas are no markup, code is, and examples stay as they are."""
-    lines = ["P[Z = z] <= |x_1| * `eps`", "", ">>> f(*a_)", "|_|", "", "a_b"]
-    made_pages().mark_up_docstring(None, "", "", None, None, lines)
-    assert lines == [r"P[Z = z] \<= \|x\_1\| \* ``eps``", "", ">>> f(*a_)", "|_|", "", r"a\_b"]
 
 
 class Links(HTMLParser):
@@ -285,16 +270,6 @@ def test_commands_and_docstrings_are_those_of_the_program(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_search_works_from_the_disk(site: Path, browser: Page) -> None:
-    """Words are found, and what is found is there."""
-    show(browser, site / "search.html", "?q=differencing+guard")
-    browser.wait("/finished, found/.test(document.querySelector('.search-summary').innerText)")
-    found = browser.wait("[...document.querySelectorAll('#search-results li a')].map((link) => link.href).join(' ')").split()
-    assert any("operating.html" in link for link in found)
-    assert all(Path(unquote(link.partition("#")[0].partition("?")[0].removeprefix("file://"))).is_file() for link in found)
-
-
-@pytest.mark.slow
 def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[Path, Links], browser: Page) -> None:
     """Blocks and tables that are wider move in frames of their own, and nothing else does."""
     frames = "[...document.querySelectorAll('*')].filter((part) => !part.matches('pre, .table-wrapper, .highlight *'))"
@@ -311,24 +286,6 @@ def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[Path, Links], bro
 
 
 @pytest.mark.slow
-def test_the_dark_is_dark_and_paper_has_the_page_alone(site: Path, browser: Page) -> None:
-    """By what the reader's system says; on paper nothing is hidden in a frame that moves."""
-    page, ground = (
-        site / "docs" / "policy.html",
-        "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)[0]",
-    )
-    show(browser, page)
-    assert browser.evaluate(ground) > 200
-    show(browser, page, colours="dark")
-    assert browser.evaluate(ground) < 60
-    show(browser, page, media="print", width=700)
-    shown = "(kind) => [...document.querySelectorAll(kind)].filter((part) => part.getClientRects().length).length"
-    for kind in (".sidebar-drawer", ".toc-drawer", ".mobile-header", ".skip-to-content", ".related-pages"):
-        assert browser.evaluate(f"({shown})('{kind}')") == 0, kind
-    assert browser.evaluate("[...document.querySelectorAll('pre')].every((block) => block.scrollWidth <= block.clientWidth + 1)")
-
-
-@pytest.mark.slow
 def test_axe_finds_nothing_on_the_site(request: pytest.FixtureRequest) -> None:
     """On pages of every shape: the first, long tables, blocks, what is made of docstrings and of help, decisions, the search."""
     axe = load_axe()  # before anything is made
@@ -336,19 +293,6 @@ def test_axe_finds_nothing_on_the_site(request: pytest.FixtureRequest) -> None:
     names = ("index", "policy", "start", "reference", "commands", "decisions/README")
     files = [*(site / "docs" / f"{name}.html" for name in names), site / "search.html", site / "README.html"]
     assert {file.name: found for file in files if (found := find_violations(browser, axe, file))} == {}
-
-
-def test_what_the_theme_leaves_unnamed_is_named(tmp_path: Path) -> None:
-    """Each part once, as it stands in the pages of the theme, and a second time nothing changes."""
-    parts = made_pages().UNNAMED
-    (tmp_path / "page.html").write_text("".join(parts), encoding="utf-8")
-
-    class App:
-        outdir = tmp_path
-
-    for _ in range(2):
-        made_pages().name_parts(App, None)
-        assert (tmp_path / "page.html").read_text(encoding="utf-8") == "".join(parts.values())
 
 
 @pytest.mark.slow

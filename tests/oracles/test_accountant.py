@@ -57,20 +57,6 @@ def test_loss_equals_brute_force_over_all_neighbours(kind: str, method: str, sco
         assert masked.loss["column"] == pytest.approx(float(column), abs=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_statistics_equal_the_plain_ones(method: str) -> None:
-    """Sums, sizes and membership are those of the definition, ties and a longer last cluster included."""
-    chance = random.Random(method)  # noqa: S311
-    for n, k in [(3, 3), (5, 3), (29, 3), (30, 4), (41, 20)]:
-        values = _table("ties", n, chance)
-        masked = _mask(values, method=method, k=k, scope="column")
-        assert masked.statistic.tolist() == brute_force.statistics(values, method=method, k=k)
-        members = [[v for v, c in zip(values, masked.cluster, strict=True) if c == j] for j in range(len(masked.size))]
-        assert [len(cluster) for cluster in members] == masked.size.tolist()
-        if method != "laplace":
-            assert [sorted(cluster) for cluster in members] == brute_force.cut(sorted(values), k)
-
-
 def test_proposition_9_is_the_worst_replacement_within_a_cluster() -> None:
     """D = the largest change of the trimmed sum when one member takes any value of the domain; 0 only for equal values."""
     chance = random.Random(9)  # noqa: S311

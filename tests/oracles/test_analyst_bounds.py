@@ -3,7 +3,6 @@ nasty data; and its quantiles, against laws added up number by number."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -23,7 +22,6 @@ from release_pipeline.analyst.quantiles import (
     worst_quantile,
 )
 from release_pipeline.privacy import Grid
-from release_pipeline.privacy.consistency import isotonic
 from release_pipeline.privacy.methods import Statistics, compute_statistics
 from tests.unit.analyst.cards import make_facts, noise
 
@@ -83,22 +81,6 @@ def test_no_data_have_scales_beyond_the_reach(method: str, scope: str, table: tu
     assert abs(int(exact.statistic.sum()) - sum(values)) <= reach.bias
     if reach.scale is not None:
         assert exact.scale.max() <= reach.scale
-
-
-@given(
-    st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 50)), min_size=1, max_size=40),
-    st.lists(st.integers(0, 1000), min_size=40, max_size=40),
-)
-def test_isotonic_regression_keeps_the_total_and_comes_no_further(pairs: list[tuple[float, int]], true: list[int]) -> None:
-    """The weighted total is what it was, so a mean is; and against any ascending sequence the weighted distance does not grow."""
-    values, sizes = np.array([value for value, _ in pairs]), np.array([size for _, size in pairs])
-    restored = isotonic(values, sizes)
-    scale = float(np.sum(np.abs(values) * sizes)) + 1
-    assert abs(float(np.sum(restored * sizes)) - float(np.sum(values * sizes))) <= 1e-12 * scale
-    ascending = np.sort(np.array(true[: len(values)], dtype=np.float64))
-    assert np.sum(sizes * np.abs(restored - ascending)) <= np.sum(sizes * np.abs(values - ascending)) * (1 + 1e-9) + 1e-9 * scale
-    inside = np.clip(restored, 0, 1000)
-    assert np.sum(sizes * np.abs(inside - ascending)) <= np.sum(sizes * np.abs(restored - ascending)) + 1e-9 * scale
 
 
 def law_of_scale(t: int, reach: int) -> np.ndarray:
@@ -184,17 +166,3 @@ def test_bounds_on_sums_hold_for_discrete_numbers(scales: list[int], level: floa
         bound_equal_magnitudes(max(scales), len(scales), level),
     ):
         assert size[math.floor(y) + 1 :].sum() <= 1 - level
-
-
-def test_the_bound_by_concentration_is_step_by_step_true() -> None:
-    """P[|Z + U| > x] is at most that of a Laplace number of scale 1/(2 tanh(1/(2t))), at every x, and that is at most t +
-    1/12."""
-    for t, v in itertools.product((1, 2, 5, 40), np.linspace(-1, 1, 41)):
-        a, q = math.tanh(1 / (2 * t)), math.exp(-1 / t)
-        assert 1 / (2 * a) <= t + 1 / 12
-        for m in range(0 if v >= 0 else 1, 200):
-            outside = 2 * q ** (m + 1) / (1 + q)  # |Z| > m
-            on = (1 - q) / (1 + q) * q**m * (2 if m else 1)  # |Z| = m, of which the share (1 - v)/2 of U reaches beyond x
-            tail = outside + on * (1 - v) / 2 if m else outside + on * (1 - v)
-            assert tail == pytest.approx(q**m * (1 - v * a), abs=1e-15)
-            assert tail <= math.exp(-(m + v / 2) * 2 * a) + 1e-15

@@ -9,9 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
-from pycanon import anonymity
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import cut_kernel, mondrian
@@ -212,37 +210,3 @@ def test_shares_compare_exactly_at_the_ends_of_floats() -> None:
     smaller = [-0.49 * 2.0**-51, 0.0, 3 * tiny, 2.0]  # about 1.5 tiny, and in floats 2 tiny
     larger = [-0.51 * 2.0**-50, 0.0, 9 * tiny, 6.0]  # less short of 1.5 tiny, and in floats 1 tiny
     _assert_compared_exactly([smaller, larger], cut_kernel.FLOAT)
-
-
-NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("k", "least"), [(2, 1), (10, 2), (50, 2)])
-def test_pycanon_counts_the_promised_k_and_l_on_adult(reference_data: Any, k: int, least: int) -> None:
-    """Each class labelled by its ranges and by the labels its records share, as a reader would see it."""
-    table = pd.read_csv(reference_data / "adult.csv", dtype=str, keep_default_na=False)
-    names, declared = [*NUMERIC, "education", "marital_status"], {}
-    matrix = np.empty((len(table), len(names)), dtype=np.int64)
-    for place, name in enumerate(names):
-        if name in NUMERIC:
-            matrix[:, place] = table[name].astype(np.int64)
-            continue
-        rows = pd.read_csv(reference_data / "adult_hierarchies" / f"{name}.csv", dtype=str, keep_default_na=False)
-        declared[place] = Hierarchy.of(rows.to_numpy().tolist())
-        matrix[:, place] = declared[place].encode(table[name])
-    found = cut_classes(matrix, k, hierarchies=declared, sensitive=(table["income"] == ">50K").to_numpy(), l=least)
-    released = pd.DataFrame({"income": table["income"]})
-    for place, name in enumerate(names):
-        by_class = pd.Series(matrix[:, place]).groupby(found.label)
-        if place in declared:
-            levels = found.level[found.label, place]
-            labels = [
-                declared[place].labels[a][declared[place].codes[a, v]] for a, v in zip(levels, matrix[:, place], strict=True)
-            ]
-            released[name] = labels
-        else:
-            released[name] = by_class.transform("min").astype(str) + "-" + by_class.transform("max").astype(str)
-    assert (released.drop(columns="income").groupby(found.label).nunique() == 1).all(axis=None)
-    assert anonymity.k_anonymity(released, names) >= k
-    assert anonymity.l_diversity(released, names, ["income"]) >= least

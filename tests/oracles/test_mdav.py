@@ -104,12 +104,6 @@ def test_clusters_have_k_to_2k_minus_1_records(seed: int, kind: str, k: int, mor
     assert sizes.sum() == k + more
 
 
-def test_ties_go_to_the_lowest_index() -> None:
-    """The corners of a square are equally far from its centre: record 0 comes first; then 3, and the two at its side."""
-    assert mdav([[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [1, 1]], 2).tolist() == [0, 2, 2, 1, 0, 1]
-    assert mdav([[7, 7]] * 7, 2).tolist() == [0, 0, 1, 1, 2, 2, 2]
-
-
 def test_blocks_keep_k_and_most_of_the_quality() -> None:
     rng = np.random.default_rng(4)
     matrix = rng.standard_normal((30_000, 3))

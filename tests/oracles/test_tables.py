@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from release_pipeline.privacy.grid import Grid, IntArray
-from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.tables import (
     Shape,
     laplace_noise,
-    measure_levels,
     multiply_ends,
     noise_of_share,
     of_amounts,
@@ -148,20 +146,6 @@ def test_whole_values_add_up_near_the_solution(seed: int, *, negative: bool) -> 
             if (last := int(above[parent]) - sum(rest)) >= 0 or negative
         )
         assert float(((values[mine] - wanted[1][mine]) ** 2).sum()) == pytest.approx(distance)
-
-
-def test_noise_is_drawn_once_for_each_cell_of_each_level() -> None:
-    """The same secret gives the same, another one something else, and levels share nothing."""
-    shape = SHAPES["two levels"]
-    noise = [laplace_noise(of_counts(cells), Fraction(1, 100)) for cells in shape.cells]
-    cell = np.array([0, 1, 1, 2])
-    first, again, other = (
-        measure_levels(cell, None, shape, noise, noise_stream(bytes([secret]) * 32, "tables", "people")) for secret in (1, 1, 2)
-    )
-    assert [level.tolist() for level in first] == [level.tolist() for level in again]
-    assert all((mine != theirs).any() for mine, theirs in zip(first, other, strict=True))
-    drawn = [level - exact for level, exact in zip(first, sum_levels(cell, None, shape), strict=True)]
-    assert not set(drawn[0].tolist()) & set(drawn[1].tolist())
 
 
 WEIGHTS = [(1, 3, 7), (0, 1, 2), (2,), (3, 80)]  # that a record may have, in units

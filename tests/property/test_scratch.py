@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import OutOfSpace
 from release_pipeline.privacy import arrays
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, distinct, join, make, pick, pieces, repeat
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.clusters import rank_clusters, sort_records
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
@@ -89,36 +88,6 @@ def test_sorting(kind: Kind, folder: Path, values: Array, piece: int) -> None:
     disk = kind(folder, piece)
     np.testing.assert_array_equal(disk.sort(stored(disk, values)), np.sort(values))
     assert disk.argsort(stored(disk, values)).tolist() == np.argsort(values, kind="stable").tolist()
-
-
-@KINDS
-@given(values=arrays_of(least=1), piece=sizes, seed=st.integers(0, 2**32), wanted=st.integers(0, 300))
-def test_taking_and_putting(kind: Kind, folder: Path, values: Array, piece: int, seed: int, wanted: int) -> None:
-    """Some places, some of them more than once; and every place once, in parts of any size."""
-    disk, rng = kind(folder, piece), np.random.default_rng(seed)
-    places = rng.integers(0, len(values), wanted)
-    np.testing.assert_array_equal(disk.take(stored(disk, values), places), values[places])
-    order = rng.permutation(len(values))
-    for arrays_there in (disk, IN_MEMORY):
-        np.testing.assert_array_equal(arrays_there.put(partial(cut, values), order, values.dtype)[order], values)
-
-
-@KINDS
-@given(values=arrays_of(least=1), piece=sizes)
-def test_what_is_made_of_them(kind: Kind, folder: Path, values: Array, piece: int) -> None:
-    """Mapped, picked, joined, counted, repeated and added up."""
-    disk = kind(folder, piece)
-    values = np.nan_to_num(values, posinf=0)
-    there = stored(disk, values)
-    flags = make(disk, partial(np.less, 1), there, dtype=np.bool_)
-    assert pick(disk, there, flags).tolist() == values[values > 1].tolist()
-    assert join(disk, (there[part] for part in pieces(len(there), 7)), len(there)).tolist() == values.tolist()
-    found, count = distinct(disk, disk.sort(stored(disk, values)))
-    expected, often = np.unique(values, return_counts=True)
-    assert found.tolist() == expected.tolist()
-    assert count.tolist() == often.tolist()
-    assert repeat(disk, count).tolist() == np.repeat(np.arange(len(often)), often).tolist()
-    assert add_up(np.abs, there) == add_up(np.abs, values)
 
 
 @KINDS

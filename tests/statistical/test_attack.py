@@ -11,7 +11,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from experiments.attack import (
     FEW_SECRETS,
@@ -24,7 +23,6 @@ from experiments.attack import (
     read_vectors,
     release,
 )
-from release_pipeline.privacy.shares import bound_share
 from release_pipeline.privacy.vectors import Order, Statistic
 
 pytestmark = pytest.mark.statistical
@@ -99,11 +97,3 @@ def test_scales_that_are_calculated_anew_have_no_bound(method: Individual) -> No
     assert broken.right == 1
     assert broken.secrets == FEW_SECRETS
     assert attack_scales(method, anew=True, secrets=100).proved < 3 < attack_scales(method, anew=True, secrets=300).proved
-
-
-@pytest.mark.parametrize(("found", "of"), [(0, 10), (3, 10), (10, 10), (40, 4000), (3999, 4000), (4000, 4000)])
-def test_bounds_are_clopper_and_pearsons(found: int, of: int) -> None:
-    doubt = 0.0005
-    wanted = stats.binomtest(found, of).proportion_ci(1 - 2 * doubt, "exact")
-    lower, upper = bound_share(found, of, doubt)
-    assert (float(lower), float(upper)) == pytest.approx((wanted.low, wanted.high), rel=1e-6, abs=1e-12)

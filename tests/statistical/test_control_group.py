@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
-from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.noise import noise_stream
 
 pytestmark = pytest.mark.statistical
@@ -81,33 +78,3 @@ def test_one_released_row_in_four_that_is_the_own_one_is_found() -> None:
         hits += [linking.risk.low > 0, inferring.risk.low > 0, max(one.risk.low, several.risk.low) > 0]
     assert hits[0] == hits[1] == 10
     assert hits[2] >= 5
-
-
-def test_more_noise_is_less_risk() -> None:
-    """Laplace noise from nothing to ten deviations: each attack's risk falls from nearly all to nothing that can be seen."""
-    original = people(np.random.default_rng(2))
-    risks: list[list[float]] = []
-    for scale in (0.5, 20, 80, 1000):
-        chance = np.random.default_rng(3)
-        released = original.copy()
-        released[:, :4] += np.round(chance.laplace(scale=scale, size=(ROWS, 4)))
-        released[:, 4] = np.where(chance.random(ROWS) < scale / 1000, chance.permutation(released[:, 4]), released[:, 4])
-        risks.append([attack.risk.value for attack in run_all(attacked(original, released), 9)])
-    for name, falling in zip(("link", "infer", "one", "several"), zip(*risks, strict=True), strict=True):
-        assert all(after <= before + 0.03 for before, after in pairwise(falling)), (name, falling)
-        assert falling[-1] < 0.1, (name, falling)
-    assert risks[0][0] > 0.9
-    assert risks[0][1] > 0.6
-
-
-def test_clusters_of_all_columns_hide_single_rows_from_linking() -> None:
-    """MDAV with k = 12: the nearest rows are those of the cluster that are left, equal to each other, and one of them is
-    picked."""
-    original = people(np.random.default_rng(4))
-    label = mdav(original[:, :4], 12)
-    means = np.column_stack([np.bincount(label, column) / np.bincount(label) for column in original[:, :4].T])
-    numbers = Attacked(tuple(AttackedColumn(f"n{j}", original[:, j].copy(), means[label, j]) for j in range(4)))
-    linking = link(numbers, stream=noise_stream(bytes(32)))
-    assert linking.attack.value < 0.25
-    by_one, _ = single_out(numbers, stream=noise_stream(bytes(32)))
-    assert by_one.attack.tried < 5

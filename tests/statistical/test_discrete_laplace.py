@@ -27,17 +27,6 @@ def test_true_scale_passes_and_wrong_scales_fail(scale: int) -> None:
     assert chi_square(draws, 1.3 * scale) < WRONG_FAILS
 
 
-def test_mixed_scales_in_one_array() -> None:
-    """Neighbouring draws of very different scales do not disturb one another."""
-    scales = np.tile(np.array(SCALES), DRAWS // 4)
-    draws = discrete_laplace(scales, noise_stream(SECRET, "mixed"))
-    for scale in SCALES:
-        mine = draws[scales == scale]
-        assert chi_square(mine, scale) > TRUE_PASSES
-        assert chi_square(mine, 0.7 * scale) < WRONG_FAILS
-        assert chi_square(mine, 1.3 * scale) < WRONG_FAILS
-
-
 def test_tail_beyond_the_first_words_is_right() -> None:
     """P[|Z| > 10 t] is as it should be: the geometric part is not cut off."""
     draws = discrete_laplace(np.full(3_000_000, 1000), noise_stream(SECRET, "tail"))

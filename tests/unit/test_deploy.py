@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 import shlex
 import shutil
@@ -52,48 +51,7 @@ def read_table(name: str) -> list[list[str]]:
     return [shlex.split(line) for line in (UNITS / name).read_text().splitlines() if line and not line.startswith("#")]
 
 
-@pytest.fixture(scope="module")
-def steps() -> list[tuple[str, str]]:
-    """The instructions of the Containerfile, each on a line."""
-    text = re.sub(r"^#.*\n", "", (DEPLOY / "Containerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
-    found = [line.split(maxsplit=1) for line in text.splitlines() if line.strip()]
-    return [(name, " ".join(words.split())) for name, words in found]
-
-
-def find(steps: list[tuple[str, str]], name: str) -> list[str]:
-    """What stands after an instruction of this name."""
-    return [words for step, words in steps if step == name]
-
-
 # -- the image
-
-
-def test_the_image_is_built_of_what_is_named(steps: list[tuple[str, str]], locked: ModuleType) -> None:
-    """A base with a tag that is no moving one, hashes for all that others wrote, an account by number, no secret and no port."""
-    [base] = [words.partition("=")[2] for words in find(steps, "ARG") if words.startswith("BASE=")]
-    assert re.fullmatch(r"python:\d\.\d+-slim-[a-z]+", base)
-    assert find(steps, "FROM") == ["${BASE} AS build", "${BASE}"]
-    installs = [words for words in find(steps, "RUN") if "pip install" in words]
-    assert all("--require-hashes" in words or "--no-index" in words for words in installs)
-    assert len(installs) == 3
-    assert find(steps, "USER") == [f"{UID}:{UID}"]
-    assert find(steps, "EXPOSE") == []
-    assert not re.search("PASSWORD|SECRET|TOKEN", " ".join(words for _, words in steps))
-    assert find(steps, "ENTRYPOINT") == ['["release-pipeline"]']
-    assert '["release-pipeline", "status", "--health"]' in find(steps, "HEALTHCHECK")[0]
-    assert all(f"`{extra}`" in (ROOT / "docs" / "deploying.md").read_text() for extra in locked.IMAGE_EXTRAS)
-
-
-def test_what_the_image_is_built_of_gets_to_its_builder(steps: list[tuple[str, str]]) -> None:
-    """Everything is left out but what is named: all that the distributions are made of is, and no site."""
-    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    copied = [word for words in find(steps, "COPY") if "--from" not in words for word in words.split()[:-1]]
-    copied += [word.removeprefix("/source/") for words in find(steps, "COPY") for word in words.split() if "/source/" in word]
-    wanted = {*copied} - {"."} | {"release_pipeline", "sql", "policies", "packages", "dagster.yaml", "deploy/make_dist.py"}
-    wanted |= {"requirements.lock", "workspace.yaml", "CHANGELOG.md", "README.md", "pyproject.toml", "deploy/locked.py"}
-    assert [place for place in sorted(wanted) if not any(fnmatch.fnmatch(place, pattern) for pattern in kept)] == []
-    for private in ("vault", "registry.duckdb", "demo", "keys", ".env", "deploy/.env", ".git", "tests"):
-        assert not any(fnmatch.fnmatch(private, pattern) for pattern in kept), private
 
 
 # -- compose
@@ -175,26 +133,6 @@ def test_no_other_account_can_be_there_first() -> None:
         assert int(said["LimitNOFILE"][0]) > 2 * MOST_CONNECTIONS
         assert made[str(Path(path).parent)] == ("2750", user, "release-pipeline-proxy")
     assert [line[0] for line in users if "release-pipeline-proxy" in line[1:3]] == ["g"], "nobody is in the group unasked"
-
-
-def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
-    """Not the site, not its keys, no network; the backend hears that account, at the socket that they ask at."""
-    web, backend = read_unit(WEB), read_unit("release-pipeline-desk-backend.service")
-    users = {line[1]: line[2:] for line in read_table("release-pipeline.sysusers.conf")}
-    [account] = web["User"]
-    assert account != "release-pipeline"
-    assert users[account][2] == "-", "it has a home"
-    assert {FOLDER, "-/run/release-pipeline"} <= set(web["InaccessiblePaths"])
-    assert web["ReadWritePaths"] == [str(Path(DESK_SOCKET).parent)]
-    assert (web["IPAddressDeny"], web["PrivateNetwork"], web["RestrictAddressFamilies"]) == (["any"], ["yes"], ["AF_UNIX"])
-    assert "IPAddressAllow" not in web
-    for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "MemoryDenyWriteExecute"):
-        assert web[key] == ["yes"], key
-    assert f"--for-account {account}" in backend["ExecStart"][0]
-    assert backend["RuntimeDirectory"] == ["release-pipeline-desk"]
-    socket = "--socket /run/release-pipeline-desk/backend.sock"
-    assert socket in backend["ExecStart"][0]
-    assert socket in web["ExecStart"][0]
 
 
 @pytest.mark.slow

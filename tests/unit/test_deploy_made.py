@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.unit.scripts import DEPLOY, ROOT, load
+from tests.unit.scripts import DEPLOY, load
 
 MADE_ON = (3, 11)  # the lock's oldest Python: what is installed from it has the versions that made files name
 
@@ -27,30 +26,6 @@ def locked() -> ModuleType:
 def test_made_files_are_as_they_are_made(script: str) -> None:
     """The locks of the image, and the list of licences."""
     assert load(script).main(["--check"]) == 0, f"run {script}"
-
-
-def test_the_image_has_what_the_lock_has(locked: ModuleType) -> None:
-    """Pin by pin and hash by hash; all that the product asks for itself, and nothing for developers."""
-    pins = locked.read_lock()
-    image = locked.read_lock(DEPLOY / "requirements.lock")
-    assert set(image) < set(pins)
-    names = {pin.name for pin in image}
-    assert set(locked.list_own_requirements("release-pipeline", locked.IMAGE_EXTRAS)) - set(locked.PROJECTS) <= names
-    assert not {"pytest", "ruff", "hypothesis", "hatchling", "matplotlib", "statsmodels"} & names
-    assert set(locked.read_lock(DEPLOY / "build.lock")) < set(pins)
-
-
-def test_every_package_of_the_lock_has_its_licence(locked: ModuleType) -> None:
-    """On the page, with the versions; those that ask something are named, with what."""
-    page = (ROOT / "docs" / "licences.md").read_text()
-    for name, group in locked.list_packages(locked.read_lock()):
-        [line] = re.findall(rf"^\| {re.escape(name)} \|.*$", page, flags=re.MULTILINE)
-        _, _, versions, licence, part, _ = [cell.strip() for cell in line.split("|")]
-        assert versions == " or ".join(pin.version for pin in group)
-        assert licence
-        assert part
-        if re.search("GPL|MPL|Mozilla", licence):
-            assert f"- **{name}** ({part}): " in page
 
 
 @pytest.mark.slow

@@ -31,20 +31,6 @@ OWN_WORDS = {"errno", "strerror", "verify_message", "what", "remedy", "where"}  
 
 
 @pytest.mark.parametrize(
-    ("parts", "text"),
-    [
-        ({}, "it broke."),
-        ({"where": "a.csv"}, "a.csv: it broke."),
-        ({"remedy": "Mend it."}, "it broke. Mend it."),
-        ({"where": "a.csv", "remedy": "Mend it."}, "a.csv: it broke. Mend it."),
-    ],
-)
-def test_an_error_reads_where_what_remedy(parts: dict[str, str], text: str) -> None:
-    """In words: where, what is wrong, and the remedy, without gaps for what is not there."""
-    assert str(ReleasePipelineError("it broke.", **parts)) == text
-
-
-@pytest.mark.parametrize(
     ("kind", "more", "exit_code"),
     [
         (ReleasePipelineError, {}, 1),

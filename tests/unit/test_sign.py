@@ -31,7 +31,6 @@ from release_pipeline.verify import (
     PACKAGE_NAMESPACE,
     SSH_NAMESPACE,
     Fault,
-    Json,
     armor_ssh,
     message_of,
     pack_ssh,
@@ -341,20 +340,6 @@ def test_no_change_is_hidden_behind_others() -> None:
     assert found[:2] == ['protect.epsilon: "1" -> "2"', "review.reviewers: nothing -> 1"]
     assert found[502] == 'columns.income.domain: ["0","9"] -> ["0","90"]'
     assert len(found) == 2 + 500 + 1 + 500
-
-
-def test_a_change_is_told_whole() -> None:
-    """Null is not nothing; of long lists the parts that differ; long texts to their end."""
-    assert sign.list_changes({"retain": None}, {}) == ["retain: null -> nothing"]
-    rows: list[Json] = [[f"city {number}", "region"] for number in range(100)]
-    assert sign.list_changes({"rows": rows}, {"rows": [*rows[:-1], ["city 99", "*"]]}) == [
-        'rows: without ["city 99","region"]',
-        'rows: and now ["city 99","*"]',
-    ]
-    [other_order] = sign.list_changes({"rows": rows}, {"rows": rows[::-1]})
-    assert other_order.endswith('["city 0","region"]]')
-    assert sign.list_changes({"why": "x" * 5000}, {"why": "x" * 5000 + "y"})[0].endswith('xy"')
-    assert sign.make_plain("a" * 5000 + "\n\x1b") == "a" * 5000 + "\\n\\x1b"
 
 
 PAGE = """<!DOCTYPE html>

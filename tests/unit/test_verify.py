@@ -147,18 +147,6 @@ def test_keys_of_small_order_sign_nothing(y: int, sign: int) -> None:
         assert point is None
 
 
-def test_only_points_of_the_curve_are_decoded() -> None:
-    """-x² + y² = 1 + d x² y² for each, and it has that one encoding; no other is made of y + p, for every y that leaves room."""
-    points = {y: verify._decode(y.to_bytes(32, "little")) for y in range(40)}
-    found = [(y, point) for y, point in points.items() if point is not None]
-    assert 10 < len(found) < 30
-    for y, point in found:
-        x = point[0]
-        assert (-x * x + y * y - 1 - verify.D * x * x * y * y) % PRIME == 0
-        assert verify.encode_point(point) == y.to_bytes(32, "little")
-    assert all(verify._decode((PRIME + y).to_bytes(32, "little")) is None for y in range(19))
-
-
 # --- A site that publishes ------------------------------------------------------------------------------------------------------
 
 PEOPLE = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cara": "reviewer", "dan": "reviewer", "robot": "service"}
@@ -553,22 +541,6 @@ def test_lists_of_keys_change_over_time(tmp_path: Path) -> None:
     found = judge(with_steps({"candidate": ["candidate", leave]}).dossier(), tmp_path / "d")
     assert any("event 9 (approved)" in words and "ben" in words for words in found)
     assert any("1 reviewers approved" in words for words in found)
-
-
-def test_a_publication_that_was_stopped_and_finished_under_a_new_list(tmp_path: Path) -> None:
-    """The intent came first, then somebody was added; the package carries the new list."""
-
-    def join(world: World) -> None:
-        world.people["eve"] = "reviewer"
-        world.do_trust()
-
-    def package_of_the_intent(world: World) -> None:
-        later = world.lines.pop()
-        world.do_package()
-        world.lines.append(later)
-
-    world = with_steps({"package": [join, package_of_the_intent]})
-    assert judge(world.dossier(), tmp_path / "d", OFFICER) == []
 
 
 def test_an_office_may_change_hands_if_both_are_known(tmp_path: Path) -> None:
@@ -1381,18 +1353,6 @@ def test_it_runs_alone_in_a_dossier(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
         assert done.stdout == ""
     assert len(run(folder, "nowhere").stderr.splitlines()) == 1
-
-
-def test_main_returns_the_exit_code(package: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same inside one process."""
-    folder = put(package, tmp_path / "p")
-    assert verify.main([str(folder), "--officer", OFFICER]) == 0
-    assert capsys.readouterr().out.endswith("Verified: nothing failed.\n")
-    (folder / "data.csv").write_bytes(b"")
-    assert verify.main([str(folder)]) == 1
-    assert "NOT verified: 1 failed." in capsys.readouterr().out
-    assert verify.main([str(tmp_path / "é")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_it_needs_python_3_9_and_nothing_else() -> None:

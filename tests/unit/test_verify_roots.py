@@ -184,15 +184,6 @@ def test_what_stands_is_that_and_nothing_like_it(tmp_path: Path) -> None:
         assert judge(world.package, tmp_path, world.revoked(world.entry_of("robot", AFTER, other)))
 
 
-def test_the_earlier_of_two_dates_counts(tmp_path: Path) -> None:
-    """A later entry with a later date, in which the package stands, does not bring it back."""
-    world = usual_world()
-    stands = ("package", RELEASE, world.package_hash)
-    entries = world.entry_of("robot", BEFORE), world.entry_of("robot", AFTER, stands)
-    assert judge(world.package, tmp_path, world.revoked(*entries))
-    assert judge(world.package, tmp_path, world.revoked(*reversed(entries)))
-
-
 def test_an_older_list(tmp_path: Path) -> None:
     """A stranger is told its number, for it knows of no newer one; a dossier that tells of a newer one does."""
     world = usual_world()

@@ -87,22 +87,6 @@ def test_a_name_alone_is_not_what_the_officer_entered(
         assert (told.level, words in told.words) == ("FAIL", True)
 
 
-def test_what_was_charged_before_the_backup_and_published_after_it_is_no_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The officer enters no charge: the chain has it from before the backup."""
-
-    def lose(world: World) -> None:
-        enter(world, charged=[], charges={}, lost={LOST: False})
-
-    restored = with_steps({"earlier": ["earlier", lose]}).dossier()
-    assert failures(examine(put(restored, tmp_path / "restored")).findings) == []
-    [told] = compare(restored, publish_lost(monkeypatch, lambda _: None).package, tmp_path)
-    assert (told.level, "restored from a backup" in told.words) == ("note", True)
-    [told] = compare(restored, publish_lost(monkeypatch, lambda world: setattr(world, "records", 99)).package, tmp_path)
-    assert (told.level, "how many records it is of" in told.words) == ("FAIL", True)
-
-
 def test_a_package_that_does_not_verify_proves_nothing(tmp_path: Path) -> None:
     """Anybody could have made it; a retracted one was published all the same."""
     other = copied().package

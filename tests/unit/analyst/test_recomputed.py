@@ -48,15 +48,6 @@ def draw(number: int) -> Release:
     return simulate(TRUTH, facts_of(), secret=number.to_bytes(32, "big"))
 
 
-def test_a_simulated_release_has_its_sums_anew() -> None:
-    """Of the masked values; what the table says of them is not believed, and bands are left out."""
-    release = simulate({**TRUTH, "sum": np.zeros(ROWS), "band": np.zeros(ROWS)}, facts_of(), secret=bytes(32))
-    assert set(release.data) == {"a", "b", "n", "n2", "sum", "rest", "twice"}
-    assert (release.data["sum"] == release.data["a"] + release.data["b"]).all()
-    assert (release.data["rest"] == release.data["sum"] - release.data["n"]).all()
-    assert set(release.facts.columns) == set(release.data)
-
-
 def test_intervals_of_sums_are_those_of_the_parts() -> None:
     """Each part with noise at 1 - 0.05/2; what has none adds no width."""
     release = draw(1)

@@ -150,12 +150,6 @@ def test_the_mean_of_unclamped_dp_um_is_that_of_the_sums(consistency: str) -> No
     assert (other.kind, other.level) == ("law", 0.95)
 
 
-def test_one_record_has_the_law_itself() -> None:
-    """The least m with P[|Z| <= m] >= 95% for t = 10 is 30."""
-    release = Release(make_facts("laplace", noise("income", epsilon="100"), rows=1), {"income": np.array([500.0])})
-    assert (release.mean("income").low, release.mean("income").high) == (500.0 - 30, 500.0 + 30)
-
-
 @pytest.mark.parametrize(
     ("value", "ends", "said"),
     [
@@ -194,40 +188,6 @@ def test_the_mean_of_a_column_without_noise_is_exact() -> None:
             Release(make_facts("laplace", *columns, **{"rows": 200, **changes}), data).mean("sex")
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"rows_out": 199}, "records were dropped"),
-        ({"in_parts": True}, "random parts"),
-        ({"method": "k-epsilon"}, "as wide|wide, which is confidential"),
-        ({"method": "dp-mdav"}, "clusters of all columns together"),
-    ],
-)
-def test_means_that_nothing_bounds_are_declined(changes: dict[str, Any], said: str) -> None:
-    facts = make_facts(**{"rows": 200, **changes})
-    with pytest.raises(NoHonestAnswer, match=said):
-        Release(facts, {"income": np.zeros(facts.rows_out)}).mean("income")
-
-
-@pytest.mark.slow
-def test_a_mean_is_of_all_rows_and_at_a_level() -> None:
-    """Chosen rows have no bound; a level is a probability; and the data must have the column."""
-    release = release_of("laplace")
-    some = Release(release.facts, {name: values[:50] for name, values in release.data.items()})
-    with pytest.raises(NoHonestAnswer, match="Pass all rows"):
-        some.mean("income")
-    with pytest.raises(InvalidArgument, match="level"):
-        release.mean("income", level=95)
-    with pytest.raises(InvalidArgument, match="no such column"):
-        Release(release.facts, {}).mean("income")
-    with pytest.raises(NoHonestAnswer, match="40 draws are too few"):
-        release_of("dp-um", clamped=True).mean("income")
-    huge = make_facts("idp-ls", noise("income", epsilon="0.000000001"), rows=10**8)
-    assert (law_of(huge, "income").kind, "rounding of the scales" in law_of(huge, "income").words) == ("none", True)
-    with pytest.raises(NoHonestAnswer, match="rounding of the scales"):
-        Release(huge, {"income": np.broadcast_to(0.0, 10**8)}).mean("income")
-
-
 @given(st.sampled_from([1, 3, 40]), st.integers(0, 30), st.integers(0, 30))
 def test_values_at_the_ends_are_put_where_the_noise_lay(t: int, low: int, high: int) -> None:
     """E[x + Z | moved to an end] is a geometric mean beyond it: added to the plain mean for each value at an end."""
@@ -248,24 +208,6 @@ def test_values_at_the_ends_are_put_where_the_noise_lay(t: int, low: int, high: 
 def wide(rows: int = 400, epsilon: str = "40") -> tuple[dict[str, Any], Facts]:
     return table(rows), make_facts(
         "laplace", noise("income", epsilon=epsilon), noise("rent", 50, grid="0.5", epsilon=epsilon), SEX
-    )
-
-
-def test_without_noise_worth_naming_the_slope_is_least_squares() -> None:
-    """At an epsilon of 100,000 the scale is 1: slope, several slopes and correlation agree with NumPy's to four digits."""
-    made, facts = wide(epsilon="100000")
-    made["sex"] = np.arange(400) % 2
-    release = simulate(made, facts, secret=SECRET)
-    true = np.polyfit(made["income"], made["rent"], 1)[0]
-    assert release.slope("rent", ["income"])["income"].estimate == pytest.approx(true, rel=1e-3)
-    assert release.slope("rent", "income").keys() == {"income"}
-    x = np.column_stack([made["income"], made["sex"], np.ones(400)])
-    several = np.linalg.lstsq(x, made["rent"], rcond=None)[0]
-    fit = release.slope("rent", ["income", "sex"])
-    assert fit["income"].estimate == pytest.approx(several[0], rel=1e-3)
-    assert fit["sex"].low <= several[1] <= fit["sex"].high
-    assert release.correlation("income", "rent").estimate == pytest.approx(
-        np.corrcoef(made["income"], made["rent"])[0, 1], rel=1e-3
     )
 
 
@@ -385,15 +327,6 @@ def test_a_simulated_release_is_what_the_method_makes(method: str, on_grid: bool
     inside = (one.data["income"] >= 0).all() and (one.data["income"] <= 1000).all()
     assert inside == facts.clamped or method == "idp-cbls"
     assert one.facts.rows_in == one.facts.rows_out == 200
-
-
-def test_rows_stay_together_and_other_columns_come_along() -> None:
-    """A kept column is shuffled with the masked ones, and its facts say that it has no noise."""
-    made, facts = wide(epsilon="1000000")
-    made["number"] = made["income"]
-    release = simulate(made, facts, secret=SECRET)
-    assert np.abs(release.data["income"] - release.data["number"]).max() < 30
-    assert release.facts.columns["number"] == ColumnFacts("number", "keep", "number")
 
 
 # what it says of itself

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.benchmarks.coverage import TABLES, Known, Table, make_rows, make_up, measure_release, publish
-from release_pipeline.analyst import Interval, NoHonestAnswer, Release, Rerun
+from experiments.benchmarks.coverage import TABLES, Table, make_rows, make_up, measure_release, publish
+from release_pipeline.analyst import NoHonestAnswer, Release, Rerun
 from release_pipeline.analyst.rerun import (
     IN_CELLS,
     IN_GROUPS,
@@ -67,28 +67,6 @@ def test_the_design_is_rebuilt_from_what_is_public(name: str, definition: str, t
     assert find_noise(release.facts, release.pairs) == measured.noise
     found = find_entries(release.facts, release.data, release.counts)
     assert all((one == other).all() for one, other in zip(found, rows, strict=True))
-
-
-def test_means_are_near_those_of_the_confidential_table(table: Table, release: Release, again: Rerun) -> None:
-    """As intervals in the column's unit, inside its domain; narrower than those from counts alone; groups by their values."""
-    hours, wage = (known for known in table.columns if known.name != "job")
-    job = next(known for known in table.columns if known.name == "job")
-    numbers, valued = wage.restore(wage.entries), hours.entries <= 60
-    found = again.mean("wage"), again.mean("hours")
-    for interval, truth in zip(found, (numbers.mean(), hours.entries[valued].mean()), strict=True):
-        assert interval.kind == "rerun"
-        assert interval.low <= truth <= interval.high
-        assert "run on them 10 times" in interval.words
-        assert "not proved" in interval.words
-    assert found[0].width < release.mean("wage").width / 2
-    groups = again.means("wage", by="job")
-    assert list(groups) == ["manual", "office", "lead"]
-    for entry, interval in enumerate(groups.values()):
-        assert interval.low <= numbers[job.entries == entry].mean() <= interval.high
-        assert "Conservative" in interval.words
-    assert groups["manual"].high < groups["lead"].low
-    wider = again.mean("wage", level=0.99)
-    assert wider.low < found[0].low < found[0].high < wider.high
 
 
 def test_a_seed_gives_the_same_answers_and_fresh_noise_others(release: Release, again: Rerun) -> None:
@@ -168,19 +146,3 @@ def test_rows_that_are_not_those_of_the_release_are_refused(release: Release) ->
         run(release, data={**data, "job": job})
     with pytest.raises(InvalidArgument, match="no such column"):
         run(release, data={name: column for name, column in data.items() if name != "hours_missing"})
-
-
-def test_slots_that_nobody_fills_stay_empty_in_all_runs(tmp_path: Path) -> None:
-    """Means are of people; how many there are is another question."""
-    table = TABLES["households"]()
-    measured = measure_release(table, "zcdp", 0)
-    release = publish(table, "zcdp", measured, make_rows(table, "zcdp", measured, 0), tmp_path)
-    again = release.rerun(times=TIMES, seed=1)
-    age: Known = table.columns[0]
-    filled = age.entries <= 90
-    interval = again.mean("age")
-    assert isinstance(interval, Interval)
-    assert interval.low <= age.entries[filled].mean() <= interval.high
-    assert interval.width < 5
-    held = [int(sums[0, None].held[0]) for sums in again.again]
-    assert all(abs(number - filled.sum()) < 300 for number in held)

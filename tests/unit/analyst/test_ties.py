@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from release_pipeline.analyst import Facts, NoHonestAnswer, Release, simulate, spread_ties
+from release_pipeline.analyst import Facts, NoHonestAnswer, Release, simulate
 from release_pipeline.analyst.facts import ColumnFacts
 from tests.unit.analyst.cards import make_facts, noise
 
@@ -103,21 +101,3 @@ def test_a_table_like_the_confidential_one_is_taken(method: str) -> None:
     if method != "mdav":
         deviations = {float(simulate(table, release, secret=secret).data["income"].mean()) for secret in secrets()}
         assert len(deviations) == DRAWS
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.sets(st.integers(0, 30), max_size=3))
-def test_spread_values_keep_their_order_and_their_ends(values: list[int], keep: set[int]) -> None:
-    """Records that shared a value lie between its neighbours; what is kept, or stood alone, is as it was."""
-    given_values = np.array(values, dtype=np.float64)
-    spread = spread_ties(values, keep=sorted(keep))
-    between = np.unique(given_values)
-    for value, made in zip(given_values, spread, strict=True):
-        place = int(np.searchsorted(between, value))
-        assert place == 0 or made >= between[place - 1] - 1e-9
-        assert place == len(between) - 1 or made <= between[place + 1] + 1e-9
-    by_value = np.lexsort((spread, given_values))
-    assert (np.diff(spread[by_value]) >= -1e-9).all()
-    stays = np.isin(given_values, sorted(keep))
-    assert np.array_equal(spread[stays], given_values[stays])
-    alone = np.isin(given_values, [value for value in values if values.count(value) == 1])
-    assert np.allclose(spread[alone], given_values[alone])

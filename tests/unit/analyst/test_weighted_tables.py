@@ -128,20 +128,3 @@ def test_weighted_intervals_hold_as_often_as_they_say(budget: str) -> None:
     shares = {name: float(np.mean(each)) for name, each in held.items()}
     assert min(shares.values()) >= 0.93, shares
     assert max(shares[name] for name in BY_LAW) <= 0.975, shares
-
-
-def exact_tables(budget: str = "epsilon") -> dict[str, Table]:
-    """Without noise in the cells."""
-    return tables_of(
-        facts_of(budget),
-        {name: sum_levels(cell, amounts.astype(np.int64), shape) for name, (shape, cell, amounts) in CELLS.items()},
-    )
-
-
-def test_without_noise_the_answers_are_exact_numbers() -> None:
-    """The estimate of everything, with words that sampling is not in it."""
-    tables = exact_tables()
-    for name, (ask, truth) in ASKED.items():
-        found = ask(tables, 0.95)
-        assert found.estimate == pytest.approx(truth), name
-        assert "sample is from the population" in found.words

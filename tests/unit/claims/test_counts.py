@@ -14,12 +14,8 @@ from release_pipeline.claims.suite import list_suite
 from release_pipeline.claims.tables import make_pairs
 from release_pipeline.claims.trials import Counted, count_both
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.families.by_value import ByValueFamily
-from release_pipeline.policy.options import ByValueOptions
 from release_pipeline.policy.plan import check_rows
 from release_pipeline.privacy.by_value import GaussianNoise, LaplaceNoise, Noise, Stage
-from release_pipeline.privacy.by_value.mechanism import next_stage
-from release_pipeline.privacy.clusters import count_ordered
 
 SUITE = {name: policy for name, policy in list_suite().items() if policy.method.family == "by-value"}
 ONE, OTHER = np.array([0, 0, 7]), np.array([5, 0, 7])
@@ -31,21 +27,6 @@ def show(*stages: Stage) -> dict[str, Any]:
     """What one draw shows of these stages of a column."""
     shown = show_counts([{"a": Counted([stages], [np.arange(3)])}], {"a": ONE}, {"a": OTHER})
     return {view: figure[0] for view, figure in shown.items()}
-
-
-@pytest.mark.parametrize(
-    ("noise", "first", "second"),
-    [
-        (LaplaceNoise(2), (1 - 0 + 4 - 3) / 2, (2 - 3 + 3 - 4) / 2),
-        (GaussianNoise(Fraction(5, 2)), (1 - 0 + 16 - 9) / 5, (4 - 9 + 9 - 16) / 5),
-    ],
-)
-def test_log_ratios_are_those_of_the_law(noise: Noise, first: float, second: float) -> None:
-    """The nats by which counts of 1, -1, 5 and of 4, 3, 0, -2 are likelier of the other table, by hand."""
-    shown = show(Stage(EDGES, np.array([1, -1, 5]), noise), Stage(FINER, np.array([4, 3, 0, -2]), noise))
-    assert shown["likelihood ratio of stage 1"] == pytest.approx(first)
-    assert shown["likelihood ratio of stage 2"] == pytest.approx(second)
-    assert shown["likelihood ratio of all counts"] == pytest.approx(first + second)
 
 
 @pytest.mark.parametrize(("exact", "sign"), [(((2, 0, 1), (2, 0, 0, 1)), -1), (((1, 0, 2), (1, 0, 0, 2)), 1)])
@@ -105,25 +86,3 @@ def test_moves_are_of_one_person_from_cell_to_cell(policy: Policy) -> None:
             assert move.units.min() >= 0
             assert max(move.to, move.units.max()) <= width
             assert (move.units[: policy.records_per_person] != move.to).all()
-
-
-@pytest.mark.parametrize("name", ["dp-cdf", "dp-cdf, two records per person"])
-def test_one_move_would_change_cells_that_true_counts_had(name: str) -> None:
-    """The cells that the second stage has without noise are others before and after."""
-    policy = SUITE[name]
-    move = list(list_moves(policy))[-1]["a"]
-    after = move.units.copy()
-    after[: policy.records_per_person] = move.to
-    assert "true counts" in move.words
-    assert _cells(policy, move.units) != _cells(policy, after)
-
-
-def _cells(policy: Policy, units: Any) -> list[int]:
-    declared = ByValueFamily(ByValueOptions).declare(policy, "a")
-    facts = declared.facts(len(units))
-    first = next_stage([], facts, declared.budget)
-    assert first is not None
-    edges, noise = first
-    second = next_stage([Stage(edges, count_ordered(np.sort(units), edges), noise)], facts, declared.budget)
-    assert second is not None
-    return second[0].tolist()

@@ -67,13 +67,6 @@ def test_every_mutation_is_decided_on() -> None:
     assert not NOBODY & MUTATIONS
 
 
-def test_what_is_judged_is_what_dagster_reads() -> None:
-    """Nothing else of the request is passed on; a key that stands twice stands once."""
-    assert judge("{version}", {}, extensions={"x": 1}) == {"query": "{version}", "variables": {}, "operationName": None}
-    twice = f'{{"query": "mutation {{reloadWorkspace{{__typename}}}}", "query": "{{version}}", "x": "{CANARY}"}}'
-    assert json.loads(judge_post(twice.encode(), Role.VIEW))["query"] == "{version}"
-
-
 @pytest.mark.parametrize(
     "config",
     [

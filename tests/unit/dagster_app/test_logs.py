@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from pathlib import Path
 
 import pytest
 
 from release_pipeline.dagster_app.logs import rewrite
-from release_pipeline.dagster_app.serving import serve
 
 DAEMON = (
     b"\x1b[32m2026-11-25 20:53:50 +0100\x1b[0m - dagster.daemon.SensorDaemon - \x1b[34mINFO\x1b[0m - Sensor watch: All is well.\n"
@@ -44,19 +40,3 @@ def test_as_json_it_has_the_same_parts(capsys: pytest.CaptureFixture[str]) -> No
         ("WARNING", "uvicorn", "Invalid HTTP request received."),
         ("INFO", "output", "  File \ufffd"),
     ]
-
-
-@pytest.mark.slow
-def test_a_service_is_rewritten_to_its_last_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What a program and its child print, and nothing is lost at the end; without a form it is left alone."""
-    program = (
-        "import subprocess, sys; print('link', flush=True); print('2026-11-25 19:54:11 +0000 - a - INFO - one', flush=True); "
-        "subprocess.run([sys.executable, '-c', 'import sys; print(chr(0x78) * 9, file=sys.stderr)'])"
-    )
-    command = [sys.executable, "-c", program]
-    assert serve(command, folder=tmp_path, environment=dict(os.environ), form="json") == 0
-    printed = capfd.readouterr()
-    assert printed.out == "link\n"
-    assert [json.loads(line)["message"] for line in printed.err.splitlines()] == ["one", "x" * 9]
-    assert serve(command, folder=tmp_path, environment=dict(os.environ)) == 0
-    assert capfd.readouterr().err == "x" * 9 + "\n"

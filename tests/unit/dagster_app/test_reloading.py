@@ -28,19 +28,6 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a file of a policy is changed": lambda home: (home / "policies" / "lists" / "a.csv").write_text("another"),
     "site.yaml is added": lambda home: (home / "site.yaml").touch(),
 }
-NO_CHANGES: dict[str, Callable[[Path], object]] = {
-    "nothing": lambda _: None,
-    "a run": lambda home: (home / "registry.duckdb").write_text("more"),
-    "the vault": lambda home: (home / "vault" / "b").touch(),
-}
-
-
-@pytest.mark.parametrize("change", [*CHANGES, *NO_CHANGES])
-def test_what_definitions_depend_on_is_seen(home: Path, change: str) -> None:
-    """Every change of policies, populations and settings; nothing that a run writes."""
-    before = stamp_files(home)
-    (CHANGES | NO_CHANGES)[change](home)
-    assert (stamp_files(home) != before) == (change in CHANGES)
 
 
 def test_each_change_reloads_once(home: Path) -> None:

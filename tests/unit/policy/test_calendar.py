@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.calendar import find_upcoming, list_upcoming, longest_wait
+from release_pipeline.policy.calendar import find_upcoming, list_upcoming
 from release_pipeline.policy.cron import Cron
 from release_pipeline.policy.periods import KINDS, Every, begin_of, end_of, name_period, next_period
 
@@ -92,16 +92,6 @@ def test_a_list_with_a_timetable_is_due_at_the_next_firing(
 # periods
 
 
-def test_the_first_period_is_the_one_in_which_the_policy_was_seen() -> None:
-    """Seen in March: March, and nothing that had ended before. Late or not, it stays that one until it is opened."""
-    releases = f'{{every: month, cron: "{MONTHLY}"}}'
-    for now in (at(2026, 3, 15), at(2026, 4, 1, 6), at(2026, 8, 15)):
-        assert upcoming(releases, seen=at(2026, 3, 15), now=now) == ("2026-03", at(2026, 4, 1, 6))
-    assert upcoming(releases, now=at(2026, 3, 15)) == ("2026-03", at(2026, 4, 1, 6))
-    assert upcoming(releases, seen=at(2026, 3, 31, 23, 59, 59), now=NOW) == ("2026-03", at(2026, 4, 1, 6))
-    assert upcoming(releases, seen=at(2026, 4, 1), now=NOW) == ("2026-04", at(2026, 5, 1, 6))
-
-
 def test_a_series_begins_where_the_policy_says() -> None:
     """With what had ended before it was seen, too: due at the first firing after it was, all of it, and then in order, each after
     its end. A first one that is still to come is waited for."""
@@ -136,21 +126,6 @@ def test_nothing_before_a_charged_release_comes_by_itself() -> None:
     assert first(["2024-Q4", "2019", "2025-01", "elsewhere"]) == ("2025-Q1", ())
     second = list(islice(list_upcoming(policy, opened, charged=["2026-Q1"], seen=moment, now=moment), 3))
     assert [one.left_out for one in second[1:]] == [(), ()]
-
-
-@pytest.mark.parametrize(
-    ("releases", "days"),
-    [
-        (f'{{every: month, cron: "{MONTHLY}"}}', 31),
-        ('{every: quarter, cron: "* * * * *"}', 92),
-        ('{every: year, cron: "0 0 29 2 *"}', 366 + 3 * 365),
-        ('{every: day, cron: "0 6 * * mon"}', 7),
-        (TIMED, None),
-    ],
-)
-def test_the_longest_wait_is_between_two_periods(releases: str, days: int | None) -> None:
-    """By the period where the timetable fires oftener, by the timetable where it fires more seldom; a list ends, and has none."""
-    assert longest_wait(policy_of(releases)) == (None if days is None else timedelta(days=days))
 
 
 @pytest.mark.parametrize(

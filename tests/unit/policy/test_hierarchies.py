@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.policy.hierarchies import (
     Dates,
     Intervals,
     Prefixes,
-    read_rows,
-    rows_of_groups,
 )
 from release_pipeline.policy.load import list_files
 from release_pipeline.privacy.hierarchy import Hierarchy
@@ -123,33 +121,6 @@ def test_intervals_are_monotone_and_tell_where_a_number_lies(factors: list[int],
             ends = [int(end) for end in label.split("-")]
             assert ends[0] <= unit <= ends[-1]
             assert spec.may_release(label, None)
-
-
-def test_groups_and_csv_say_the_same() -> None:
-    """Nested labels, plain values, a top that is there already; CSV with commas or semicolons."""
-    rows = [["a", "vowel", "*"], ["e", "vowel", "*"], ["b", "other", "*"]]
-    assert rows_of_groups({"vowel": ["a", "e"], "other": ["b"]}) == rows
-    assert rows_of_groups({"*": {"vowel": ["a", "e"], "other": ["b"]}}) == rows
-    assert rows_of_groups([1, 2]) == [["1", "*"], ["2", "*"]]
-    assert read_rows("level0,level1,level2\na,vowel,*\ne,vowel,*\nb,other,*\n") == rows
-    assert read_rows("level0;level1;level2\r\na;vowel;*\r\ne;vowel;*\r\nb;other;*\r\n") == rows
-    assert read_rows('level0,level1\n"a,b",*\n') == [["a,b", "*"]]
-
-
-@pytest.mark.parametrize(
-    "groups", [{"a": {"b": ["x"]}, "c": ["y"]}, {"a": []}, {}, {"a": "x"}, {"a": [["x"]]}, "x", {"a": [None]}]
-)
-def test_groups_that_are_none_are_refused(groups: Any) -> None:
-    """Uneven depth, nothing in them, or something else than lists."""
-    with pytest.raises(InvalidArgument):
-        rows_of_groups(groups)
-
-
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "level1,level0\n1,2\n", "level0,level0\n"])
-def test_csv_needs_its_header(text: str) -> None:
-    """Else the first value would be lost in silence."""
-    with pytest.raises(InvalidArgument, match="header level0,level1"):
-        read_rows(text)
 
 
 def faults_of(text: str) -> str:

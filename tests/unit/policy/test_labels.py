@@ -62,20 +62,6 @@ def test_a_label_of_nothing_or_without_form_is_refused(column: str, words: str) 
     assert found.startswith("p.yaml:9:")
 
 
-def test_generalised_entries_are_labelled_on_any_level() -> None:
-    """The values, the labels of a level, and labels of rules."""
-    text = text_of(
-        "town: {role: quasi, do: generalise, hierarchy: {groups: {n: [a, b], s: [c]}}, labels: {a: Alder, n: north%s}}",
-        "zip: {role: quasi, do: generalise, hierarchy: {prefixes: [5, 3], of: digits}, labels: {12345: here, 123**: around}}",
-        INCOME % "",
-    ).replace("dp-cdf, epsilon: 1, k: 5", "k-epsilon, epsilon: 1, k: 5, grouping: ola")
-    policy = parse_policy(text.replace("%s", ""), name="p.yaml")
-    assert policy.generalised_columns["town"].ordered_labels == {"a": "Alder", "n": "north"}
-    with pytest.raises(PolicyInvalid, match="1 error") as refused:
-        parse_policy(text.replace("%s", ", west: nowhere"), name="p.yaml")
-    assert "label of west, which no" in refused.value.problems[0]
-
-
 def reasons(column: str, form: SurveyFormat, more: str = "") -> dict[str, str]:
     """What stands in a file for the reasons of a column."""
     policy = load(column, *([] if column.startswith("income") else [INCOME % ""]), more=more)

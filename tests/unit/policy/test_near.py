@@ -6,8 +6,7 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy.load import parse_policy
-from release_pipeline.stages.checks import match_header
-from tests.integration.sites import PARTS, policy_text
+from tests.integration.sites import policy_text
 
 
 @pytest.mark.parametrize(
@@ -38,15 +37,3 @@ def test_a_name_that_is_nearly_one_is_asked_for(parts: dict[str, str], words: st
     with pytest.raises(PolicyInvalid) as refused:
         parse_policy(policy_text(**parts), name="people")
     assert any(words in str(fault) for fault in refused.value.faults), refused.value.faults
-
-
-def test_a_column_that_the_source_calls_nearly_so_is_told() -> None:
-    """And no other name of the header: without one it would be a record."""
-    policy = parse_policy(policy_text(), name="people")
-    header = ["person", "year", "town", "sex", "incomes", "rent", "remark", "secret"]
-    _, checks = match_header(header, policy)
-    told = [check.message for check in checks if check.failed]
-    assert "column income: declared, but not in the file, which has 'incomes'. Correct the name here or there." in told
-    assert "column name: declared, but not in the file. Deliver it, or take it out of the policy." in told
-    assert not any("secret" in words for words in told)
-    assert PARTS["drop"] == "[name]"

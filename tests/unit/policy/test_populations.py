@@ -66,16 +66,6 @@ def test_errors_name_their_line(tmp_path: Path, text: str, place: str) -> None:
     assert any(place in problem for problem in invalid.value.problems), invalid.value.problems
 
 
-def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
-    """Each population's fault, in one go; a cap is never half believed."""
-    with pytest.raises(PolicyInvalid) as invalid:
-        load(tmp_path, "a: {cap: {releases: 0}}\nb: {cap: {releases: 2}}\nc: {cap: {epsilon: 1}}\n")
-    said = "\n".join(invalid.value.problems)
-    assert "yaml:1:" in said
-    assert "yaml:3:" in said
-    assert "yaml:2:" not in said
-
-
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b""], ids=["missing", "binary", "empty"])
 def test_unreadable_files_are_refused_in_words(tmp_path: Path, content: bytes | None) -> None:
     """No traceback: the file's name and what is wrong."""

@@ -65,25 +65,6 @@ def test_the_own_setting_comes_first_and_each_comes_once() -> None:
     assert {setting.protect.get("k") for setting in found if setting.method in ("laplace", "dp-cdf", "dp-table")} == {None}
 
 
-def test_axes_are_taken_as_they_are_named() -> None:
-    """Methods, epsilons, sizes, blocks: every combination that there is."""
-    axes = Axes(methods=["dp-cdf", "laplace"], epsilons=[Decimal(1), Decimal(3)], sizes=[2, 4], swaps=[0, 5])
-    found = settings_of(axes=axes)[1:]
-    assert len(found) == 12
-    assert found[0].words == "dp-cdf, epsilon 1, k 2, weights income 3"
-    assert found[7].words == "dp-cdf, epsilon 3, k 4, weights income 3, swap k 5"
-    assert found[-1].words == "laplace, epsilon 3, weights income 3, swap k 5"
-
-
-def test_a_policy_by_rho_is_tried_by_rho() -> None:
-    """With its delta; methods that have no such claim are left out."""
-    text = TEXT.replace("  epsilon: 2", "  definition: zcdp\n  delta: 0.000001\n  epsilon: 2")
-    found = settings_of(text)
-    assert {setting.method for setting in found} == {"dp-um", "dp-cdf", "dp-table"}
-    assert all(setting.protect["delta"] == Decimal("0.000001") for setting in found)
-    assert found[-1].words.startswith("dp-table, by rho, epsilon 8")
-
-
 @pytest.mark.parametrize("setting", settings_of(), ids=lambda setting: setting.words)
 def test_a_setting_is_what_a_file_with_it_would_be(setting: Setting) -> None:
     """The policy that is tried is that of the text that would be written, comments and all else as they were."""

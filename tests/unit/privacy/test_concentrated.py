@@ -16,7 +16,6 @@ from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure, rho_w
 
 MICRO = Decimal("0.000001")
 DELTAS = [Decimal(text) for text in ("0.5", "0.01", "0.000001", "0.000000000001", "1E-30")]
-rhos = st.integers(1, 10**12)
 epsilons = st.integers(10**6, 10**11)
 deltas = st.sampled_from(DELTAS)
 
@@ -77,17 +76,6 @@ def test_no_gaussian_is_worse_than_what_is_said(rho: str, delta: Decimal) -> Non
 
 
 @settings(max_examples=200)
-@given(rhos, deltas)
-def test_there_and_back_again_gains_nothing(nano_rho: int, delta: Decimal) -> None:
-    """The most rho within the epsilon of a rho is that rho, or a little more for it was rounded up, and costs no more."""
-    epsilon = epsilon_of(nano_rho, delta)
-    back = rho_within(epsilon, delta)
-    if back < 10**13 - 1:  # as far as anybody counts
-        assert back >= nano_rho
-    assert epsilon_of(back, delta) <= epsilon
-
-
-@settings(max_examples=200)
 @given(epsilons, deltas)
 def test_rho_is_the_most_that_fits(nano_epsilon: int, delta: Decimal) -> None:
     """What is given fits; a billionth more does not."""
@@ -95,32 +83,11 @@ def test_rho_is_the_most_that_fits(nano_epsilon: int, delta: Decimal) -> None:
     assert epsilon_of(rho, delta) <= nano_epsilon < epsilon_of(rho + 1, delta)
 
 
-@settings(max_examples=100)
-@given(rhos, st.integers(0, 10**12), deltas)
-def test_more_rho_or_less_delta_is_no_less_epsilon(nano_rho: int, more: int, delta: Decimal) -> None:
-    """Both ways, to the last billionth."""
-    assert epsilon_of(nano_rho + more, delta) >= epsilon_of(nano_rho, delta)
-    assert epsilon_of(nano_rho, delta / 10 if delta > MICRO else delta) >= epsilon_of(nano_rho, delta)
-    assert rho_within(nano_rho + more, delta) >= rho_within(nano_rho, delta)
-
-
 @given(st.integers(0, 10**15))
 def test_pure_epsilon_costs_half_its_square_rounded_up(nano: int) -> None:
     """Exactly, by fractions."""
     exact = Fraction(nano, NANO) ** 2 / 2 * NANO
     assert 0 <= rho_of_pure(nano) - exact < 1
-
-
-@given(st.lists(st.integers(0, 10**10), min_size=1, max_size=8))
-def test_the_square_of_a_sum_covers_columns_one_by_one(parts: list[int]) -> None:
-    """What was stored before rho was known is read as the square of the sum, which is no less than the columns' own squares."""
-    assert rho_of_pure(sum(parts)) + len(parts) > sum(rho_of_pure(part) for part in parts)
-
-
-def test_pure_epsilon_is_never_read_backwards() -> None:
-    """rho = eps^2 / 2 says nothing of eps-DP: at every delta the epsilon of that rho is another one, and larger at small ones."""
-    assert epsilon_of(rho_of_pure(NANO), MICRO) > 5 * NANO
-    assert rho_within(NANO, MICRO) < rho_of_pure(NANO) // 20
 
 
 @pytest.mark.parametrize("delta", ["0", "1", "-0.1", "1.5", "NaN", "Infinity"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise, product
@@ -13,7 +12,6 @@ import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import (
-    curve,
     curve_depth,
     noise_stream,
     order_clusters,
@@ -73,20 +71,6 @@ def test_the_curve_visits_every_cell_once_and_touches_from_one_to_the_next(m: in
         assert np.all(np.abs(np.diff(coarse[:, 1:].astype(np.int64), axis=0)).sum(axis=1) == 1)
 
 
-def test_tables_and_level_by_level_walks_give_the_same_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the tables' size, none included."""
-    chance = random.Random(5)  # noqa: S311
-    for m in range(1, 9):
-        widths = [chance.choice([1, 5, 1000, WIDE]) for _ in range(m - 1)] + [WIDE]
-        rows = random_rows(chance, widths, 100)
-        with monkeypatch.context() as patch:
-            patch.setattr(curve, "_TABLE_BITS", 0)
-            walked = order_keys(rows, widths, "hilbert").tolist()
-        for bits in (8, 12, 16):
-            monkeypatch.setattr(curve, "_TABLE_BITS", bits)
-            assert order_keys(rows, widths, "hilbert").tolist() == walked
-
-
 @pytest.mark.parametrize("m", [2, 4, 12])
 def test_keys_are_those_of_the_exact_cells(m: int) -> None:
     """A record has the key of its cell vector, which is computed here in Python's integers and given as values of its own."""
@@ -113,17 +97,6 @@ def test_corner_distances_are_exact(m: int) -> None:
         keys = order_keys(rows, widths, "corner", transforms=transforms).tolist()
         assert keys == [corner_key(row, widths, transforms) for row in rows]
         assert max(keys) == keys[-1] < 2**64
-
-
-def test_logarithms_are_exact_and_never_descend() -> None:
-    """With one column of the largest width, at every power of two and beside it; and the ends."""
-    values = sorted({min(2**e + off, WIDE) for e in range(53) for off in (-2, -1, 0, 1)} - {-1} | set(range(3000)))
-    got = curve._logarithms(np.array(values, dtype=np.uint64)).tolist()
-    assert got == [logarithm(q) for q in values]
-    assert got == sorted(got)
-    assert (got[0], got[1], got[-1]) == (0, 2**20, 52 * 2**20)
-    for q, y in zip(values, got, strict=True):
-        assert abs(y / 2**20 - math.log2(q + 1)) < 0.0861  # what a chord misses of a logarithm
 
 
 @pytest.mark.parametrize("order", ["corner", "hilbert"])

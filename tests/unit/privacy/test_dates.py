@@ -42,10 +42,3 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
     """In a policy; a zone too."""
     with pytest.raises(InvalidArgument, match="without a zone"):
         Clock.read("1990-01-01", "second").find(text)
-
-
-def test_what_no_calendar_has_is_at_its_end() -> None:
-    """Ends of intervals may lie anywhere."""
-    clock = Clock.read("2000-01-01", "day")
-    assert clock.show(1e12) == "9999-12-31"
-    assert clock.show(-1e12) == "0001-01-01"

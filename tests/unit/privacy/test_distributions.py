@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 from hypothesis import given
@@ -16,7 +14,6 @@ from release_pipeline.privacy.distributions import (
     BEYOND,
     QUANTILES,
     TENTHS,
-    Spread,
     describe_spread,
     describe_weighted_spread,
     ks_distance,
@@ -56,23 +53,6 @@ def test_spread_leaves_out_what_tells_of_single_persons(x: Numbers) -> None:
     for q, value in zip(TENTHS, found.deciles, strict=True):
         assert (value is None) == (len(x) < 10 * BEYOND)
         assert value is None or value == pytest.approx(float(np.quantile(x, q)))
-
-
-def test_weighted_figures_are_those_of_records_written_out() -> None:
-    """A record of weight 3 is three records, by pandas; who has no weight, or none that is known, counts for nothing."""
-    numbers = np.random.default_rng(5)
-    x, weights = numbers.integers(0, 40, 300).astype(np.float64), numbers.integers(0, 4, 300).astype(np.float64)
-    written = pd.Series(np.repeat(x, weights.astype(int)))
-    x, weights = np.append(x, [9e9, 9e9]), np.append(weights, [0.0, np.nan])
-    found = describe_weighted_spread(x, weights)
-    assert (found.mean, found.deviation) == (pytest.approx(written.mean()), pytest.approx(written.std(ddof=0)))
-    for q, value in zip((*QUANTILES, *TENTHS), (*found.quantiles, *found.deciles), strict=True):
-        by_hand = written.sort_values().iloc[math.ceil(q * len(written) * (1 - 1e-12)) - 1]
-        sides = np.sum((x <= by_hand) & (weights > 0)), np.sum((x >= by_hand) & (weights > 0))
-        assert value == (by_hand if min(sides) >= BEYOND else None)
-    assert sum(value is not None for value in (*found.quantiles, *found.deciles)) >= 7
-    assert describe_weighted_spread(x, np.zeros(len(x))) == Spread(None, None, (None,) * 7, (None,) * 2)
-    assert describe_weighted_spread(np.array([4.0]), np.array([2.0])) == Spread(None, None, (None,) * 7, (None,) * 2)
 
 
 @given(columns(least=1), st.data())

@@ -26,7 +26,6 @@ from release_pipeline.privacy.noise import (
     gaussian_magnitude,
     laplace,
     noise_stream,
-    rounds,
 )
 from release_pipeline.privacy.noise.exponentials import below_exp
 from release_pipeline.privacy.noise.gaussian import GaussianLaw
@@ -46,23 +45,6 @@ def test_known_answer() -> None:
     """The first draws of the all-zero secret: a change of the stream or of the sampler would break retries across versions."""
     draws = [discrete_gaussian(v, 5, noise_stream(SECRET, "known", "gaussian", 1)).tolist() for v in VARIANCES]
     assert draws == KNOWN
-
-
-@pytest.mark.parametrize("share", [1, 10**9])
-def test_how_words_are_fetched_changes_nothing(monkeypatch: pytest.MonkeyPatch, share: int) -> None:
-    """In whole rows, or for each draw that is still open alone."""
-    usual = discrete_gaussian(12, 3_000, noise_stream(SECRET, "fetch"))
-    monkeypatch.setattr(rounds, "_WHOLE_ROW_SHARE", share)
-    assert np.array_equal(discrete_gaussian(12, 3_000, noise_stream(SECRET, "fetch")), usual)
-
-
-def test_a_draw_depends_on_its_lane_and_not_on_the_laws_before_it() -> None:
-    """After draws of another law or variance, the same draws as after lanes that nobody used."""
-    mixed, empty = noise_stream(SECRET, "lanes"), noise_stream(SECRET, "lanes")
-    discrete_laplace([5] * 10, mixed)
-    discrete_gaussian(2**70, 10, mixed)
-    empty.take_lanes(20)
-    assert np.array_equal(discrete_gaussian(9, 100, mixed), discrete_gaussian(9, 100, empty))
 
 
 def test_no_word_is_read_by_two_draws(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,13 +130,6 @@ def test_anything_but_a_rational_is_refused(variance: Any) -> None:
         discrete_gaussian(variance, 1, noise_stream(SECRET))
 
 
-@pytest.mark.parametrize("variance", [0, -1, Fraction(0), Fraction(-1, 3), np.int64(-4)])
-def test_what_is_not_positive_is_refused(variance: Any) -> None:
-    """No noise is no noise law."""
-    with pytest.raises(InvalidArgument, match="must be positive"):
-        discrete_gaussian(variance, 1, noise_stream(SECRET))
-
-
 @pytest.mark.parametrize(
     ("variance", "remedy"),
     [
@@ -172,13 +147,6 @@ def test_what_is_too_large_or_too_small_is_refused(variance: Fraction | int, rem
             ask()
         assert remedy in str(refused.value)
     assert stream.take_lanes(1) == 0
-
-
-@pytest.mark.parametrize(("count", "error"), [(-1, InvalidArgument), (1.0, InvalidType), (True, InvalidType), ("3", InvalidType)])
-def test_an_inadmissible_count_is_refused(count: Any, error: type[Exception]) -> None:
-    """A count is a whole number of 0 or more."""
-    with pytest.raises(error, match="number of draws"):
-        discrete_gaussian(1, count, noise_stream(SECRET))
 
 
 def exact_moments(variance: Fraction) -> tuple[Decimal, Decimal]:

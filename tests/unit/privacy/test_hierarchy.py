@@ -58,24 +58,6 @@ def test_what_is_accepted_is_monotone_and_what_is_refused_is_not(table: list[lis
         assert [hierarchy.labels[level][code] for code in hierarchy.codes[level]] == list(column)
 
 
-def test_encoding_gives_numbers_of_values() -> None:
-    letters = Hierarchy.of(LETTERS)
-    entries = ["e", "a", "b", "e"]
-    for column in (
-        entries,
-        tuple(entries),
-        np.array(entries),
-        np.array(entries, dtype=object),
-        pd.Series(entries),
-        iter(entries),
-    ):
-        numbers = letters.encode(column)
-        assert numbers.dtype == np.int64
-        assert numbers.tolist() == [2, 0, 1, 2]
-    assert letters.encode([]).tolist() == []
-    assert letters.encode(np.array([], dtype=np.int64)).tolist() == []
-
-
 def test_uncovered_entries_are_counted_and_not_shown() -> None:
     """Three records with two different values, in texts, numbers, objects; no cell in what is raised, nor in what led to it."""
     letters = Hierarchy.of(LETTERS)

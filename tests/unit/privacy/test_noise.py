@@ -65,14 +65,6 @@ def test_cutting_the_work_changes_nothing(cuts: tuple[int, ...]) -> None:
     assert np.array_equal(np.concatenate(pieces), discrete_laplace(scales, noise_stream(SECRET, "cut")))
 
 
-def test_a_draw_does_not_depend_on_its_neighbours_scales() -> None:
-    """Draw i is a function of (secret, context, i, scale of i)."""
-    other = MIXED.copy()
-    other[::2] = 5
-    a, b = (discrete_laplace(scales, noise_stream(SECRET, "local")) for scales in (MIXED, other))
-    assert np.array_equal(a[1::2], b[1::2])
-
-
 def test_exact_arithmetic_alone_gives_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an enclosure that decides nothing, every decision goes through exact arithmetic, and no draw changes."""
     fast = discrete_laplace(MIXED, noise_stream(SECRET, "exact"))
@@ -127,13 +119,6 @@ def test_geometric_part_at_its_thresholds() -> None:
 def test_anything_but_integers_is_refused(scales: Any) -> None:
     """Floats are refused, whole or not."""
     with pytest.raises(InvalidType):
-        discrete_laplace(scales, noise_stream(SECRET))
-
-
-@pytest.mark.parametrize("scales", [[-1], [MAX_SCALE + 1], np.array([2**63], dtype=np.uint64), [[1]]])
-def test_inadmissible_scales_are_refused(scales: Any) -> None:
-    """Negative, too large and two-dimensional scales."""
-    with pytest.raises(InvalidArgument):
         discrete_laplace(scales, noise_stream(SECRET))
 
 

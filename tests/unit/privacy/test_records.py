@@ -12,7 +12,7 @@ from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.privacy.catalogue import METHODS, list_methods
 from release_pipeline.privacy.methods import add_noise, compute_statistics
-from release_pipeline.privacy.noise import NoiseStream, noise_stream
+from release_pipeline.privacy.noise import NoiseStream
 from release_pipeline.privacy.records import ARRAYS, ArrayRecords, RankedRecords
 
 SECRET = bytes(range(32))
@@ -95,19 +95,3 @@ def test_another_place_for_the_records_gives_the_same_statistics(method: str, sc
     for part in (here, there):
         assert np.bincount(part.cluster).tolist() == part.size.tolist()
     assert sorted(zip(values, here.cluster, strict=True)) == sorted(zip(values, there.cluster, strict=True))
-
-
-def test_what_is_spread_and_shuffled_is_all_there() -> None:
-    """Each record once."""
-    assert ARRAYS.spread(np.array([10, 20]), np.array([1, 0, 1])).tolist() == [20, 10, 20]
-    assert sorted(ARRAYS.shuffle(100, noise_stream(SECRET)).tolist()) == list(range(100))
-
-
-def test_another_place_for_the_records_counts_the_same() -> None:
-    """How many are in each cell: with empty ones, and one number alone."""
-    values, edges = np.random.default_rng(3).integers(0, 51, 103), np.array([0, 1, 10, 11, 40, 45, 51, 60])
-    here, there = (
-        records.rank(values, 4, ties=noise_stream(SECRET)).count_within(edges) for records in (ARRAYS, Plain(IN_MEMORY))
-    )
-    assert here.tolist() == there.tolist()
-    assert here.sum() == 103

@@ -50,21 +50,6 @@ def test_risks_of_large_groups_are_their_integral(size: int, each: float) -> Non
     assert risk == pytest.approx(np.full(size, integral / each / size), rel=1e-8)
 
 
-def test_population_uniques_are_as_many_as_expected() -> None:
-    """In populations as the model has them (a cell of F people is 1/F as likely), sampled at one in ten: as many sample uniques
-    are alone in the population, and as many guesses are right, as was said of the sample alone."""
-    numbers = np.random.default_rng(7)
-    sizes = np.arange(1, 3001)
-    cells = numbers.choice(sizes, size=60_000, p=1 / sizes / (1 / sizes).sum())
-    sampled = numbers.binomial(cells, 0.1)
-    group = np.repeat(np.arange(len(cells)), sampled)
-    whole = risk_in_population(np.unique(group, return_inverse=True)[1], np.full(len(group), 10.0))
-    alone = sampled == 1
-    assert whole.sample_uniques == alone.sum()
-    assert whole.population_uniques == pytest.approx((cells[alone] == 1).sum(), rel=0.05)
-    assert whole.identified == pytest.approx((sampled / cells).sum(), rel=0.03)
-
-
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
 def test_what_is_no_weight_is_refused(weights: list[float]) -> None:
     with pytest.raises(InvalidArgument, match="weight"):

@@ -76,17 +76,6 @@ def test_what_is_beyond_is_anonymeters() -> None:
     assert (round(share.value, 3), round(middle(share)[1], 3)) == (0.333, 0.16)
 
 
-def test_what_is_beyond_is_cut_off_at_0_and_1() -> None:
-    """bind_value: nothing below 0 and nothing above 1; a control group that is always hit leaves nothing to be told."""
-    below = difference_beyond(measure_share(ones(10, 100), among=None), measure_share(ones(30, 100), among=None))
-    assert (below.value, below.low, below.high) == (0, 0, 0)
-    above = difference_beyond(measure_share(ones(100, 100), among=None), measure_share(ones(0, 100), among=None))
-    assert above.low < above.value < above.high == 1
-    always = Share(1.0, 1.0, 1.0, 10, 10)
-    assert difference_beyond(always, always) == Share(0.0, 0.0, 1.0, 10, 10)
-    assert difference_beyond(measure_share([], among=None), always) == Share(0.0, 0.0, 1.0, 0, None)
-
-
 @pytest.mark.parametrize(
     ("one", "other", "low", "high"),
     [

@@ -88,18 +88,6 @@ def test_what_clamping_takes_is_by_its_definition(column: Numbers, low: int, hig
         assert taken.variance == 0
 
 
-def test_clamping_at_the_edges_of_what_numbers_are() -> None:
-    """Half a step beyond an end is still on the grid; a missing number is not outside; the largest floats have finite figures."""
-    grid = Grid.declare((0, 10), 2)
-    assert measure_clamping(np.array([-1.0, 11.0, 5.0]), grid).share == 0
-    assert measure_clamping(np.array([-1.1, 11.1, 5.0]), grid).share == 2 / 3
-    assert measure_clamping(np.array([np.nan, 5.0, 12.0, np.nan]), grid).share == 1 / 4
-    assert measure_clamping(np.array([np.nan, np.nan]), grid).share == 0
-    largest = measure_clamping(np.array([1.7e308, -1.7e308, 5.0, 5.0]), grid)
-    assert (largest.share, largest.variance) == (0.5, pytest.approx(1.0))
-    assert measure_clamping(np.array([50.0, 51.0]), grid).variance == pytest.approx((40**2 + 41**2) / 2 / 0.25)
-
-
 def test_correlations_of_ranks_are_scipys() -> None:
     """Ties included; a constant column has none."""
     numbers = np.random.default_rng(5)

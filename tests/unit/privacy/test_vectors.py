@@ -62,21 +62,6 @@ def test_a_release_is_its_sums_and_noise_of_its_scales(order: Any, statistic: An
     assert str(TABLE[0, 0]) not in repr(done)
 
 
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    """But for ties, whose records are the same: the set of sums is that of the set of records."""
-    turned = RNG.permutation(len(TABLE))
-    one, other = mask_vectors(TABLE, **DECLARED), mask_vectors(TABLE[turned], **DECLARED)
-    assert (one.statistic == other.statistic).all()
-    assert (one.scale == other.scale).all()
-
-
-def test_what_clamping_and_rounding_do_comes_first() -> None:
-    """Values beyond the domain are moved to its end, whatever they were."""
-    wild = TABLE.copy()
-    wild[TABLE[:, 0] == 100, 0] = 1e12
-    assert (mask_vectors(wild, **DECLARED).values == mask_vectors(TABLE, **DECLARED).values).all()
-
-
 def test_public_scales_of_plain_sums() -> None:
     """t_a = W_a reach / (share_a epsilon): one chain through p clusters, or what the curve lets it."""
     spec = spec_of(order="corner")

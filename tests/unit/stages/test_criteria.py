@@ -12,9 +12,7 @@ import pyarrow.compute
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy.attacks import Attack, bound_gain, pool_attacks
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.shares import Share, difference_beyond, measure_share
 from release_pipeline.stages.criteria import expect_criteria, judge_criteria  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.stages.simulation import Records
 from release_pipeline.stages.strategies import RECORD, Grouped, Suppressed
@@ -122,29 +120,3 @@ def test_what_tells_nothing_of_anybody_passes(policy: Policy, values: str) -> No
         assert found["singling out by several columns"]["rate"]["tried"] == 0
         assert found["singling out by several columns"]["most"] is None
         assert found["singling out by several columns"]["beyond"]["high"] == 1
-
-
-def attack_of(attack: Share, control: Share, guess: float = 0.1) -> Attack:
-    return Attack("linking", attack, control, guess, difference_beyond(attack, control), "one")
-
-
-def test_rounds_are_one_trial_with_all_their_tries() -> None:
-    """Like the shares of everybody who was tried, one after the other."""
-    first, second = [1] * 30 + [0] * 70, [1] * 60 + [0] * 240
-    control = measure_share([0] * 99 + [1], among=None)
-    pooled = pool_attacks(
-        [
-            attack_of(measure_share(first, among=None), control, 0.2),
-            attack_of(measure_share(second, among=None), control, 0.4),
-        ]
-    )
-    assert pooled.attack == measure_share([*first, *second], among=None)
-    assert pooled.control == measure_share([0] * 198 + [1] * 2, among=None)
-    assert pooled.risk == difference_beyond(pooled.attack, pooled.control)
-    assert pooled.guess == pytest.approx(0.3)
-    assert bound_gain(pooled) == pooled.risk.high
-    nothing = Share(0.0, 0.0, 1.0, 0, None)
-    assert bound_gain(pool_attacks([attack_of(nothing, nothing)] * 2)) is None
-    known = measure_share([1] * 50, among=None)
-    assert bound_gain(attack_of(known, known, guess=1.0)) == 0
-    assert bound_gain(attack_of(known, known, guess=0.99)) == 1

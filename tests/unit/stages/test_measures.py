@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pycanon import anonymity
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.measures.discrimination import REGRESSION, TREE, tell_apart
 from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
-from release_pipeline.stages.measures.prediction import predict
 
 STREAM = noise_stream(bytes(32), "test")
 POLICY = """
@@ -72,24 +68,6 @@ def test_groups_equal_pycanons(policy: Policy, seed: int) -> None:
     assert found.closeness["income"] == pytest.approx(anonymity.t_closeness(frame, quasi, ["income"]))
 
 
-def test_risks_of_groups_by_hand(policy: Policy) -> None:
-    """Groups of 1, 2 and 3: the prosecutor finds the single one; the marketer three of six."""
-    towns = ["north", "south", "south", "east", "east", "east"]
-    table = pa.table({"town": towns, "sex": [0] * 6, "ill": ["flu"] * 6, "income": [1.0] * 6})
-    found = measure_groups(table, policy)
-    assert found is not None
-    assert (found.number, found.smallest, found.largest, found.mean) == (3, 1, 3, 2)
-    assert (found.prosecutor, found.marketer, found.discernibility) == (1, 0.5, 14)
-    assert found.bars == ((1, 1, 1), (2, 2, 1), (3, 3, 1))
-    assert measure_groups(table.slice(0, 0), policy) is None
-
-
-def test_the_journalist_looks_at_the_population() -> None:
-    """Two released of a group of ten, one of two: the worst is the group of two, though in the release both are small."""
-    released, everybody = ["a", "a", "b"], ["a"] * 10 + ["b"] * 2 + ["c"] * 5
-    assert journalist_risk(pa.table({"town": released}), pa.table({"town": everybody}), ["town"]) == 0.5
-
-
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.booleans(), st.booleans()), min_size=1, max_size=20),
     st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy")), max_size=20),
@@ -123,23 +101,3 @@ def test_pmse_equals_scikit_learns_scores() -> None:
     assert (regression.model, tree.model) == (REGRESSION, TREE)
     assert regression.pmse == pytest.approx(np.mean((scores - 0.4) ** 2), rel=1e-3)
     assert regression.by_chance == pytest.approx(3 * 0.6 * 0.4 / 500)
-
-
-@pytest.mark.slow
-def test_predictions_equal_scikit_learns() -> None:
-    """Trained on the first 66%, tested on the rest of the original: the same F-measures by hand."""
-    rng = np.random.default_rng(6)
-    x = rng.normal(size=(300, 3))
-    y = x + rng.normal(0, 0.8, size=x.shape)
-    truth, said = x[:, 0] + x[:, 1] > 0.5, y[:, 0] + y[:, 1] > 0.5
-    found = predict(x, truth, y, said, seed=1)
-    assert (found.trained, found.tested) == (198, 102)
-    assert found.guess == pytest.approx(f1_score(truth[198:], np.ones(102)))
-
-    def trained_on(table: npt.NDArray[np.float64], target: npt.NDArray[np.bool_]) -> list[float]:
-        forest = RandomForestClassifier(n_estimators=100, min_samples_leaf=2, random_state=1)
-        boosting = HistGradientBoostingClassifier(early_stopping=False, random_state=1)
-        return [f1_score(truth[198:], model.fit(table[:198], target[:198]).predict(x[198:])) for model in (forest, boosting)]
-
-    assert [model.released for model in found.models] == pytest.approx(trained_on(y, said))
-    assert [model.original for model in found.models] == pytest.approx(trained_on(x, truth))

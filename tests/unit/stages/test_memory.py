@@ -14,17 +14,14 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 
-from release_pipeline.flow import forecast
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy import arrays, distributions, risk
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
-from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
+from release_pipeline.privacy.noise import orders
 from release_pipeline.privacy.records import ArrayRecords
-from release_pipeline.privacy.whole_table import expected, pool
+from release_pipeline.privacy.whole_table import expected
 from release_pipeline.privacy.whole_table import measure as measuring
-from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit, audit_synthetic, column_table
+from release_pipeline.stages import audit, column_table
 from release_pipeline.stages.column_table import ColumnTable, select_cells
 from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.expected_linkage import expect_linkage
@@ -54,7 +51,6 @@ PIECES = (
     (risk, "_AT_ONCE"),
 )
 ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
-ON_DISK_EACH = 4  # and of one record more, where what is of fixed size is left out
 SECRET = bytes(range(32))
 HEAD = """\
 gates: {linkage: 100%}
@@ -208,88 +204,6 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
     peaks["publish"] = measure_peak(lambda: list(check_released(published, policy, rows=ROWS, on_grid=True)))
     print(method, k, {stage: round(peak, 1) for stage, peak in peaks.items()})
     assert max(peaks.values()) <= ON_DISK, {stage: round(peak, 1) for stage, peak in peaks.items()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_on_disk", [False, True])
-def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stages hold of one record more: the table of half as many records is a part of it. What is of fixed size (the pool, a
-    block of rows, the records that are attacked) is smaller here."""
-    for module, name in PIECES:
-        monkeypatch.setattr(module, name, 4_096)
-    for module, name, value in (
-        (making, "BLOCK", 10_000),
-        (pool, "MOST_POOL", 60_000),
-        (audit_synthetic, "ATTACKED_SAMPLE", 3_000),
-    ):
-        monkeypatch.setattr(module, name, value)
-    columns = 3
-    policy = make_policy("dp-table", columns, k=0)
-    peaks: list[dict[str, float]] = []
-    for rows in (ROWS // 50, ROWS // 4, ROWS // 2):  # what is loaded for the first is not counted
-        where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-        made = read_made(Stored())
-        names = policy.released_columns
-        peaks.append(
-            measure_stages(
-                policy, where, {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in names}
-            )
-        )
-    grown = {stage: 4 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
-    fixed, each = forecast.HELD["whole-table"]
-    most = ON_DISK_EACH if is_on_disk else fixed + each * (columns + 1)
-    print({stage: round(one, 1) for stage, one in grown.items()}, most)
-    assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
-
-
-def measure_stages(policy: Policy, where: Arrays, records: dict[str, Any]) -> dict[str, float]:
-    """The most that each stage held, in bytes of one of `ROWS` records."""
-    rows = len(next(iter(records.values())))
-    kept = records
-    if isinstance(where, OnDisk):
-        kept = {name: where.keep_column(iter([column]), column.type, rows) for name, column in records.items()}
-    stored = Stored()
-
-    def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
-        if table != "records":
-            return stored.read(table, columns, where=where)
-        return pa.table({name: kept[name] for name in columns or ()})
-
-    strategy, columns = find_strategy(policy, records=ArrayRecords(where)), dict[str, Any]()
-
-    def keep_parts(column: Any, count: int) -> Any:
-        parts = column if isinstance(column, Iterator) else iter(column.chunks)
-        return keep_on_disk(where, parts, count) if isinstance(where, OnDisk) else pa.chunked_array(list(parts))
-
-    def group() -> None:
-        stored.tables |= strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=stored.keep).tables
-
-    def mask() -> None:
-        masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
-        assert isinstance(masked, ColumnTable)
-        for name in masked.column_names:
-            columns[name] = keep_parts(masked.parts(name), masked.num_rows)
-
-    def streams(*purpose: Any) -> NoiseStream:
-        return noise_stream(SECRET, *purpose)
-
-    peaks = {"expect": measure_peak(lambda: strategy.expect(read, secret=SECRET, progress=quiet))}
-    if not policy.protect.is_synthetic:
-        keep = stored.keep
-        peaks["link"] = measure_peak(lambda: expect_linkage(policy, strategy, read, secret=SECRET, progress=quiet, keep=keep))
-        stored.columns.clear()
-    peaks["group"] = measure_peak(group)
-    peaks["measure"] = measure_peak(
-        lambda: stored.tables.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet))
-    )
-    peaks["mask"] = measure_peak(mask)
-    masked, left = ColumnTable(tuple(columns), len(columns[RECORD]), lambda name: columns[name]), list[Any]()
-    peaks["suppress"] = measure_peak(lambda: left.append(strategy.suppress(read, masked)))
-    table: Any = left[0].table
-    rest = {name: keep_parts(table.column(name), table.num_rows) for name in columns}
-    released = ColumnTable(tuple(columns), table.num_rows, lambda name: rest[name])
-    peaks["audit"] = measure_peak(lambda: strategy.audit(read, released, groups=None, streams=streams, progress=quiet))
-    return peaks
 
 
 def prepare_group(strategy: Any) -> tuple[Read, Stored, Callable[[], None]]:

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from release_pipeline.stages.measures import subgroups
-from release_pipeline.stages.measures.subgroups import LEAST, GroupedColumn, measure_subgroups
+from release_pipeline.stages.measures.subgroups import GroupedColumn, measure_subgroups
 
 Rows = list[tuple[str, str, float, float]]  # true group, released group, value, released value
 
@@ -103,41 +101,3 @@ def test_random_groups_are_all_that_could_be_drawn(monkeypatch: pytest.MonkeyPat
     assert found["a"]["above"] == pytest.approx((squares[:3].mean() - np.mean(drawn)) / np.std(drawn))
     others = [np.mean(chosen) for chosen in itertools.combinations(squares, 4)]  # five records, of which four have a value
     assert found["b"]["chance"] == pytest.approx(np.std(others))
-
-
-RECORDS = st.lists(
-    st.tuples(
-        st.sampled_from(["", "a", "b", "c"]),
-        st.sampled_from([math.nan, 0.0, 1.0, 50.0]),
-        st.sampled_from([-30.0, 0.0, 2.0]),
-        st.sampled_from([0.0, 1.0, 7.5, math.nan]),
-    ),
-    max_size=60,
-)
-MANY = [("a", 1.0, 2.0, 1.0)] * LEAST + [("a", 1.0, -30.0, math.nan), ("b", 0.0, 0.0, 0.0)]
-
-
-@settings(deadline=None)
-@given(RECORDS)
-@example(MANY)
-def test_whatever_the_groups_are_every_figure_is_a_number_or_none(records: list[tuple[str, float, float, float]]) -> None:
-    """Empty groups, groups of one, no value at all, weights of nothing; errors of groups add up to that of all."""
-    labels = np.array([record[0] for record in records], dtype=np.str_)
-    x, off, weights = (np.array([record[place] for record in records]) for place in (1, 2, 3))
-    column = GroupedColumn(x, x + off, x, 4.0)
-    found = measure_subgroups(
-        *number(labels, labels, labels), [("c", column)], weights_before=weights, weights_after=weights, weights_own=weights
-    )
-    assert sum(group["records"] for group in found) == sum(record[0] != "" for record in records)
-    assert [bool(group["columns"]) for group in found] == sorted((group["records"] >= LEAST for group in found), reverse=True)
-    total = np.nansum(weights[labels != ""])
-    assert sum(group["weight"] for group in found) == pytest.approx(total)
-    for group in found:
-        for figure in group["columns"].get("c", {}).values():
-            assert figure is None or math.isfinite(figure)
-        if group["columns"]:
-            mine = (x + off - x)[(labels == group["label"]) & ~np.isnan(x)]
-            assert group["columns"]["c"]["error"] == (pytest.approx(float(np.mean(mine**2)) / 4.0) if len(mine) else None)
-            heavy = (labels == group["label"]) & ~np.isnan(x) & (weights > 0)
-            expected = pytest.approx(np.average(off[heavy] ** 2, weights=weights[heavy]) / 4.0) if heavy.any() else None
-            assert group["columns"]["c"]["weighted_error"] == expected

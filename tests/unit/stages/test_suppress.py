@@ -64,26 +64,9 @@ def test_no_small_group_is_left(table: Table, below: int) -> None:
     assert all(size >= below for size in Counter(released(table, done)).values())
 
 
-@given(tables(), st.integers(2, 12), st.randoms(use_true_random=False))
-def test_the_order_of_records_does_not_matter(table: Table, below: int, random: object) -> None:
-    """Permuted records lose the same cells."""
-    order = list(range(len(table)))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    codes = np.array(table, dtype=np.int64)
-    straight, permuted = suppress_small_groups(codes, below), suppress_small_groups(codes[order], below)
-    assert (permuted.blank == straight.blank[order]).all()
-    assert (permuted.dropped == straight.dropped[order]).all()
-
-
 def test_first_column_that_suffices_is_blanked() -> None:
     """Either cell would do: the first in the policy's order goes, not both."""
     done = suppress_small_groups(np.array([[0, 0]] * 5 + [[1, 1], [1, 1]]), 2)
     assert not done.blank.any()
     done = suppress_small_groups(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), 2)
     assert done.blank.tolist() == [[True, False]] * 4
-
-
-def test_without_quasi_identifiers_nothing_is_suppressed() -> None:
-    """No column, no group: nobody loses anything."""
-    done = suppress_small_groups(np.zeros((3, 0), dtype=np.int64), 5)
-    assert (done.records, done.share) == (0, 0.0)

@@ -11,9 +11,7 @@ import pytest
 
 from release_pipeline.errors import Blocked, PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.measures.linkage import measure_ladder
 from release_pipeline.stages.strategies import SWAPPED, find_strategy, swapping
 from release_pipeline.stages.strategies.strategy import RECORD
 from release_pipeline.stages.strategies.swapping import BLOCK, SwapStrategy, read_blocks
@@ -145,26 +143,6 @@ def test_columns_change_places_by_themselves() -> None:
         assert (rows.column(f"{swapping.OWNER}{name}").to_numpy() == rows.column(name).to_numpy()).all(), "whose they are"
     assert (strategy.mask(made.read, **HOW).column("income").to_numpy() == income).all()
     assert (strategy.mask(made.read, **{**HOW, "secret": bytes(32)}).column("income").to_numpy() != income).any()
-
-
-def test_the_ladder_of_swapped_values_stays_below_one_in_k() -> None:
-    """And is far above it for the method alone; a swapped category counts among the columns that somebody knows."""
-    policy, records = policy_of(), make_records(1_003)
-    made = make_release(policy, records)
-    ladder = measure_ladder(made.strategy.compare(made.read, made.released), noise_stream(SECRET, "linked"))
-    assert ladder[-1].columns == ("income", "rent", "region")
-    assert ladder[-1].linked.value < 1 / 5 + 4 * np.sqrt(0.16 / 1_000)
-    plain = made.strategy.strategy
-    released = plain.suppress(made.read, plain.mask(made.read, **HOW)).table
-    assert measure_ladder(plain.compare(made.read, released), noise_stream(SECRET, "linked"))[-1].linked.value > 0.5
-
-
-def test_one_permutation_for_all_columns_is_seen_by_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: rows stay whole, so that whoever knows some columns of a person reads the others in their row."""
-    monkeypatch.setattr(swapping, "noise_stream", lambda secret, *_: noise_stream(secret, "one for all"))
-    made = make_release(policy_of(), make_records(1_003))
-    ladder = measure_ladder(made.strategy.compare(made.read, made.released), noise_stream(SECRET, "linked"))
-    assert ladder[-1].linked.value > 0.4
 
 
 def test_limits_on_what_blocks_tell_of_a_category_are_judged_before_noise() -> None:

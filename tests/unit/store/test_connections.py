@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import OutOfSpace, StoreError
 from release_pipeline.store.connections import open_database, private_errors, read_batches, transaction
-
-
-def test_what_is_computed_while_a_database_is_open_is_not_its_fault(tmp_path: Path) -> None:
-    """NumPy's want of memory, and any RuntimeError of a caller, go out as they are."""
-    with pytest.raises(MemoryError), open_database(tmp_path / "a.duckdb"):
-        np.empty(1 << 60, dtype=np.uint8)
-    with pytest.raises(RuntimeError, match="of a caller"), open_database(tmp_path / "a.duckdb"):
-        raise RuntimeError("of a caller")
 
 
 def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
@@ -61,13 +52,6 @@ def test_a_full_disk_of_spills_is_told_apart(error: Exception) -> None:
     assert str(caught.value).startswith("the disk is full that a stage goes on on where its memory does not suffice: 'spill'")
     assert "folk" not in str(caught.value)
     assert "zyx" not in str(caught.value)
-
-
-def test_other_errors_of_duckdb_are_told_as_before() -> None:
-    """By their kind alone."""
-    with pytest.raises(StoreError, match=r"it cannot be read or written \(ConversionException\)") as caught, private_errors("a"):
-        raise duckdb.ConversionException("zyx")
-    assert not isinstance(caught.value, OutOfSpace)
 
 
 def give_up(connection: duckdb.DuckDBPyConnection) -> None:

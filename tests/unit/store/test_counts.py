@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import duckdb
 import pytest
 
@@ -40,20 +38,6 @@ def test_categories_are_counted_as_they_are_read(column: tuple[RawTable, list[st
     assert table.count_categories("entry", declared) == {**wanted, "different": len(set(known))}
     filled = {"missing": entries.count(None), "different": len({entry or "filled" for entry in entries})}
     assert table.count_categories("entry", known, filled="filled") == {**filled, "undeclared": 0}
-
-
-def test_entries_are_counted_as_they_are_read(column: tuple[RawTable, list[str | None]]) -> None:
-    table, entries = column
-    known = Counter(entry for entry in entries if entry is not None)
-    covered = sorted(known)[:1]
-    found = table.count_entries("entry", lambda entry: entry in covered)
-    uncovered = [records for entry, records in known.items() if entry not in covered]
-    assert found == {
-        "missing": entries.count(None),
-        "uncovered": sum(uncovered),
-        "uncovered_entries": len(uncovered),
-        "different": len(known),
-    }
 
 
 def test_codes_that_are_texts_are_looked_for() -> None:

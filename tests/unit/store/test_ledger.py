@@ -120,17 +120,6 @@ def test_a_charge_is_read_back_as_it_was_made(opened: Callable[[], Any]) -> None
         assert all(type(part) in (int, type(None)) for part in reserved.content["loss"].values())
 
 
-def test_charges_are_listed_in_order_and_by_population(opened: Callable[[], Any]) -> None:
-    """Of all or of one; an amount of one population is not spent by another."""
-    with opened() as registry:
-        for number, population in enumerate(("folk", "others", "folk")):
-            charge(registry, number, loss_of(5), cap_of("0.000000010"), population)
-        assert [known.id.release for known in list_charges(registry)] == ["0", "1", "2"]
-        assert [known.id.release for known in list_charges(registry, "folk")] == ["0", "2"]
-        assert list_charges(registry, "nobody") == []
-        assert budgets(registry) == [("folk", "epsilon, iDP, column", 10, 10), ("others", "epsilon, iDP, column", 5, 10)]
-
-
 # sums
 
 

@@ -34,21 +34,6 @@ def test_what_is_not_seen_makes_nobody_else(connection: duckdb.DuckDBPyConnectio
     assert person_of(connection, f"p{unseen}1", f"{unseen}p1", f"p1{unseen}") == ["p1"] * 3
 
 
-def test_the_forms_are_learnt_where_they_are_needed_and_missed_nowhere() -> None:
-    """They take a while, so a table of plain identifiers does without; without them nobody beyond ASCII is told apart wrongly."""
-    found: list[int] = []
-    for odd in ("p1", "p\uff11"):
-        with duckdb.connect() as made:
-            made.execute("CREATE TABLE raw AS SELECT unnest($1) AS person", [["p1", "p2", odd]])
-            found.append(RawTable(made, "people.csv").count_persons("person", allowed=1)["too_often"])
-            assert (made.execute("SELECT getvariable('compatible_forms') IS NULL").fetchall() == [(True,)]) == odd.isascii()
-    assert found == [1, 1]
-    with duckdb.connect() as made:
-        create_macros(made)
-        with pytest.raises(duckdb.InvalidInputException, match="are not known here"):
-            person_of(made, "p\uff11")
-
-
 @pytest.mark.parametrize(
     ("odd", "plain"),
     [

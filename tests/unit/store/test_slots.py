@@ -59,17 +59,6 @@ def test_counts_are_about_who_is_there(connection: duckdb.DuckDBPyConnection) ->
     assert table.kinds["home"] == "text"
 
 
-def test_records_stay_first_and_in_their_order(connection: duckdb.DuckDBPyConnection) -> None:
-    """So that a retry finds the same; empty slots have the key as their household's first record writes it, and nothing else."""
-    table = load(connection, ROWS)
-    table.fill_slots("home", 3)
-    rows = connection.sql("SELECT home, income FROM raw").fetchall()
-    assert rows == [*ROWS, ("a", None), ("c", None), ("c", None)]
-    empty = table.empty_slots()
-    assert empty is not None
-    assert empty.tolist() == [False] * 6 + [True] * 3
-
-
 @given(rows=st.lists(st.tuples(st.sampled_from("abcdefg"), st.none() | st.sampled_from("12")), min_size=1, max_size=30))
 @settings(max_examples=30, deadline=None)
 def test_every_household_has_its_slots(rows: list[Row]) -> None:

@@ -14,9 +14,8 @@ import pytest
 
 from release_pipeline.errors import StoreError
 from release_pipeline.flow.content import content_of
-from release_pipeline.store import kept, people, vault
+from release_pipeline.store import kept
 from release_pipeline.store.exposed import Sums
-from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 ROWS = 500
@@ -60,44 +59,6 @@ def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseWorkspace, mo
             ]
 
 
-def test_a_column_may_come_part_by_part(tmp_path: Path) -> None:
-    """What follows is read behind what came before, and the content is that of a table that was written at once."""
-    table = pa.table({"of": ["a"] * ROWS + ["b"] * ROWS, "size": pa.array(np.arange(2 * ROWS))})
-    with opened(tmp_path / "whole") as room:
-        room.write("statistics", table)
-        content = content_of(room, "statistics")
-    with opened(tmp_path / "parts") as room:
-        for part in (table.slice(0, ROWS), table.slice(ROWS)):
-            for column in table.column_names:
-                room.add_column("statistics", column, part.column(column))
-                assert room.read("statistics", [column]).num_rows == room.count_rows("statistics")  # none is kept of before
-        assert content_of(room, "statistics") == content
-        assert room.read("statistics").equals(table)
-    with opened(tmp_path / "parts") as room:
-        assert content_of(room, "statistics") == content
-
-
-def test_what_is_large_lies_on_disk_as_records_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of clusters may have fewer rows than a table from which on arrays lie on disk, and many all the same."""
-    monkeypatch.setattr(vault, "LARGE", ROWS)
-
-    def lies_on_disk(room: ReleaseWorkspace, rows: int) -> bool:
-        return isinstance(room.arrays(rows), OnDisk)
-
-    how = {"memory": 1 << 30, "disk_from": 3 * ROWS}
-    with open_workspace(tmp_path / "vault", "folk", "people/1/r1", **how) as room:  # type: ignore[arg-type]
-        assert [lies_on_disk(room, rows) for rows in (ROWS, 3 * ROWS - 1, 3 * ROWS)] == [False, False, True]
-        room.write("records", pa.table({"value": pa.array(np.arange(2 * ROWS))}))
-        assert [lies_on_disk(room, rows) for rows in (ROWS, 3 * ROWS - 1, 3 * ROWS)] == [False, False, True]
-        room.write("records", pa.table({"value": pa.array(np.arange(3 * ROWS))}))
-        assert [lies_on_disk(room, rows) for rows in (ROWS - 1, ROWS)] == [False, True]
-        room.write("clusters", pa.table({"value": pa.array(np.arange(ROWS)), "name": ["a"] * ROWS}))
-        room.read("clusters", ["value", "name"])
-        assert [one.size for (name, _), one in room._kept.columns.items() if name == "clusters"] == [0, 0]
-        room.drop(["records"])
-        assert not lies_on_disk(room, ROWS)
-
-
 def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> None:
     before = room.read("records"), dict(content_of(room, "records"))
     room.write("records", OTHER)
@@ -127,31 +88,6 @@ def test_a_column_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None
         room.read("records", ["wealth"])
 
 
-@pytest.mark.parametrize("large", [1, ROWS, ROWS + 1])
-def test_a_large_table_is_one_of_columns(tmp_path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stored by columns or at once, it reads alike: order, types, what is missing, its content, and its slices."""
-    with opened(tmp_path / "plain") as room:
-        room.write("records", SMALL)
-        content = content_of(room, "records")
-    monkeypatch.setattr(vault, "LARGE", large)
-    with opened(tmp_path / "other") as room:
-        room.write("records", OTHER)
-        room.write("records", SMALL)  # of the table before nothing is left
-    with opened(tmp_path / "other") as room:  # rows that are committed
-        assert room.columns("records") == tuple(SMALL.column_names)
-        assert room.count_rows("records") == ROWS
-        assert content_of(room, "records") == content
-        assert repr(room.read("records").to_pylist()) == repr(SMALL.to_pylist())
-        slices = list(room.slices("records", ["age", "town"], rows=70))
-        assert [one.num_rows for one in slices] == [70] * 7 + [10]
-        assert pa.concat_tables(slices).to_pylist() == SMALL.select(["age", "town"]).to_pylist()
-        assert room.tables() == {"notes", "records"}
-        room.drop(["records"])
-        assert room.tables() == {"notes"}
-        room.write("records", SMALL.slice(0, 0))
-        assert [one.num_rows for one in room.slices("records", ["age"], rows=70)] == [0]
-
-
 KEYS = b"k" * 32, b"e" * 32
 
 
@@ -166,17 +102,6 @@ def write_people(room: ReleaseWorkspace, persons: str) -> list[tuple[bytes, byte
     room._connection.execute(f"CREATE OR REPLACE TABLE raw AS {persons}")
     room.write_people("people.csv", "person", KEYS[0], everywhere=KEYS[1])
     return room._connection.execute("FROM people").fetchall()
-
-
-@pytest.mark.parametrize("together", [100, 1 << 19])
-def test_each_person_once_in_the_order_of_hashes(tmp_path: Path, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several records each and some without a person, in parts and at once."""
-    monkeypatch.setattr(people, "_TOGETHER", together)
-    monkeypatch.setattr(people, "_OF_ROOT", 0)
-    with opened(tmp_path) as room:
-        found = write_people(room, "SELECT CASE WHEN range % 9 THEN 'Ä ' || range % 500 END AS person FROM range(2000)")
-    assert found == sorted(hash_person(f"ä{number}") for number in range(500))
-    assert sorted(path.name for path in (tmp_path / "vault").iterdir() if "tmp" in path.name) == []
 
 
 def test_sums_over_people_are_those_of_their_hashes(tmp_path: Path) -> None:

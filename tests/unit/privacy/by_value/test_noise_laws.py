@@ -28,15 +28,6 @@ def test_stages_stay_within_epsilon(epsilon: Fraction) -> None:
     assert first.loss + zoomed.loss + third.loss <= epsilon
 
 
-@given(EPSILONS.filter(lambda epsilon: epsilon <= 4))
-def test_no_scale_can_be_smaller(epsilon: Fraction) -> None:
-    """The last stage has all that is left, to the whole number."""
-    budget = PureBudget(epsilon)
-    first = budget.first()
-    last = budget.after(first.loss, WHOLE)
-    assert last.scale == 1 or first.loss + Fraction(2, last.scale - 1) > epsilon
-
-
 @pytest.mark.parametrize(
     ("epsilon", "scales"), [("1", (6, 3)), ("0.1", (60, 30)), ("2", (2, 2)), ("0.001", (5715, 3077)), ("50", (1, 1))]
 )

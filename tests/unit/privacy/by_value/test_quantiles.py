@@ -36,11 +36,6 @@ def test_values_ascend_inside_the_domain(share: list[float], records: int, k: in
     assert released.max() <= 29
 
 
-def test_a_cell_of_one_number_gives_that_number() -> None:
-    """Its share of the ranks, no more and no less."""
-    assert release_values(Quantiles.of(ATOMIC), 10, 1, ()).tolist() == [0] * 6 + [2, 4, 7, 9]
-
-
 @pytest.mark.parametrize(("k", "expected"), [(2, [0, 0, 0, 3, 8]), (4, [0, 6]), (5, [0, 6]), (10, [0])])
 def test_the_majority_decides_at_the_edge_of_an_atom(k: int, expected: list[int]) -> None:
     """A group is at the atom, or at the mean of those that are not."""

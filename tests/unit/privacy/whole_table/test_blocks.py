@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise
+from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.privacy.whole_table import Column, TableBudget, make_design, measure_table
@@ -76,20 +76,6 @@ def test_the_table_of_a_pair_is_what_counting_it_gives() -> None:
     for one, other in combinations(range(3), 2):
         summed = sum_block(counts, block, (block[one], block[other]))
         assert (summed == count_together([grouped[one], grouped[other]], summed.shape)).all()
-
-
-@pytest.mark.parametrize("noise", [LaplaceNoise(7), GaussianNoise(Fraction(50, 3))])
-def test_noise_of_sums_is_named_and_has_the_variance_of_its_terms(noise: LaplaceNoise | GaussianNoise) -> None:
-    for wrong in ("x 0", "x -3", "x 1", "x 99999999", "x"):
-        with pytest.raises(ValueError, match=r"no noise of a sum|invalid literal|unpack"):
-            SummedNoise.read(f"Laplace 7 {wrong}")
-    for terms in (1, 12):
-        sums = SummedNoise(noise, terms)
-        assert SummedNoise.read(sums.name) == sums
-        drawn = noise.draw(40_000 * terms, stream("sums", terms)).reshape(-1, terms).sum(axis=1)
-        assert float(drawn.std()) == pytest.approx(sums.deviation, rel=0.03)
-    assert SummedNoise(LaplaceNoise(7)).name == "Laplace 7"
-    assert SummedNoise(LaplaceNoise(7), 12).name == "Laplace 7 x 12"
 
 
 COLUMNS = [

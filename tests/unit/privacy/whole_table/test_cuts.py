@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.whole_table.cuts import CutLaw, measure_cuts, segments_between
+from release_pipeline.privacy.whole_table.cuts import CutLaw
 from release_pipeline.privacy.whole_table.places import Places
 
 SECRET = bytes(range(32))
@@ -50,19 +50,3 @@ def test_cuts_are_drawn_by_their_law(faster: float) -> None:
     expected = [20_000 * weights[cut] / sum(weights.values()) for cut in weights]
     fits = stats.chisquare([drawn[cut] for cut in weights], expected).pvalue
     assert fits > 1e-4 if faster == 1 else fits < 1e-12
-
-
-def test_cuts_follow_the_records() -> None:
-    """With much epsilon each cell has as many records as the depth says, and atoms are cells of their own."""
-    values = np.sort(np.random.default_rng(3).exponential(2000, 5000).astype(np.int64) + 1)
-    law = CutLaw(Places(100_000, 0), Fraction(2))
-    edges = measure_cuts(values, law, [0, 100_000], 4, noise_stream(SECRET, "cuts"))
-    assert edges[:2].tolist() == [0, 1]
-    assert edges[-2:].tolist() == [100_000, 100_001]
-    held = np.histogram(values, edges)[0]
-    assert held.sum() == 5000
-    inner = held[4:-4]
-    assert len(held) == 2 + 16 + 4
-    assert inner.min() > 270
-    assert inner.max() < 350
-    assert segments_between(100_000, [0, 100_000])[1] == [(1, 100_000)]

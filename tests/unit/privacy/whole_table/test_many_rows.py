@@ -8,12 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from release_pipeline.privacy import arrays
-from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, expected, make_design, make_rows
+from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design, make_rows
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
 from release_pipeline.privacy.whole_table.rows import hold_all, synthesise
@@ -103,32 +101,3 @@ def test_empty_slots_are_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None
         assert max(empties) - min(empties) <= 1
         assert abs(sum(empties) - (RECORDS - people)) <= 2
         assert max(len(block[0]) for block in blocks) < 700
-
-
-def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither what is measured nor what is expected of a column."""
-
-    def look() -> tuple[Measured, list[IntArray]]:
-        measured = measure()
-        found = [
-            expected.expect_column(
-                np.sort(own),
-                measured.design,
-                place,
-                lambda *purpose, at=place: stream("expect", at, *purpose),
-                make_random(KEY, place),
-                IN_MEMORY,
-            )
-            for place, own in enumerate(make_entries())
-        ]
-        return measured, found
-
-    whole, of_whole = look()
-    for module in (measuring, expected):
-        monkeypatch.setattr(module, "SUMMED", 777)
-    monkeypatch.setattr(arrays, "PIECE", 100)
-    again, of_pieces = look()
-    for one, other in zip((*whole.margins, *of_whole), (*again.margins, *of_pieces), strict=True):
-        assert (one == other).all()
-    for block, table in whole.tables.items():
-        assert (table.counts == again.tables[block].counts).all()

@@ -31,11 +31,3 @@ def test_hospital_stays_are_not_many_times_as_many() -> None:
     true, found = draw_means(counts, 60)
     assert np.median(found) == pytest.approx(true, rel=0.25)
     assert np.mean(found) < 1.6 * true
-
-
-def test_what_is_far_from_all_others_stays_if_it_is_more_than_noise() -> None:
-    """And so do empty cells between."""
-    counts = np.zeros(61)
-    counts[[0, 50]] = 3_000, 1_000
-    held = Cells.narrow(Column(60)).hold(counts, DEVIATION, RECORDS)
-    assert held == pytest.approx(counts)
