@@ -81,7 +81,7 @@ def test_proposition_8_is_the_worst_replacement_within_a_cluster() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("epsilon", ["0.01", "0.7", "1", "3.141592653", "25"])
+@pytest.mark.parametrize("epsilon", ["0.01", "3.141592653", "25"])
 def test_column_scope_never_exceeds_epsilon_and_uses_it_up(method: str, epsilon: str) -> None:
     """The exact rational loss at scope column is at most epsilon, and at least 0.999 of it where scales are large."""
     chance = random.Random(f"{method} {epsilon}")  # noqa: S311

@@ -64,7 +64,7 @@ def tables(draw: st.DrawFn) -> tuple[list[int], int, int]:
 
 
 @pytest.mark.parametrize(("method", "scope"), IDP)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), epsilon=st.sampled_from(["0.01", "0.3", "1", "7"]))
 def test_no_data_have_scales_beyond_the_reach(method: str, scope: str, table: tuple[list[int], int, int], epsilon: str) -> None:
     """Sum and square root of squares of the scales that the release really takes, and what trimming moves, stay within the
@@ -89,8 +89,8 @@ def law_of_scale(t: int, reach: int) -> np.ndarray:
     return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
 
 
-@pytest.mark.parametrize(("t", "draws"), [(1, 1), (1, 7), (3, 2), (20, 5), (3, 40)])
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize(("t", "draws"), [(1, 1), (3, 2), (20, 5)])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_the_quantile_is_the_least_that_holds(t: int, draws: int, level: float) -> None:
     """Against the convolution of the laws themselves."""
     one = law_of_scale(t, 50 * t)

@@ -85,7 +85,7 @@ def as_columns(rows: Sequence[Any], columns: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(15))
 def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
     """Few different numbers, so that ties are many and originals lie on the edges of boxes; boxes of width 0, too."""
     chance = random.Random(1000 * m + seed)  # noqa: S311
@@ -101,7 +101,7 @@ def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
         assert k > 1 or not found.any()
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(30))
 def test_small_classes_are_those_of_plain_counting(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     n = chance.randint(0, 25)
@@ -193,7 +193,7 @@ def lay_out(chance: random.Random, columns: int, n: int) -> tuple[dict[str, pa.T
     return tables, masked, group, [original, noisy, [[ILLNESSES.index(name)] for name in illness]], scales
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(30))
 def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     """The stage as a whole: boxes at c^(1/m) around what is released, then classes of fewer than k or l; all counted."""
     chance = random.Random(seed)  # noqa: S311
@@ -257,8 +257,8 @@ def worst_ratio(found: list[dict[int, Decimal]], outcomes: range) -> Decimal:
         return max(ratios, default=Decimal(1))
 
 
-CLASSES = [[2, 5], [0, 9], [4, 4, 4], [1, 2, 8], [0, 3, 3, 7, 9], [9, 8]]
-EPSILONS = ["0.1", "0.3", "0.7", "1", "2.5", "8"]
+CLASSES = [[0, 9], [4, 4, 4], [0, 3, 3, 7, 9]]
+EPSILONS = ["0.1", "1", "8"]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -25,7 +25,7 @@ from release_pipeline.privacy.tables import (
 from release_pipeline.privacy.tables.consistency import fit_levels
 
 Record = tuple[int, int]  # its cell on the finest level, and its amount
-DOMAINS = [(0, 3), (-2, 3), (-3, 3), (1, 4), (-4, -2), (-1, 0)]
+DOMAINS = [(0, 3), (-2, 3), (-4, -2)]
 SHAPES = {
     "one cell": Shape.of([[[0, 0]]]),
     "two cells": Shape.of([[[0, 1]]]),
@@ -103,7 +103,7 @@ def _matrix(shape: Shape) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("total", [None, 40])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_values_are_the_least_squares_solution(seed: int, total: int | None) -> None:
     """Of three levels with groups of different sizes, and noise of different variances; with the known total as a bound."""
     numbers = np.random.default_rng(seed)
@@ -125,7 +125,7 @@ def test_values_are_the_least_squares_solution(seed: int, total: int | None) -> 
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_whole_values_add_up_near_the_solution(seed: int, *, negative: bool) -> None:
     """To the level above and to the total; none below 0 where none can be; and as near as any whole numbers with the sums above,
     by trying all."""
@@ -148,8 +148,8 @@ def test_whole_values_add_up_near_the_solution(seed: int, *, negative: bool) -> 
         assert float(((values[mine] - wanted[1][mine]) ** 2).sum()) == pytest.approx(distance)
 
 
-WEIGHTS = [(1, 3, 7), (0, 1, 2), (2,), (3, 80)]  # that a record may have, in units
-NUMBERS = [None, (0, 2), (-2, 1), (-3, -1)]
+WEIGHTS = [(1, 3, 7), (0, 1, 2)]  # that a record may have, in units
+NUMBERS = [None, (0, 2), (-2, 1)]
 
 
 def find_largest_changes(shape: Shape, weights: tuple[int, ...], numbers: range) -> list[tuple[int, int]]:

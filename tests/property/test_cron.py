@@ -74,14 +74,14 @@ def croniter(text: str, moment: datetime) -> Any:
     return vendored.croniter(text, moment)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(CRONS, MOMENTS)
 def test_firings_are_those_of_dagsters_croniter(cron: Cron, moment: datetime) -> None:
     """Over two centuries, whichever of the day fields are restricted."""
     assert cron.next_after(moment) == croniter(cron.text, moment).get_next(datetime)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.integers(28, 31), min_size=1, max_size=2), st.lists(st.integers(1, 12), min_size=1, max_size=3), PARTS[4])
 def test_refused_as_never_firing_when_dagster_finds_no_time(days: list[int], months: list[int], weekdays: str) -> None:
     """No more and no less."""
@@ -93,7 +93,7 @@ def test_refused_as_never_firing_when_dagster_finds_no_time(days: list[int], mon
             croniter(text, datetime(2024, 1, 1, tzinfo=UTC)).get_next(datetime)
 
 
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(TEXTS, st.integers(0, 40), st.integers(0, 2), st.text("0123456789*,-/ #?LWHRa@+.sun\n", max_size=3), RANDOM)
 def test_no_other_text_is_accepted_that_dagster_reads_otherwise(
     text: str, place: int, removed: int, added: str, moment: datetime

@@ -18,7 +18,7 @@ from release_pipeline.privacy.whole_table.design import MOST_GROUPS
 from release_pipeline.privacy.whole_table.impossible import is_anything_left
 
 SECRET = b"z" * 32
-TRIES = 25
+TRIES = 12
 Generator = np.random.Generator
 
 

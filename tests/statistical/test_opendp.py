@@ -78,8 +78,8 @@ def test_our_gaussian_has_the_law_of_theirs(sigma: str) -> None:
         assert two_samples(our_gaussian(Fraction(sigma) * Fraction(wrong)), their_gaussian(sigma)) < OTHER
 
 
-@pytest.mark.parametrize("distance", [1, 2, 7, 1000, 10**9])
-@pytest.mark.parametrize("scale", [1, 3, 10, 12345, 2**40, MAX_SCALE])
+@pytest.mark.parametrize("distance", [1, 7, 10**9])
+@pytest.mark.parametrize("scale", [1, 12345, MAX_SCALE])
 def test_their_privacy_map_says_what_our_arithmetic_says(distance: int, scale: int) -> None:
     """A shift of d costs d/t: theirs is in floats, rounded up, so at least ours and next to it."""
     exact, content = Fraction(distance, scale), measurement(scale).map(distance)

@@ -60,7 +60,7 @@ DISGUISES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("before", range(5))
+@pytest.mark.parametrize("before", range(3))
 def test_finds_a_planted_canary(disguise: str, before: int) -> None:
     """In every form, wherever in the text the canary begins."""
     content = b"x" * before + CANARY + b" and more"

@@ -101,7 +101,7 @@ def test_it_agrees_with_cryptography(seed: bytes, message: bytes, other: bytes) 
     assert verify_signature(wrong, message, signature) == (wrong == public)
 
 
-@pytest.mark.parametrize("bit", [*range(0, 512, 7), 511])
+@pytest.mark.parametrize("bit", [0, 100, 255, 256, 400, 511])
 def test_a_flipped_bit_is_refused(bit: int) -> None:
     """In R and in s, the highest bit too."""
     signature = bytearray(SECRET.sign(MESSAGE))

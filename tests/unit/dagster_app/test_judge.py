@@ -119,11 +119,11 @@ def test_tags_and_presets_that_mean_something_elsewhere_are_refused() -> None:
         judge(LAUNCH, params(preset="p"))
 
 
-@pytest.mark.parametrize("name", sorted(MUTATIONS | NOBODY))
-def test_view_changes_nothing(name: str) -> None:
+def test_view_changes_nothing() -> None:
     """No mutation at all, those that nobody may ask for included."""
-    with pytest.raises(Refused, match=r"your role is 'view'"):
-        judge(f"mutation {{ {name} {{ __typename }} }}", role=Role.VIEW)
+    for name in MUTATIONS | NOBODY:
+        with pytest.raises(Refused, match=r"your role is 'view'"):
+            judge(f"mutation {{ {name} {{ __typename }} }}", role=Role.VIEW)
 
 
 @pytest.mark.parametrize(

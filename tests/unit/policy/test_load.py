@@ -799,7 +799,7 @@ def mutate(text: str, mutations: list[tuple[str, str, int, int, str]]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(MUTATION, min_size=1, max_size=4))
 def test_a_damaged_policy_loads_or_is_invalid(mutations: list[tuple[str, str, int, int, str]]) -> None:
     """Whatever happens to the demo's policy: it loads and can be planned, or every problem has its place; no other exception."""

@@ -88,7 +88,7 @@ def test_only_laplace_without_kept_columns_covers_the_table() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["dp-um", "idp-ls", "idp-cbls", "laplace"]),
     st.sampled_from(["centroid", "column"]),

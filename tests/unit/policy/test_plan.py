@@ -114,8 +114,8 @@ def test_a_claim_says_what_its_epsilon_is_of(policy: Policy, claim: str) -> None
     assert describe_claim(policy) == claim
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.7", "2", "30", "1000"])
-@pytest.mark.parametrize(("method", "k"), [("laplace", None), ("dp-um", 1), ("dp-um", 7)])
+@pytest.mark.parametrize("epsilon", ["0.1", "2", "1000"])
+@pytest.mark.parametrize(("method", "k"), [("laplace", None), ("dp-um", 7)])
 @pytest.mark.parametrize(("column", "width", "step"), [(INCOME, 100, 1.0), (RENT, 100, 0.1)], ids=["whole", "tenths"])
 def test_dp_noise_is_the_mean_of_the_discrete_laplace(
     method: str, k: int | None, epsilon: str, column: str, width: int, step: float
@@ -168,7 +168,7 @@ def worst_table(method: str, k: int, clusters: int, width: int, share: float) ->
 
 @pytest.mark.parametrize(("method", "k"), IDP)
 @pytest.mark.parametrize("scope", ["centroid", "column"])
-@pytest.mark.parametrize(("width", "epsilon"), [(1, "3"), (10, "40"), (10**9, "1"), (10**9, "0.3")])
+@pytest.mark.parametrize(("width", "epsilon"), [(1, "3"), (10**9, "1")])
 def test_adversarial_tables_stay_at_or_under_the_plan(method: str, k: int, scope: str, width: int, epsilon: str) -> None:
     """Tables made to need much noise never get more than was planned, also where a scale is only a grid step or two."""
     policy = one_column(method, k, width=width, epsilon=epsilon, scope=scope)

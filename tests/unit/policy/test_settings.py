@@ -65,14 +65,14 @@ def test_the_own_setting_comes_first_and_each_comes_once() -> None:
     assert {setting.protect.get("k") for setting in found if setting.method in ("laplace", "dp-cdf", "dp-table")} == {None}
 
 
-@pytest.mark.parametrize("setting", settings_of(), ids=lambda setting: setting.words)
-def test_a_setting_is_what_a_file_with_it_would_be(setting: Setting) -> None:
+def test_a_setting_is_what_a_file_with_it_would_be() -> None:
     """The policy that is tried is that of the text that would be written, comments and all else as they were."""
-    changed = apply(TEXT, setting, name="people.yaml", read=refuse_files)
-    text = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
-    assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash()
-    assert text.startswith(TEXT.split("protect:")[0])
-    assert "# what every column is" in text
+    for setting in settings_of()[::5]:
+        changed = apply(TEXT, setting, name="people.yaml", read=refuse_files)
+        text = write_setting(TEXT, changed, name="people.yaml", read=refuse_files)
+        assert parse_policy(text, name="people.yaml").canonical_hash() == changed.policy.canonical_hash(), setting.words
+        assert text.startswith(TEXT.split("protect:")[0]), setting.words
+        assert "# what every column is" in text, setting.words
 
 
 @pytest.mark.slow

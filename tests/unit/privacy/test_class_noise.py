@@ -122,8 +122,8 @@ def _squares(x: int, t: int, width: int) -> Fraction:
         return Fraction(inside + x * x * (tail(x) if x else 0) + (width - x) ** 2 * (tail(width - x) if width > x else 0))
 
 
-@pytest.mark.parametrize("t", [1, 2, 7, 40, 1000, 9_999, 10_001, 499_999, 10**6, 2 * 10**6, 3 * 10**6, 10**9, MAX_SCALE])
-@pytest.mark.parametrize("width", [1, 2, 30, 200])
+@pytest.mark.parametrize("t", [1, 7, 9_999, 10_001, 10**6, MAX_SCALE])
+@pytest.mark.parametrize("width", [1, 30])
 def test_squares_are_the_sum_over_the_law(t: int, width: int) -> None:
     """Every place in the domain, scales far below and above it: on both sides of where the series takes over (d/t = 1e-4)."""
     q = np.arange(width + 1)
@@ -143,9 +143,9 @@ def test_the_needed_epsilon_is_the_smallest_that_will_do(wanted: float) -> None:
     assert found.nano == 1 or _one_over(Epsilon(found.nano - 1)) > wanted
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 5])
-@pytest.mark.parametrize("confidence", ["0.0001", "0.3", "0.5", "0.9", "0.95", "0.99", "0.999", "0.999999999"])
-@pytest.mark.parametrize("t", [1, 2, 3, 10, 163])
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("confidence", ["0.0001", "0.5", "0.99", "0.999999999"])
+@pytest.mark.parametrize("t", [1, 3, 163])
 def test_a_confidence_width_is_the_least_that_suffices(t: int, confidence: str, m: int) -> None:
     """P[|Z| <= w]^m >= c, and not so for w - 1, adding the probabilities up one by one."""
     with localcontext() as context:

@@ -15,7 +15,7 @@ from release_pipeline.privacy.budget import NANO
 from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure, rho_within
 
 MICRO = Decimal("0.000001")
-DELTAS = [Decimal(text) for text in ("0.5", "0.01", "0.000001", "0.000000000001", "1E-30")]
+DELTAS = [Decimal(text) for text in ("0.5", "0.000001", "1E-30")]
 epsilons = st.integers(10**6, 10**11)
 deltas = st.sampled_from(DELTAS)
 
@@ -38,7 +38,7 @@ def least_log_delta(rho: Decimal, epsilon: Decimal) -> Decimal:
 
 
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("nano_rho", [100, 10**6, 24_355_970, 10**9, 5 * 10**10])
+@pytest.mark.parametrize("nano_rho", [100, 24_355_970, 5 * 10**10])
 def test_epsilon_is_the_least_that_a_slow_search_proves(nano_rho: int, delta: Decimal) -> None:
     """At the epsilon that is said the printed bound is at most delta, for the best alpha of a grid; a billionth below it no alpha
     is good enough."""
@@ -57,7 +57,7 @@ def test_known_answers() -> None:
 
 
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("rho", ["0.001", "0.02", "0.5", "8"])
+@pytest.mark.parametrize("rho", ["0.001", "0.5"])
 def test_no_gaussian_is_worse_than_what_is_said(rho: str, delta: Decimal) -> None:
     """A Gaussian of variance 1 / (2 rho) is rho-zCDP, and its delta is known exactly (BW18 Theorem 8): at the epsilon that is
     said it is no larger. At a quarter of that epsilon it is larger, so that this can fail."""
@@ -75,7 +75,7 @@ def test_no_gaussian_is_worse_than_what_is_said(rho: str, delta: Decimal) -> Non
         assert true_delta(epsilon / 4) > float(delta)
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(epsilons, deltas)
 def test_rho_is_the_most_that_fits(nano_epsilon: int, delta: Decimal) -> None:
     """What is given fits; a billionth more does not."""

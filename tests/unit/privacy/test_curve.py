@@ -57,7 +57,7 @@ def random_rows(chance: random.Random, widths: Sequence[int], n: int) -> list[li
 
 @pytest.mark.parametrize(
     ("m", "depth"),
-    [(1, 9), (2, 1), (2, 2), (2, 3), (2, 6), (3, 1), (3, 2), (3, 4), (4, 3), (5, 2), (6, 2), (7, 2), (8, 1), (9, 1), (12, 1)],
+    [(1, 9), (2, 1), (2, 6), (3, 4), (4, 3), (7, 2), (12, 1)],
 )
 def test_the_curve_visits_every_cell_once_and_touches_from_one_to_the_next(m: int, depth: int) -> None:
     """By enumeration: at every level, each cell has its place, and consecutive ones differ by 1 in one coordinate."""

@@ -233,8 +233,8 @@ def test_position_mixer_is_one_to_one(bits: int) -> None:
     assert np.array_equal(mixer.unmix(mixed), positions)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 1_000, 30_011])
-@pytest.mark.parametrize("few", [0, 1, 64, 2_000])
+@pytest.mark.parametrize("count", [0, 7, 30_011])
+@pytest.mark.parametrize("few", [1, 2_000])
 def test_the_first_of_a_shuffle_are_those_of_the_whole_order(count: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is looked at together, and the stream goes on at the same place."""
     monkeypatch.setattr(orders, "_SLICE", 1_000)

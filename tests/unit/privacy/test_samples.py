@@ -40,8 +40,8 @@ def test_risks_of_the_french_example() -> None:
     assert whole.worst == pytest.approx(risk[6])
 
 
-@pytest.mark.parametrize("each", [1.0, 2.0, 50.0, 557.0, 10_000.0])
-@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 99, 100, 101, 340, 5_000])
+@pytest.mark.parametrize("each", [1.0, 50.0, 10_000.0])
+@pytest.mark.parametrize("size", [1, 32, 33, 100, 101])
 def test_risks_of_large_groups_are_their_integral(size: int, each: float) -> None:
     """However many records share their quasi-identifiers: E[1/F] by numerical integration, where scipy has no function."""
     rest = 1 - 1 / each

@@ -84,7 +84,7 @@ def link_by_hand(compared: Compared, masked: tuple[str, ...], *, by_noise: bool 
 
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize("blank", [0.0, 0.3])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_rung_is_that_of_all_pairs_of_rows(seed: int, blank: float, classes: bool) -> None:
     """The best set, the median over all sets, and the guess within what is known of kept columns."""
     compared = make_compared(policy_of(), seed=seed, blank=blank, classes=classes)
