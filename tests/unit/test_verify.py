@@ -1282,7 +1282,7 @@ class Twist:
 
 @pytest.mark.slow
 @given(document=st.integers(0, 22), place=st.integers(0, 60), value=st.sampled_from(WEIRD))
-@settings(max_examples=150)
+@settings(max_examples=60)
 @example(document=1, place=5, value="\ud800")
 def test_whatever_was_signed_there_is_no_traceback(
     document: int, place: int, value: Any, tmp_path_factory: pytest.TempPathFactory

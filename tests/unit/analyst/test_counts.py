@@ -77,12 +77,11 @@ def counts_with_reasons(law: str, number: int = 0, *, noisy: bool = True) -> Cou
     return dataclasses.replace(plain, records=ALL, reasons=reasons, missing=missing)
 
 
-@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("asked", OF_VALUES)
-def test_intervals_of_records_with_a_value_hold_as_often_as_they_say(law: str, asked: str) -> None:
+def test_intervals_of_records_with_a_value_hold_as_often_as_they_say(asked: str) -> None:
     """Means and quantiles are of those that have one, shares of all. Of 500 releases at a level of 0.9."""
     ask, truth = OF_VALUES[asked]
-    found = [ask(counts_with_reasons(law, number)) for number in range(500)]
+    found = [ask(counts_with_reasons("Gaussian", number)) for number in range(500)]
     assert all(one.low <= one.estimate <= one.high for one in found)
     assert np.mean([one.low <= truth <= one.high for one in found]) > 0.865
 
