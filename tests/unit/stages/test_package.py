@@ -73,6 +73,13 @@ def test_values_may_lie_anywhere_where_the_policy_says_so() -> None:
         ]
 
 
+def test_other_columns() -> None:
+    """One more, or turned round: one sentence, and the rest is not looked at."""
+    more, turned = table().append_column("person", pa.array(["p1"] * 6)), table().select(["sex", "town", "remark", "income", "rent"])
+    for other in (more, turned):
+        assert list(check_released(other, policy(), rows=7)) == ["The data have other columns than the policy releases."]
+
+
 @pytest.mark.parametrize("value", [LOW - 1e-9, HIGH + 1e-9, float("nan"), float("inf"), float("-inf"), None])
 @pytest.mark.parametrize("place", [0, 5])
 def test_a_number_outside_its_domain(value: float | None, place: int) -> None:
