@@ -4,7 +4,6 @@ nasty data; and its quantiles, against laws added up number by number."""
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from release_pipeline.analyst.quantiles import (
     bound_magnitudes,
     bound_sum,
     quantile_of_sum,
-    worst_quantile,
 )
 from release_pipeline.privacy import Grid
 from release_pipeline.privacy.methods import Statistics, compute_statistics
@@ -101,29 +99,6 @@ def test_the_quantile_is_the_least_that_holds(t: int, draws: int, level: float) 
     m = quantile_of_sum(t, draws, level)
     assert law[middle - m : middle + m + 1].sum() >= level - 1e-9
     assert m == 0 or law[middle - m + 1 : middle + m].sum() < level
-
-
-def laplace_tail(scales: list[float], x: float) -> float:
-    """P[|sum of Laplace numbers| > x] for different scales, by partial fractions of the transform."""
-    total = Fraction(0)
-    exact = [Fraction(scale).limit_denominator(10**6) for scale in scales]
-    value = 0.0
-    for j, s in enumerate(exact):
-        weight = Fraction(1)
-        for i, other in enumerate(exact):
-            if i != j:
-                weight *= s * s / (s * s - other * other)
-        total += weight
-        value += float(weight) * math.exp(-x / float(s))
-    assert total == 1
-    return value
-
-
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_no_sum_of_laplace_numbers_is_beyond_the_worst_quantile(scales: list[int], level: float) -> None:
-    """Any scales, by their exact tails."""
-    deviation = math.sqrt(2 * sum(s * s for s in scales))
-    assert laplace_tail([float(s) for s in scales], worst_quantile(level) * deviation) <= 1 - level
 
 
 def covers_two_ends(t: int, n: int, ones: int, level: float) -> float:

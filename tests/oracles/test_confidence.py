@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import cache
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.privacy import Epsilon, Grid, class_noise, standing_out
 from release_pipeline.privacy.class_noise import add_class_noise, class_scales
-from release_pipeline.privacy.standing_out import find_exposed, find_small_classes
+from release_pipeline.privacy.standing_out import find_exposed
 from release_pipeline.stages.compared import read_tables
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD
@@ -99,25 +99,6 @@ def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
         found = find_exposed(as_columns(original, m), as_columns(released, m), np.array(group, np.int64), as_array(widths, m), k)
         assert found.tolist() == exposed_by_hand(original, released, group, widths, k)
         assert k > 1 or not found.any()
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_small_classes_are_those_of_plain_counting(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311
-    n = chance.randint(0, 25)
-    group = random_classes(chance, n, chance.randint(1, 5))
-    kept = [chance.random() < 0.7 for _ in range(n)]
-    sensitive = [[chance.randint(-1, 2) for _ in range(chance.choice([1, 2]))][:1] * 1 for _ in range(n)]
-    if seed % 2:
-        sensitive = [[*row, chance.randint(0, 1)] for row in sensitive]
-    columns = 1 + seed % 2
-    for k, least in product((1, 2, 4), (1, 2, 3)):
-        found = find_small_classes(
-            np.array(group, np.int64), np.array(kept, bool), k=k, sensitive=as_columns(sensitive, columns), l=least
-        )
-        assert found.tolist() == small_by_hand(group, kept, k, sensitive, least)
-        if least == 1:
-            assert np.array_equal(found, find_small_classes(np.array(group, np.int64), np.array(kept, bool), k=k))
 
 
 HEIGHT, WEIGHT = Grid.declare((-10, 20), 1), Grid.declare((0, 10), "0.1")

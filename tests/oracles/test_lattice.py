@@ -94,16 +94,6 @@ def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.Monkey
             assert 1 <= found.evaluated <= found.nodes
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_ties_go_to_the_lexicographically_smallest_levels(metric: str) -> None:
-    """Two columns that are the same: generalising the first or the second costs the same; (0, 1) comes before (1, 0)."""
-    labels = {value: [value, "*"] for value in ("a", "b")}
-    rows = [["a", "a"], ["a", "b"], ["b", "a"], ["b", "b"]]
-    assert run((rows, [labels, labels]), 2, 0, metric).levels == (0, 1)
-    three = [[*row, "a"] for row in rows] + [[*row, "b"] for row in rows]
-    assert run((three, [labels, labels, labels]), 4, 0, metric).levels == (0, 1, 1)
-
-
 @pytest.mark.parametrize(
     ("allowed", "levels"),
     [
@@ -124,16 +114,6 @@ def test_the_budget_is_exact(allowed: Any, levels: tuple[int, ...]) -> None:
     found = run((rows, [{value: [value, "*"] for value in "abc"}]), 2, allowed, "entropy")
     assert found.levels == levels
     assert found.suppressed.sum() == (2 if levels == (0,) else 0)
-
-
-@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
-def test_a_missing_entry_is_no_value(missing: object) -> None:
-    """Even where the hierarchy has a value that is spelt like it."""
-    labels = [[name, "any"] for name in ("a", "None", "nan", "<NA>", "NaT")]
-    with pytest.raises(InvalidArgument, match="1 missing"):
-        ola([np.array(["a", "a", missing], dtype=object)], [labels], 2)
-    with pytest.raises(InvalidArgument, match="1 missing"):
-        ola(pd.DataFrame({"x": pd.Series(["a", "a", missing], dtype=object)}), {"x": labels}, 2)
 
 
 HIERARCHY = Hierarchy.of([("a", "*"), ("b", "*")])

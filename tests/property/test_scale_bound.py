@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.plan import check_rows, make_plan
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.budget import MAX_NANO
 from release_pipeline.privacy.catalogue import find_claim, find_method
@@ -174,14 +173,3 @@ def test_a_policy_whose_fewest_rows_are_too_many_is_refused() -> None:
         parse_policy(POLICY.format(epsilon="0.2", rows=60_000, parts=""), name="wide.yaml")
     assert "with 20,000 clusters" in str(caught.value.problems)
     parse_policy(POLICY.format(epsilon="0.2", rows=60_000, parts=", partitions: 200"), name="wide.yaml")
-
-
-def test_check_refuses_rows_that_a_release_would_refuse() -> None:
-    """By the number alone, in parts by that of the largest."""
-    policy = parse_policy(POLICY.format(epsilon="0.2", rows=600, parts=""), name="wide.yaml")
-    check_rows(policy, 600)
-    assert make_plan(policy).rows == 600
-    with pytest.raises(InvalidArgument, match="with 20,000 clusters"):
-        check_rows(policy, 60_000)
-    partitioned = parse_policy(POLICY.format(epsilon="0.2", rows=1200, parts=", partitions: 200"), name="wide.yaml")
-    check_rows(partitioned, 60_000)

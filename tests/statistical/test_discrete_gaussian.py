@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from release_pipeline.privacy.noise import discrete_gaussian, discrete_laplace, noise_stream
+from release_pipeline.privacy.noise import discrete_gaussian, noise_stream
 from tests.statistical.goodness import TRUE_PASSES, WRONG_FAILS, chi_square_gaussian, gaussian_masses
 
 pytestmark = pytest.mark.statistical
@@ -58,11 +58,3 @@ def test_consecutive_draws_are_independent() -> None:
         assert abs(stats.spearmanr(draws[:-lag], draws[lag:]).statistic) < 5 / math.sqrt(len(draws))
     for shift in range(-3, 4):
         assert abs(stats.spearmanr(draws, np.roll(other, shift)).statistic) < 5 / math.sqrt(len(draws))
-
-
-def test_draws_of_both_laws_from_one_stream_are_independent() -> None:
-    """A Gaussian after a Laplace and before it: lanes and words of their own."""
-    stream = noise_stream(SECRET, "both")
-    laplace, gaussian = discrete_laplace(np.full(DRAWS, 2**40), stream), discrete_gaussian(2**80, DRAWS, stream)
-    for shift in range(-3, 4):
-        assert abs(stats.spearmanr(laplace, np.roll(gaussian, shift)).statistic) < 5 / math.sqrt(DRAWS)

@@ -18,7 +18,7 @@ from experiments.papers.__main__ import PAPERS, QUICK_SEED
 from experiments.papers.agreement import Departure, compare, read_figures
 from experiments.papers.runs import Measured, Setting, make_secrets
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy import consistency, scales, sensitivity
+from release_pipeline.privacy import scales, sensitivity
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.records import ClusterFacts
 
@@ -125,14 +125,3 @@ def test_one_noise_for_all_columns_is_found(reference_data: Path, monkeypatch: p
     monkeypatch.setattr(masking, "add_noise", lambda part, *, context, **options: true(part, context=context[:-1], **options))
     departures = measure_quickly(reference_data, "idp24", _on_census("dp-um"))
     assert any(departure.measure == "noise_correlation" for departure in departures)
-
-
-def test_forgotten_consistency_is_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consistency, "isotonic", lambda means, sizes: means)
-    chosen = {"table": "census", "method": "dp-um", "scales": "public", "consistency": "isotonic"}
-    departures = measure_quickly(
-        reference_data,
-        "ours",
-        lambda setting: setting.kind == "columns" and all(setting.text(field) == value for field, value in chosen.items()),
-    )
-    assert any(departure.measure == "error" for departure in departures)

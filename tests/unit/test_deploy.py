@@ -57,21 +57,6 @@ def read_table(name: str) -> list[list[str]]:
 # -- compose
 
 
-def test_the_ui_has_its_account_and_nothing_to_write_on_but_the_site(services: dict[str, Any]) -> None:
-    """Read-only root, no capability, no port; sources cannot be written, and folders are not made as somebody else's."""
-    ui = services["ui"]
-    assert ui["user"] == f"{UID}:{UID}"
-    assert (ui["read_only"], ui["cap_drop"], ui["network_mode"]) == (True, ["ALL"], "host")
-    assert "no-new-privileges:true" in ui["security_opt"]
-    assert not {"ports", "privileged", "cap_add", "devices"} & set(ui)
-    mounts = {mount["target"]: mount for mount in ui["volumes"]}
-    assert set(mounts) == {FOLDER, f"{FOLDER}/data", "/var/cache/release-pipeline", "/run/postgresql"}
-    assert mounts[f"{FOLDER}/data"]["read_only"]
-    assert all(mount["bind"] == {"create_host_path": False} for mount in mounts.values() if mount["type"] == "bind")
-    assert ui["environment"][HOME] == f"{FOLDER}/site"
-    assert ui["command"] == ["ui"]
-
-
 def test_compose_takes_it(tmp_path: Path) -> None:
     """`docker compose config`, where a client is here: it needs no engine."""
     docker = shutil.which("docker")

@@ -86,17 +86,6 @@ def test_intervals_of_records_with_a_value_hold_as_often_as_they_say(asked: str)
     assert np.mean([one.low <= truth <= one.high for one in found]) > 0.865
 
 
-def test_without_noise_the_answers_are_those_of_the_cells() -> None:
-    """The estimate of a share is exact where cells make the range; the quantile lies in its cell, the mean between the cells'
-    ends."""
-    counts = counts_of("Laplace", noisy=False)
-    assert counts.share(-10, 29.5, 0.9).estimate == float((TRUE < 80).mean())
-    assert counts.share(-10, 90, 0.9).low == counts.share(-10, 90, 0.9).high == 1
-    assert counts.share(200, 300, 0.9).high == 0
-    assert counts.quantile(0.5, 0.9).estimate == 5.0  # the middle of 0.5 .. 9.5
-    assert counts.mean(0.9).estimate == pytest.approx(TRUE.mean() / 2 - 10, abs=1.5)
-
-
 @pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(3), Fraction(500)])
 @pytest.mark.parametrize("draws", [1, 3])
 def test_the_quantile_of_gaussian_sums_is_exact(variance: Fraction, draws: int) -> None:

@@ -69,16 +69,6 @@ def add_one(table: Table) -> Table:
 SPOILED: list[Callable[[Table], Table]] = [lambda table: table, lambda table: drop(table, 1), draw_anew, add_one]
 
 
-@pytest.mark.parametrize("method", ["idp-cbls", "mdav"])
-def test_a_published_table_is_refused_by_the_card_alone(method: str) -> None:
-    """Masked again it would come back as it was, deviation 0 in every draw: it says so, and what to do."""
-    release = publish(facts_of(method))
-    for secret in secrets():
-        with pytest.raises(NoHonestAnswer, match="seem certain") as caught:
-            simulate(release.data, release.facts, secret=secret)
-        assert "spread_ties" in caught.value.in_full
-
-
 @pytest.mark.parametrize("changes", [{}, {"scope": "centroid"}])
 @pytest.mark.parametrize("method", ["dp-um", "idp-ls", "idp-cbls", "mdav"])
 def test_the_values_of_the_release_are_refused_however_they_come(method: str, changes: dict[str, Any]) -> None:

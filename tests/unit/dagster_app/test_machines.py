@@ -81,18 +81,6 @@ def test_figures_need_the_token(tiny: TinySite) -> None:
     assert ask(door, "/metrics", BEARER, (b"host", b"evil.example"))[0] in (400, 403)
 
 
-def test_a_site_that_cannot_be_read_is_not_well(tiny: TinySite) -> None:
-    """And says nothing of why."""
-    tiny.site.registry.write_bytes(CANARY.encode() * 9000)
-    tiny.site.vault.mkdir(mode=0o700)
-    (tiny.site.vault / "key").write_bytes(bytes(32))
-    door = door_of(tiny.site)
-    assert ask(door, "/healthz") == (503, "not ok\n")
-    status, text = ask(door, "/metrics", BEARER)
-    assert status == 503
-    assert CANARY not in text
-
-
 def test_the_token_is_made_once_and_is_the_operators_alone(tiny: TinySite) -> None:
     """One that others may read, or that is none, is refused in words."""
     tiny.site.dagster_home.mkdir()

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.dagster_app.names import Names, read_prefix
+from release_pipeline.dagster_app.names import read_prefix
 from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.load import list_policies
 
@@ -88,40 +88,6 @@ def test_with_a_prefix_every_name_has_it(home: Path, prefix: str | list[str]) ->
         joint = joints.get(kind, "_")
         expected = {joint.join([*parts, name]) for name in names - BARE}
         assert prefixed[kind] == expected | {"_".join([*parts, name]) for name in names & BARE}, kind
-
-
-def make_team() -> dg.Definitions:
-    """What a team has: assets in groups that we have too, an executor, a resource, a job."""
-
-    @dg.asset(group_name="policies")
-    def orders(warehouse: dg.ResourceParam[str]) -> str:
-        return warehouse
-
-    job = dg.define_asset_job("everything", selection=dg.AssetSelection.assets(orders))
-    return dg.Definitions(
-        assets=[orders],
-        jobs=[job],
-        resources={"warehouse": "duck"},
-        executor=dg.multiprocess_executor.configured({"max_concurrent": 3}),
-    )
-
-
-def test_a_site_and_a_second_one_merge_into_a_team_s_definitions(home: Path) -> None:
-    """Executor and resources of the team stay theirs; our jobs run in one process as ever; ours check our policies alone."""
-    team = make_team()
-    merged = dg.Definitions.merge(team, build_defs(home), build_defs(home, prefix="health"), build_defs(home, prefix="labour"))
-    dg.Definitions.validate_loadable(merged)
-    repository = merged.get_repository_def()
-    ours = [job for job in repository.get_all_jobs() if not job.name.startswith(("__", "everything"))]
-    assert len(ours) == 3 * 9
-    assert {job.executor_def.name for job in ours} == {"in_process"}
-    assert repository.get_job("everything").executor_def.name == "multiprocess"
-    assert merged.executor is team.executor
-    for names in (Names(), Names(("health",))):
-        job = repository.get_job(names.name("check_policies"))
-        assert job.asset_layer.executable_asset_keys == {
-            names.policy_file(f"{policy}.yaml") for policy in ("adult-k-epsilon", "census-once", "monthly")
-        }
 
 
 def test_two_sites_under_the_same_names_do_not_merge(home: Path) -> None:

@@ -35,11 +35,6 @@ def test_the_loss_is_the_largest_log_ratio_of_joint_densities_that_there_is() ->
     assert largest == pytest.approx(5 / 2 + 1 / 3, abs=1e-9)  # 0 1 2 | 5 6 6 becomes 1 2 5 | 6 6 6
 
 
-def test_a_list_without_noise_that_moves_loses_everything() -> None:
-    assert prs20.find_loss([np.array([0, 0, 0])], [np.array([0, 0, 1])], "dp-um", [np.array([0])]) == inf
-    assert prs20.find_loss([np.array([0, 0, 0])], [np.array([0, 0, 1])], "idp-cbls", [np.array([0])]) == 0
-
-
 @pytest.mark.parametrize("method", prs20.SMALL_METHODS)
 @pytest.mark.parametrize("clusters", [1, 2])
 def test_parts_by_slot_cost_as_much_as_the_dearest_and_never_more_than_epsilon(method: str, clusters: int) -> None:
@@ -56,16 +51,6 @@ def test_parts_by_identity_cost_more_than_epsilon() -> None:
         assert all(row["worst"] > 1.5 for row in prs20.measure(NOWHERE, setting, SECRETS))
     assert prs20.find_hash_loss("one cluster in each part") == 2
     assert prs20.find_hash_loss("two clusters in each part") == 4
-
-
-def test_a_neighbour_replaces_one_record_in_its_part_or_in_any() -> None:
-    lists = [np.array([1, 2]), np.array([3, 4])]
-    here = [[sorted(part.tolist()) for part in found] for found in prs20.list_neighbours(lists, moves=False)]
-    assert len(here) == 4 * 7
-    assert all(len(a) == len(b) == 2 and (a == [1, 2] or b == [3, 4]) for a, b in here)
-    anywhere = [[len(part) for part in found] for found in prs20.list_neighbours(lists, moves=True)]
-    assert len(anywhere) == 2 * 4 * 7
-    assert [1, 3] in anywhere
 
 
 @pytest.mark.parametrize(

@@ -49,17 +49,6 @@ def test_atoms_that_cannot_be_are_refused(atoms: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "protect",
-    ["{method: mdav, k: 5}", "{method: dp-mdav, epsilon: 1, k: 50, order: corner}",
-     "{method: k-epsilon, grouping: ola, k: 5, epsilon: 1}"],
-)  # fmt: skip
-def test_atoms_are_refused_where_no_order_is_restored_by_column(protect: str) -> None:
-    with pytest.raises(PolicyInvalid) as refused:
-        parse("[0]", protect)
-    assert any("columns.income.atoms: atoms are for methods that work column by column" in one for one in refused.value.problems)
-
-
-@pytest.mark.parametrize(
     ("atoms", "protect", "gates", "words"),
     [
         ("", IDP_CBLS, "{atom_share: {income: 0.1}}", "gates.atom_share.income: 'income' declares no atoms."),

@@ -150,14 +150,6 @@ def test_the_next_period_is_due_at_the_first_firing_after_its_end(
         assert upcoming(without, {opened: moment}, seen=begin_of(every, opened), now=NOW) == expected  # type: ignore[arg-type]
 
 
-def test_a_gap_comes_before_what_follows_it() -> None:
-    """A month that nobody opened, between two that were opened and not charged; and names of another kind are not counted."""
-    releases = f'{{every: month, first: 2026-01, cron: "{MONTHLY}"}}'
-    opened = dict.fromkeys(["2026-03", "2026-01", "2026-Q1", "2019", "once"], NOW)
-    assert upcoming(releases, opened, seen=NOW, now=NOW)[0] == "2026-02"
-    assert upcoming(releases, opened | {"2026-02": NOW}, seen=NOW, now=NOW)[0] == "2026-04"
-
-
 @pytest.mark.slow
 @given(
     st.sampled_from(KINDS),

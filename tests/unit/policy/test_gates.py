@@ -136,20 +136,3 @@ def test_clamping_is_judged_on_counts() -> None:
         "column age: up to 10 records outside the declared domain (none below, up to 10 above), and outside is fail. "
     )
     assert "widen the domain" in age_told
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ("gates: {min_rows: }\n", "13:9: gates.min_rows: min_rows is empty. Say how many records a release must have at least"),
-        ("retain: \n", "13:1: retain: retain is empty. Fill it in."),
-        ("publish: {not_before: }\n", "publish.not_before: not_before is empty. "),
-    ],
-)
-def test_a_key_that_may_be_left_out_is_not_left_empty(more: str, words: str) -> None:
-    """Whoever wrote the key meant to say something: once, as of every other part."""
-    with pytest.raises(PolicyInvalid) as caught:
-        load(more)
-    [told] = caught.value.problems
-    assert words in told
-    assert load("gates: {}\n").gates.min_rows is None

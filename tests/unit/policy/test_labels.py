@@ -10,7 +10,6 @@ import pytest
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.canonical import read_canonical
-from release_pipeline.policy.kinds.missing import BLANK, SUPPRESSED
 from release_pipeline.policy.published import DISCRETE, SurveyFormat, list_columns
 
 SEX = "sex: {role: quasi, do: keep, values: [2, 1], why: needed%s}"
@@ -69,22 +68,6 @@ def reasons(column: str, form: SurveyFormat, more: str = "") -> dict[str, str]:
         found = list_columns(one.columns, one.derive, one.suppress, form)[0]
     assert found.reasons == list_columns(policy.columns, policy.derive, policy.suppress, form)[0].reasons
     return dict(found.reasons)
-
-
-def test_reasons_keep_their_codes_where_the_format_has_them() -> None:
-    """Letters in Stata; in SPSS codes that are no value, and where they are a range none between values."""
-    three = INCOME % ", codes: {.b: left, -8: refused}, missing: keep"
-    assert reasons(three, "dta") == {"refused": "a", "left": "b", BLANK: "c"}
-    assert reasons(three, "sav") == {"refused": "-8", "left": "-9", BLANK: "-10"}
-    inside = INCOME % ", codes: {99: refused, 9999: left, -7.5: gone}"
-    assert reasons(inside, "sav") == {"gone": "-1", "refused": "-2", "left": "9999"}
-    many = INCOME % ", codes: {9999: a, -8: b, -9: c, -20: d}"
-    placed = reasons(many, "sav")
-    assert placed == {"b": "-8", "c": "-9", "d": "-20", "a": "-21"}
-    assert len(placed) > DISCRETE
-    kept = SEX % ", codes: {9: refused}, missing: keep"
-    small = "suppress: {quasi_groups_below: 3, at_most: 10%}\n"
-    assert reasons(kept, "sav", small) == {"refused": "9", BLANK: "-1", SUPPRESSED: "-2"}
 
 
 @pytest.mark.parametrize("form", ["dta", "sav"])

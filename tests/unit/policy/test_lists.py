@@ -23,9 +23,6 @@ columns:
   pay:  {role: confidential, do: noise, domain: [0, 100], grid: 0.01, outside: clamp, why: known}
 gates: {min_rows: 100}
 """
-CLASSES = TEXT.replace("dp-um, epsilon: 1", "k-epsilon, grouping: ola, epsilon: 1").replace(
-    "do: keep, values: VALUES, why: the register", "do: generalise, hierarchy: VALUES"
-)
 
 
 def load(folder: Path, values: str, content: str = "town\nAsh\nElm\n", text: str = TEXT) -> Policy:
@@ -48,16 +45,6 @@ def test_a_list_is_what_is_written_out(tmp_path: Path, content: str) -> None:
     other = load(tmp_path, "{file: lists/towns.csv, column: town}", content.replace("Elm", "Oak"))
     assert other.canonical_hash() != made.canonical_hash()
     assert list_files(TEXT.replace("VALUES", "{file: lists/towns.csv}")) == ["lists/towns.csv"]
-
-
-def test_a_generalised_column_may_have_one(tmp_path: Path) -> None:
-    """Values alone, and `*`."""
-    made = load(tmp_path, "{file: lists/towns.csv}", text=CLASSES)
-    assert made == parse_policy(CLASSES.replace("VALUES", "{groups: [Ash, Elm]}"), name="people")
-    assert list_files(CLASSES.replace("VALUES", "{file: lists/towns.csv}")) == ["lists/towns.csv"]
-    with pytest.raises(PolicyInvalid, match="has 1 error") as refused:
-        load(tmp_path, "{file: lists/towns.csv, column: village}", text=CLASSES)
-    assert "the file has no column 'village'" in str(refused.value.problems[0])
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.loss import release_loss
-from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
+from release_pipeline.policy.plan import check_rows, make_plan
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.views import plan_to_json
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy import mask_column
 from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_method
 from release_pipeline.privacy.catalogue.definitions import DP, IDP, UNBOUNDED
-from release_pipeline.privacy.scales import TRIMMED
 
 PLAIN = find_method("dp-um")
 TOY = replace(PLAIN, name="dp-invented", summary="a toy of individual ranking")
@@ -43,30 +40,6 @@ columns:
 """,
         name="toy",
     )
-
-
-def test_an_entry_is_all_that_a_policy_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new method that works column by column is loaded, planned, stated, charged and attacked by its entry alone."""
-    monkeypatch.setitem(METHODS, "dp-invented", TOY)
-    toy, plain = policy_of("dp-invented"), policy_of("dp-um")
-    assert list(describe_plan(make_plan(toy, rows=700)))[3:5] != list(describe_plan(make_plan(plain, rows=700)))[3:5]
-    as_plain = [line.replace("dp-invented: a toy of individual ranking", f"dp-um: {PLAIN.summary}") for line in _lines(toy)]
-    assert " ".join(" ".join(as_plain).split()) == " ".join(" ".join(_lines(plain)).split())
-    assert plan_to_json(make_plan(toy))["method"] == "dp-invented"
-    assert state_claim(toy) == state_claim(plain)
-    assert describe_claim(toy) == describe_claim(plain)
-    assert release_loss(toy, records=700) == release_loss(plain, records=700)
-    assert list_suite()["dp-invented"].claim in TOY.claims
-    values = [float(number) for number in range(100)]
-    drawn = [
-        mask_column(values, domain=(0, 1000), grid=1, method=method, epsilon=2, k=5, secret=SECRET).values.tolist()
-        for method in ("dp-invented", "dp-um")
-    ]
-    assert drawn[0] == drawn[1]
-
-
-def _lines(policy: Policy) -> list[str]:
-    return [line for line in describe_plan(make_plan(policy, rows=700)) if not line.startswith("hash")]
 
 
 def _without_rule(spec: MethodSpec) -> MethodSpec:
@@ -150,15 +123,6 @@ def test_a_claim_of_an_unknown_definition_is_refused_and_never_charged(monkeypat
     with pytest.raises(PolicyInvalid) as refused:
         policy_of("dp-invented")
     assert "the definition is none of dp, zcdp, idp, k-epsilon, k-anonymity" in str(refused.value.problems)
-
-
-@pytest.mark.parametrize(("method", "scope"), [("dp-um", "column"), ("idp-ls", "centroid")])
-def test_a_complete_entry_that_is_wrong_draws_no_noise(method: str, scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of one method under the scales of another: the accountant sees more than epsilon before anything is drawn."""
-    monkeypatch.setitem(METHODS, "dp-invented", replace(METHODS[method], name="dp-invented", sums=TRIMMED))
-    values = [0.0, 0.0] + [1000.0] * 10
-    with pytest.raises(InvalidArgument, match="too small for its claim"):
-        mask_column(values, domain=(0, 1000), grid=1, method="dp-invented", epsilon=1, k=3, scope=scope, secret=SECRET)
 
 
 def test_a_claim_for_all_tables_needs_scales_that_no_table_decides() -> None:

@@ -191,18 +191,6 @@ def test_a_centroid_claim_never_costs_a_list_more_than_it_says(table: tuple[Poli
     assert mask(policy, values).loss["column"] <= bound
 
 
-@pytest.mark.parametrize(("method", "k"), [("laplace", None), ("dp-um", 5)])
-def test_records_per_person_multiply_the_claim_and_not_the_noise(method: str, k: int | None) -> None:
-    """Three records of one person cost three times epsilon; each column still spends its own once."""
-    one, three = policy_of(method, k), policy_of(method, k, records=3)
-    assert plan_to_json(make_plan(one))["epsilon"] == "2"
-    assert plan_to_json(make_plan(three))["epsilon"] == "6"
-    assert "times 3 records per person" in describe_claim(three)
-    assert make_plan(one).columns == make_plan(three).columns
-    plan = " ".join(" ".join(describe_plan(make_plan(three))).split())
-    assert "at most 3 records of a person in a release; how many records a person has is not protected" in plan
-
-
 def test_plan_as_json() -> None:
     """What a script reads: exact epsilon as text, noise as a number with what kind of figure it is."""
     policy = policy_of("dp-um", 5, INCOME, SITE, epsilon="0.3")

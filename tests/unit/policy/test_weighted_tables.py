@@ -123,13 +123,6 @@ def test_what_is_no_weight_of_a_table_is_told(tables: str, weight: str, words: s
     assert words in problem
 
 
-def test_a_weighted_total_is_not_public_and_one_cell_has_noise() -> None:
-    """Unlike the number of records."""
-    one = "  t: {by: [{column: town, groups: {all: [north, south, east]}, levels: [1]}], weight: w, epsilon: 1}"
-    [table] = make(one).tabulations.values()
-    assert [noise.words for noise in table.noise] == ["Laplace 1596"]
-
-
 def test_sums_by_weight_that_may_not_fit_are_refused_before_the_charge() -> None:
     """By the number of records, and the largest weight times the largest number."""
     check_rows(make(), 10**9)

@@ -58,16 +58,6 @@ def test_scales_are_the_diameters_over_epsilon_rounded_up(classes: Any, without:
         assert all(t == 0 or Fraction(span, t) <= epsilon.fraction for span, t in zip(spans, wanted, strict=True))
 
 
-def test_a_class_of_one_number_has_no_noise() -> None:
-    """Scale 0 if and only if the diameter is 0, and then the number comes out as it is, however small epsilon is."""
-    q, group = np.array([7, 7, 7, 50, 51]), np.array([1, 1, 1, 0, 0])
-    scale = class_scales(q, group, Epsilon(1))
-    assert scale.tolist() == [10**9, 0]
-    noisy = add_class_noise(q, group, scale, GRID, secret=SECRET, context=("a",))
-    assert noisy[:3].tolist() == [7, 7, 7]
-    assert np.all(noisy[3:] != q[3:])
-
-
 @pytest.mark.parametrize("group", [[0, 2], [1, 1], [-1, 3]])
 def test_gaps_between_the_classes_are_refused(group: list[int]) -> None:
     with pytest.raises(InvalidArgument, match="a class without records"):

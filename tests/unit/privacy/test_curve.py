@@ -37,14 +37,6 @@ def cell(q: int, width: int, level: int, transform: str) -> int:
     return min(transformed(q, transform) * 2**level // transformed(width, transform), 2**level - 1)
 
 
-def corner_key(row: Sequence[int], widths: Sequence[int], transforms: Sequence[str]) -> int:
-    m, s = len(row), 0
-    while m * 4 ** (s + 1) < 2**64:
-        s += 1
-    declared = zip(row, widths, transforms, strict=True)
-    return sum((transformed(q, t) * 2**s // transformed(width, t)) ** 2 for q, width, t in declared)
-
-
 def random_rows(chance: random.Random, widths: Sequence[int], n: int) -> list[list[int]]:
     """Ends, their neighbours, powers of two and anything between."""
 
@@ -84,19 +76,6 @@ def test_keys_are_those_of_the_exact_cells(m: int) -> None:
         cells = [[cell(q, w, depth, t) for q, w, t in zip(row, widths, transforms, strict=True)] for row in rows]
         keys = order_keys(rows, widths, "hilbert", transforms=transforms)
         assert keys.tolist() == order_keys(cells, [2**depth - 1] * m, "hilbert").tolist()
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 12, 64, 100])
-def test_corner_distances_are_exact(m: int) -> None:
-    """The same as in Python's integers, the largest one included."""
-    chance = random.Random(m)  # noqa: S311
-    for _ in range(20):
-        widths = [chance.choice([1, 3, 10**6, 2**32, WIDE - 1, WIDE, chance.randint(1, WIDE)]) for _ in range(m)]
-        transforms = [chance.choice(["linear", "log"]) for _ in range(m)]
-        rows = [*random_rows(chance, widths, 50), widths]
-        keys = order_keys(rows, widths, "corner", transforms=transforms).tolist()
-        assert keys == [corner_key(row, widths, transforms) for row in rows]
-        assert max(keys) == keys[-1] < 2**64
 
 
 @pytest.mark.parametrize("order", ["corner", "hilbert"])

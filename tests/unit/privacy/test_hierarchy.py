@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
@@ -37,25 +35,6 @@ CANARY = "canary-7319"
 def test_refusals(rows: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         Hierarchy.of(rows)
-
-
-@given(st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=1, max_size=12))
-def test_what_is_accepted_is_monotone_and_what_is_refused_is_not(table: list[list[int]]) -> None:
-    """On random labels: refused exactly if two values share a label on a level and not on all coarser ones."""
-    rows = [(f"v{place}", *map(str, labels)) for place, labels in enumerate(table)]
-    torn = any(
-        one[level] == other[level] and one[level + 1] != other[level + 1]
-        for one in table
-        for other in table
-        for level in range(2)
-    )
-    if torn:
-        with pytest.raises(InvalidArgument, match="not monotone"):
-            Hierarchy.of(rows)
-        return
-    hierarchy = Hierarchy.of(rows)
-    for level, column in enumerate(zip(*rows, strict=True)):
-        assert [hierarchy.labels[level][code] for code in hierarchy.codes[level]] == list(column)
 
 
 def test_uncovered_entries_are_counted_and_not_shown() -> None:

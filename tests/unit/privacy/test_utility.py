@@ -11,12 +11,9 @@ from hypothesis.extra.numpy import arrays
 
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.utility import (
-    column_error,
     correlation_matrix,
     covariance_matrix,
     measure_clamping,
-    pmse,
-    pmse_by_chance,
     rank_correlation_matrix,
     sse_paper,
 )
@@ -39,18 +36,6 @@ def test_sse_paper_literally(pair: tuple[Numbers, Numbers]) -> None:
     assert sse_paper(list(x.T), list(y.T)) == pytest.approx(total / len(x))
 
 
-def test_column_error_is_relative_to_the_variance() -> None:
-    """0 for the data themselves, 1 for their mean, 0 for a constant column, also one whose mean is rounded."""
-    x = np.array([1.0, 2.0, 3.0, 10.0])
-    assert column_error(x, x) == 0
-    assert column_error(x, np.full(4, x.mean())) == pytest.approx(1)
-    assert column_error(x, x + 2) == pytest.approx(4 / np.var(x))
-    assert column_error(x, x + 2, variance=8.0) == 0.5
-    assert column_error(x, x + 2, variance=0.0) == 0
-    assert column_error(np.ones(3), np.zeros(3)) == 0
-    assert column_error(np.full(10, 0.1), np.zeros(10)) == 0
-
-
 @given(
     st.integers(1, 4).flatmap(lambda m: arrays(np.float64, st.tuples(st.integers(2, 15), st.just(m)), elements=st.integers(0, 9)))
 )
@@ -66,14 +51,6 @@ def test_covariances_and_correlations_equal_numpys(table: Numbers) -> None:
                 assert correlations[a, b] == pytest.approx(np.corrcoef(table[:, a], table[:, b])[0, 1])
             else:
                 assert np.isnan(correlations[a, b])
-
-
-def test_pmse_by_definition_and_by_chance() -> None:
-    """0 for scores that are the share of everybody, a quarter where halves are told with certainty. By chance, for
-    halves: (parameters - 1) / (4 records)."""
-    assert pmse(np.full(7, 0.3), 0.3) == 0
-    assert pmse(np.array([0.0, 1.0, 0.0, 1.0]), 0.5) == 0.25
-    assert pmse_by_chance(5, 0.5, 1000) == pytest.approx(4 / 4000)
 
 
 @given(columns(2), st.integers(-4, 0), st.integers(1, 4))

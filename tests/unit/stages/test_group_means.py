@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.stages.measures.group_means import LEAST, Grouping, measure_group_means
+from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
 
 COUNT = 40
 TOWNS = np.array(["north", "south"] * (COUNT // 2))
@@ -45,14 +45,3 @@ def test_a_group_that_moved_is_named_with_both_means() -> None:
     }
     assert other["off"] == 0
     assert found["mean"] == pytest.approx(1 / SPREAD)
-
-
-def test_what_has_no_value_or_too_few_records_is_in_no_mean() -> None:
-    """NaN is no value; a group of fewer than ten is not told, nor is one that rows do not have."""
-    incomes = INCOMES.copy()
-    incomes[TOWNS == "south"] = np.nan
-    assert measure(TOWNS, incomes)["compared"] == 1
-    few = np.array(["north"] * (COUNT - LEAST + 1) + ["south"] * (LEAST - 1))
-    assert measure(few, INCOMES)["compared"] == 1
-    assert compare((TOWNS, np.array(["west"] * COUNT)), {"income": (INCOMES, INCOMES)}) is None
-    assert compare((TOWNS, TOWNS), {"income": (np.ones(COUNT), INCOMES)}) is None

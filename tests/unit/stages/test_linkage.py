@@ -101,22 +101,3 @@ def test_every_rung_is_that_of_all_pairs_of_rows(seed: int, blank: float, classe
     lower = max(rung.linked.value for rung in rungs[:-1])
     top = max(lower, link_by_hand(compared, NAMES), link_by_hand(compared, NAMES, by_noise=True))
     assert rungs[-1].linked.value == rungs[-1].median == pytest.approx(top)
-
-
-@pytest.mark.parametrize("junk", [1, 2])
-def test_columns_of_pure_noise_make_the_top_no_lower(junk: int) -> None:
-    """Whoever knows all columns leaves them out, or weighs them by their noise: good columns stay good."""
-    compared = make_compared(policy_of(1, kept=False), rows=51)
-    random = np.random.default_rng(8)
-    good, noisy = policy_of(1, kept=False), policy_of(1 + junk, kept=False)
-    records = {name: random.integers(0, 51, 51).astype(np.float64) for name in NAMES}
-    records["a"] = np.arange(51, dtype=np.float64)
-    own = compared.own
-    released = {name: random.choice(records[name], len(own)) for name in NAMES} | {"a": records["a"][own] + 0.01}
-    read, table = read_tables({"records": pa.table(records)}), pa.table(released)
-    tops = [
-        measure_ladder(Compared(policy, read, table, own, table), noise_stream(SECRET))[-1].linked.value
-        for policy in (good, noisy)
-    ]
-    assert tops[0] > 0.9
-    assert tops[1] >= tops[0]

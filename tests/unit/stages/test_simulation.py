@@ -97,22 +97,3 @@ def test_every_method_is_compared_alike(protect: str) -> None:
     assert again.columns["income"]["error"].tolist() == found.columns["income"]["error"].tolist()
     other = simulate(policy, [reference], secret=bytes(32), draws=1)
     assert protect.startswith("method: mdav") or other.columns["income"]["error"][0] != found.columns["income"]["error"][0]
-
-
-def test_what_would_be_refused_is_told() -> None:
-    """Suppression of more than the policy allows: no release, no figures."""
-    text = policy_of("method: dp-cdf, epsilon: 2")
-    policy = text.model_copy(update={"suppress": _suppress()})
-    records = make_records(60)
-    towns = ["north"] * 3 + ["south"] * 57
-    found = simulate(policy, [refer(policy, Records({**records.columns, "town": pa.array(towns)}))], secret=SECRET, draws=2)
-    assert found.refusal
-    assert not found.columns
-
-
-def _suppress() -> object:
-    from decimal import Decimal
-
-    from release_pipeline.policy.suppression import Suppress
-
-    return Suppress.model_validate({"quasi_groups_below": 5, "at_most": Decimal("0.01")}, context={"canonical": True})

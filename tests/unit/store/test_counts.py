@@ -38,16 +38,3 @@ def test_categories_are_counted_as_they_are_read(column: tuple[RawTable, list[st
     assert table.count_categories("entry", declared) == {**wanted, "different": len(set(known))}
     filled = {"missing": entries.count(None), "different": len({entry or "filled" for entry in entries})}
     assert table.count_categories("entry", known, filled="filled") == {**filled, "undeclared": 0}
-
-
-def test_codes_that_are_texts_are_looked_for() -> None:
-    """A column of texts with numbers and codes, of both kinds; of codes that are none nothing is coded."""
-    with duckdb.connect() as made:
-        made.execute("CREATE TABLE raw AS SELECT unnest(['1', '2', '-9', '.a', 'x', NULL]) AS entry")
-        table = RawTable(made, "test")
-        how = {"low": 0.0, "high": 9.0, "step": 1.0, "fill": None}
-        assert table.count_numbers("entry", **how, codes=[-9.0], texts=[".a"])["coded"] == 2
-        assert table.count_numbers("entry", **how, codes=[-9.0])["coded"] == 1
-        assert table.count_numbers("entry", **how, texts=[".a"])["coded"] == 1
-        plain = table.count_numbers("entry", **how)
-        assert (plain["coded"], plain["missing"], plain["not_a_number"], plain["below"]) == (0, 1, 2, 1)

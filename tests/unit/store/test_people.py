@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from release_pipeline.errors import OutOfSpace
 from release_pipeline.store import people
 from release_pipeline.store.people import sort_people
 
@@ -56,11 +55,3 @@ def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatc
     first = next(parts)
     assert ended == [True]
     assert len(first) + sum(map(len, parts)) == 180
-
-
-def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    sort_together(monkeypatch, 10)
-    rows = np.random.default_rng(1).integers(0, 256, (100_000, 32), dtype=np.uint8)
-    monkeypatch.setattr(people, "TemporaryFile", lambda dir: Path("/dev/full").open("wb+"))  # noqa: SIM115
-    with pytest.raises(OutOfSpace):
-        list(sort_people([rows], len(rows), Path()))

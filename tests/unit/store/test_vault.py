@@ -73,21 +73,6 @@ def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> N
         content_of(room, "records")
 
 
-def test_of_two_tables_one_is_not_taken_for_the_other(room: ReleaseWorkspace) -> None:
-    room.read("records")
-    room.write("masked", OTHER)
-    assert room.read("masked").equals(OTHER)
-    room.write("masked", SMALL)
-    assert content_of(room, "masked") == content_of(room, "records")
-
-
-def test_a_column_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None:
-    with opened(tmp_path) as room:
-        room.write("records", SMALL)
-    with pytest.raises(StoreError, match="cannot be read"), opened(tmp_path) as room:
-        room.read("records", ["wealth"])
-
-
 KEYS = b"k" * 32, b"e" * 32
 
 

@@ -61,22 +61,6 @@ def test_people_who_are_copied_into_the_table_are_found_and_strangers_are_not() 
     assert found.overall.beyond.low > 0.3
 
 
-def test_ties_are_chances_and_numbers_are_right_within_the_tolerance() -> None:
-    """Three rows in one town, one in the other; 5% of the mean absolute deviation from the median is 5% of 20 here."""
-    rows = {"town": np.array([0, 0, 0, 1]), "income": np.array([0.0, 0.0, 40.0, 80.0])}
-    people = {"town": np.array([0]), "income": np.array([0.9])}
-    strangers = {"town": np.array([1]), "income": np.array([78.0])}
-    table, drawn = put_together(rows, people, strangers)
-    found = find_near_rows(table, drawn, known=["town"], secrets=["income"])
-    [claim] = found.claims
-    assert claim.people.value == pytest.approx(2 / 3)
-    assert claim.strangers.value == 0
-    nearer = find_near_rows(
-        *put_together(rows, people, {**strangers, "income": np.array([78.8])}), known=["town"], secrets=["income"]
-    )
-    assert nearer.claims[0].strangers.value == 1
-
-
 @pytest.mark.parametrize(("known", "secrets"), [((), ("income",)), (("nobody",), ("income",)), (("town",), ("nobody",))])
 def test_what_no_table_has_is_refused(known: tuple[str, ...], secrets: tuple[str, ...]) -> None:
     table, drawn = put_together(draw(SIZE, 1), draw(SIZE, 2), draw(SIZE, 3))

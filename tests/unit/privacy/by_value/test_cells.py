@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.by_value.cells import cut_cells, find_cells, first_edges
+from release_pipeline.privacy.by_value.cells import find_cells, first_edges
 from release_pipeline.privacy.clusters import count_ordered
 
 WIDTHS = st.one_of(st.integers(1, 200), st.integers(1, 2**52))
@@ -32,20 +30,6 @@ def test_they_are_all_of_the_domain(facts: tuple[int, int, list[int]], per_octav
     assert (np.diff(edges) > 0).all()
     assert {centre, centre + 1, *atoms, *(atom + 1 for atom in atoms)} <= set(edges.tolist())
     assert len(edges) <= 2 * per_octave * 54 + 2 * len(atoms) + 3
-
-
-@given(declared(), st.data())
-def test_cutting_keeps_edges_and_gives_equal_pieces(facts: tuple[int, int, list[int]], data: st.DataObject) -> None:
-    """As many as asked for, as far as there are whole numbers; widths that differ by one at most."""
-    edges = first_edges(facts[0], centre=facts[1], atoms=facts[2])
-    wanted = np.array(data.draw(st.lists(st.integers(0, 200), min_size=len(edges) - 1, max_size=len(edges) - 1)))
-    cut = cut_cells(edges, wanted)
-    assert set(edges.tolist()) <= set(cut.tolist())
-    pieces = np.diff(np.searchsorted(cut, edges))
-    assert pieces.tolist() == np.clip(wanted, 1, np.diff(edges)).tolist()
-    for begin, end in itertools.pairwise(edges):
-        inside = np.diff(cut[(cut >= begin) & (cut <= end)])
-        assert inside.max() - inside.min() <= 1
 
 
 @given(declared(), st.data())

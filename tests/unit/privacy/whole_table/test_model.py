@@ -7,11 +7,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table.graph import count_cells, make_tree
 from release_pipeline.privacy.whole_table.model import Model, Noisy
 
@@ -79,18 +77,3 @@ def test_counts_without_noise_are_reached_and_more_noise_counts_less() -> None:
     model = Model(SIZES, [sure, Noisy((1,), unsure.counts, unsure.precision / 1e4)], float(truth.sum()))
     model.fit()
     assert np.abs(model.table((1,)) - sure.counts.sum(axis=0)).max() < 0.02 * truth.sum()
-
-
-@pytest.mark.parametrize("count", [1, 5_000])
-def test_samples_have_the_tables(count: int) -> None:
-    """To within one record for each kind of clique."""
-    truth = make_truth()
-    model = Model(SIZES, [measure(truth, pair, 5) for pair in CIRCLE], float(truth.sum()))
-    model.fit()
-    rows = model.sample(count, make_random(bytes(32), "a test"))
-    assert rows.shape == (5, count)
-    assert all(0 <= own.min() <= own.max() < size for own, size in zip(rows, SIZES, strict=True))
-    for one, other in CIRCLE if count > 1 else ():
-        counted = np.zeros((SIZES[one], SIZES[other]))
-        np.add.at(counted, (rows[one], rows[other]), 1 / count)
-        assert np.abs(counted - model.table((one, other)) / truth.sum()).max() < 0.02

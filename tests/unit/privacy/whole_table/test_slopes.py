@@ -10,7 +10,6 @@ import pytest
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.whole_table import Column, Measured, TableBudget, make_design, measure_table
-from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.slopes import Slope, find_slope
 
 RECORDS = 20_000
@@ -55,16 +54,3 @@ def test_rows_like_the_records_keep_the_slope(measured: Measured, of: int, by: i
     slope = find(measured, make_entries(), of, by)
     assert slope.kept == pytest.approx(1, abs=0.06)
     assert slope.error < 0.1
-
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_noise_moves_means_of_groups_by_as_much_as_is_said(measured: Measured, place: int) -> None:
-    """The sum of noise over the groups of a column, each by its mean score; about, for groups are not just alike."""
-    pair, design = (min(place, 2), max(place, 2)), measured.design
-    groups = measured.groups[place][: len(measured.cells[place].edges) - 1]
-    own = np.sort(make_entries()[place][make_entries()[place] <= COLUMNS[place].width])
-    found = groups[measured.cells[place].find(own)]
-    ranks = (np.arange(len(own)) - np.mean(np.arange(len(own)))) / np.std(np.arange(len(own)))
-    means = np.bincount(found, ranks) / np.bincount(found)
-    noise = deviation(design.pairs[pair]) * np.sqrt(float(means @ means))
-    assert design.group_sum_deviation(pair, place) == pytest.approx(noise, rel=0.2)
