@@ -4,8 +4,34 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from release_pipeline.errors import PolicyInvalid
+from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.assessment import Assessment
 from release_pipeline.report.escaping import TEMPLATES
+from tests.unit.policy.test_about import TEXT
+
+
+def load(assessment: str = "") -> Policy:
+    """The policy with this part."""
+    return parse_policy(TEXT % ("", f"assessment: {{{assessment}}}" if assessment else ""), name="p.yaml")
+
+
+@pytest.mark.parametrize(
+    ("assessment", "words"),
+    [
+        ("purpsoe: x", "Did you mean 'purpose'?"),
+        ('purpose: ""', "purpose"),
+        ('purpose: "a\\u202Eb"', "no characters that are not seen"),
+        ("purpose: [x]", "purpose"),
+    ],
+)
+def test_what_is_wrong_is_told(assessment: str, words: str) -> None:
+    """With what was meant."""
+    with pytest.raises(PolicyInvalid) as refused:
+        load(assessment)
+    assert words in "\n".join(refused.value.problems)
 
 
 def test_the_papers_quote_every_part_of_it() -> None:
