@@ -51,9 +51,6 @@ def read_table(name: str) -> list[list[str]]:
     return [shlex.split(line) for line in (UNITS / name).read_text().splitlines() if line and not line.startswith("#")]
 
 
-# -- the image
-
-
 # -- compose
 
 

@@ -60,3 +60,12 @@ def test_of_refuses_what_is_no_exact_epsilon(value: Any) -> None:
     """In words, whatever the type."""
     with pytest.raises((InvalidArgument, InvalidType)):
         Epsilon.of(value)
+
+
+def test_equality_order_and_text() -> None:
+    """Equal to the number that it prints as; hashes agree; sums are exact."""
+    assert Epsilon.of("0.1") + Epsilon.of("0.2") == Epsilon.of("0.3") == 0.3
+    assert hash(Epsilon.of(2)) == hash(2)
+    assert Epsilon.of(1) < Epsilon.of("1.000000001") <= 1.5
+    assert [str(Epsilon.of(text)) for text in ("2", "0.50", "0.000000001", "0", "10")] == ["2", "0.5", "0.000000001", "0", "10"]
+    assert Epsilon.of("0.3").times(5) == 1.5
