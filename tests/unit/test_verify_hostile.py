@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from release_pipeline import verify
 from release_pipeline.policy.populations import MOST_WAYS
 from release_pipeline.verify import Fault
-from tests.unit.test_verify import World, canonical, digest, judge, with_steps
+from tests.unit.test_verify import World, digest, judge, with_steps
 from tests.unit.test_verify_restored import LOST, enter
 
 
@@ -98,34 +96,3 @@ def test_many_disjoint_merges_are_refused_soon(monkeypatch: pytest.MonkeyPatch) 
             verify._list_ways(merged(generations), f"a{generations}")
     assert len(asked) < 200
     assert verify.MOST_WAYS == MOST_WAYS, "what the one lets through, the other does too"
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["new", "was", "from", "disjoint"]), st.integers(0, 9), st.integers(0, 9)),
-        min_size=1,
-        max_size=7,
-    )
-)
-def test_ways_are_those_of_the_definition(lineage: list[tuple[str, int, int]]) -> None:
-    """Against every choice one by one."""
-    caps: dict[str, Any] = {}
-    for place, (kind, one, other) in enumerate(lineage):
-        pair = sorted({f"p{one % max(place, 1)}", f"p{other % max(place, 1)}"})
-        origin = {"was": {"was": pair[0]}, "from": {"from": pair}, "disjoint": {"from": pair, "disjoint": True}}
-        caps[f"p{place}"] = origin.get(kind, {}) if place else {}
-
-    def list_all(name: str) -> set[frozenset[str]]:
-        before = [list_all(each) for each in caps[name].get("from", [caps[name]["was"]] if "was" in caps[name] else [])]
-        if caps[name].get("disjoint"):
-            return {way | {name} for ways in before for way in ways}
-        found = {frozenset({name})}
-        for ways in before:
-            found = {known | way for known in found for way in ways}
-        return found
-
-    name = f"p{len(lineage) - 1}"
-    everything = list_all(name)
-    largest = {way for way in everything if not any(way < other for other in everything)}
-    assert verify._list_ways(caps, name) == largest
-    assert canonical(caps)

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from release_pipeline.claims.counts import show_counts
-from release_pipeline.claims.moves import list_moves
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.claims.tables import make_pairs
 from release_pipeline.claims.trials import Counted, count_both
-from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.plan import check_rows
 from release_pipeline.privacy.by_value import GaussianNoise, LaplaceNoise, Noise, Stage
 
 SUITE = {name: policy for name, policy in list_suite().items() if policy.method.family == "by-value"}
@@ -54,35 +51,3 @@ def test_draws_are_the_counts_of_all_columns_and_parts(name: str) -> None:
                 assert len(column.stages) == len(column.rows) == policy.parts
                 assert all(len(stages) in (2, 3) for stages in column.stages)
                 assert all((np.diff(stage.edges) > 0).all() for stages in column.stages for stage in stages)
-
-
-def _policy(column: str, protect: str = "epsilon: 2") -> Policy:
-    return parse_policy(
-        "policy: made-up\nsteward: nobody\npopulation: nobody\nsource: {path: none.csv}\nperson: each-row\nreleases: once\n"
-        f"protect: {{method: dp-cdf, {protect}}}\ncolumns:\n"
-        f"  a: {{role: confidential, do: noise, grid: 1, outside: clamp, why: made up, {column}}}\n",
-        name="made-up",
-    )
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        *SUITE.values(),
-        _policy("domain: [0, 1]"),
-        _policy("domain: [0, 1], atoms: [0, 1], centre: 1"),
-        _policy("domain: [-50, 90], atoms: [-50, 90]"),
-        _policy("domain: [0, 1000000000]", "epsilon: 0.01"),
-    ],
-)
-def test_moves_are_of_one_person_from_cell_to_cell(policy: Policy) -> None:
-    """Tables as long as a release may be, within the domain; those of one person become one number, and not what all of them
-    were. In the smallest domain, too."""
-    for moves in list_moves(policy):
-        for name, move in moves.items():
-            width = policy.noise_columns[name].coded_grid.width
-            check_rows(policy, len(move.units))
-            assert len({len(move.units) for move in moves.values()}) == 1
-            assert move.units.min() >= 0
-            assert max(move.to, move.units.max()) <= width
-            assert (move.units[: policy.records_per_person] != move.to).all()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.about import About, find_unsaid
-from release_pipeline.policy.skeleton import draft_about, draft_unsaid
+from release_pipeline.policy.about import find_unsaid
 
 TEXT = """\
 policy: people
@@ -96,29 +94,3 @@ def test_an_officer_must_be_able_to_read_what_is_released() -> None:
     _, [whole, columns] = unsaid("", "", "", "", about="")
     assert whole.startswith("about is missing: ")
     assert columns.startswith("3 released columns without a label (band, sex, income): ")
-
-
-def test_the_skeleton_is_pasted_and_filled() -> None:
-    """Empty it is refused, each value by its name; filled it says all that is needed, and nothing is left to print."""
-    policy, _ = unsaid("", ", label: Sex", "", ", label: Income", about="")
-    lines = list(draft_unsaid(policy))
-    assert "#   band: {..., label: }" in lines
-    assert not [line for line in lines if "sex" in line]
-    text = KINDS % ("", ", label: Sex", "", ", label: Income", "\n".join(lines))
-    with pytest.raises(PolicyInvalid) as refused:
-        parse_policy(text, name="p.yaml")
-    told = "\n".join(refused.value.problems)
-    assert [key for key in ("title", "description", "licence", "publisher.name", "contact") if f"about.{key}: " not in told] == []
-    assert "licence is empty. Name the licence, like CC-BY-4.0" in told
-    filled = text.replace("  title:", "  title: People").replace("  description:", "  description: All of them")
-    filled = (
-        filled.replace("  licence:", "  licence: CC0-1.0")
-        .replace("{name: }", "{name: Town}", 1)
-        .replace("{email: }", "{email: a@b.org}")
-    )
-    again = parse_policy(filled.replace("[a, b], why: known", "[a, b], why: known, label: Band"), name="p.yaml")
-    assert list(draft_unsaid(again)) == []
-    everything = "\n".join(
-        line.replace("  # ", "  ", 1) if line.startswith("  # ") and ": " in line else line for line in draft_about()
-    )
-    assert yaml.safe_load(everything)["about"].keys() == set(About.model_fields)

@@ -45,16 +45,6 @@ def changed(*replacements: tuple[str, str]) -> Policy:
 OLD = changed()
 
 
-def test_epsilon_is_told_of_the_claim_and_the_series() -> None:
-    """Five waves of 2 become five of 3: the claim in words before and after, and the series' sum."""
-    lines = list(describe_diff(OLD, changed(("epsilon: 2,", "epsilon: 3,"))))
-    assert lines[0].startswith("the claim changes from: epsilon 2 in all (0.5 for each of 4 columns), iDP")
-    assert "to: epsilon 3 in all (0.75 for each of 4 columns), iDP" in lines[1]
-    assert lines[2] == "raises the series from epsilon 10 to 15"
-    assert "protect.epsilon: 2 -> 3" in lines[3:]
-    assert "lowers the series from epsilon 15 to 10" in describe_diff(changed(("epsilon: 2,", "epsilon: 3,")), OLD)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [

@@ -76,11 +76,3 @@ def test_it_needs_a_word_of_the_steward(values: str) -> None:
     assert list(find_formulas(kept.columns)) == ["region"]
     assert any("Do not open data.csv by a click" in use and "region" in use for use in list_uses(kept))
     assert read(values, "{formats: [parquet]}").publish.formulas is None
-
-
-def test_the_word_is_about_something() -> None:
-    """It is refused where it would say nothing."""
-    for publish, values in (("{formulas: keep}", "north, south"), ("{formats: [parquet], formulas: keep}", '"=1", south')):
-        faults = faults_of(POLICY.replace("VALUES", values) + f"publish: {publish}\n")
-        assert "no text in data.csv could be taken for a formula" in faults
-    assert not any("data.csv" in use for use in list_uses(read("north, south")))

@@ -14,7 +14,6 @@ from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.policy.hierarchies import (
     Dates,
     Intervals,
-    Prefixes,
 )
 from release_pipeline.policy.load import list_files
 from release_pipeline.privacy.hierarchy import Hierarchy
@@ -71,25 +70,6 @@ def test_intervals_that_do_not_nest_are_refused(parts: dict[str, Any], words: st
     """In words, whatever the data."""
     with pytest.raises(ValueError, match=words):
         intervals(**parts)
-
-
-def test_prefixes_keep_the_first_characters() -> None:
-    """Zeros in front stay; a category for missing entries stays itself until everything is one."""
-    spec = Prefixes.model_validate({"prefixes": [5, 3, 2], "of": "digits"})
-    assert spec.labels_of(["01234", "unknown"], "unknown") == [
-        ("01234", "012**", "01***", "*"),
-        ("unknown", "unknown", "unknown", "*"),
-    ]
-    assert [spec.covers(entry) for entry in ("01234", "1234", "012345", "0123a", "०१२३४")] == [True, False, False, False, False]
-    assert [spec.may_release(label, "unknown") for label in ("012**", "01***", "0****", "*", "unknown", "01234", "0a***")] == [
-        True,
-        True,
-        False,
-        True,
-        True,
-        True,
-        False,
-    ]
 
 
 def test_dates_become_periods() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.text import read_yaml
@@ -716,41 +716,6 @@ def test_hash_tells_every_meaning_apart() -> None:
     hashes = {name: parse(*changes).canonical_hash() for name, changes in DIFFERENT.items()} | {"": parse().canonical_hash()}
     assert len(set(hashes.values())) == len(hashes), hashes
     assert all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes.values())
-
-
-def test_load_reads_a_file(tmp_path: Path) -> None:
-    """A file with a byte-order mark loads; errors name the file."""
-    file = tmp_path / "people.yaml"
-    file.write_text("\ufeff" + POLICY, encoding="utf-8")
-    assert load_policy(file) == parse()
-    file.write_text(change(POLICY, ("k: 5", "k: 0")))
-    with pytest.raises(PolicyInvalid) as caught:
-        load_policy(file)
-    assert caught.value.problems == (f"{file}:7:41: protect.k: '0' is too small. The least allowed is 1.",)
-
-
-@pytest.mark.parametrize(
-    ("content", "kind", "phrase"),
-    [
-        (None, WrongUsage, "there is no such file. Check the path."),
-        ("directory", WrongUsage, "this is a directory. Name a file in it."),
-        ("é".encode("latin-1"), PolicyInvalid, "this is not UTF-8 text."),
-        (b"#" * 1_000_001, PolicyInvalid, "this is too large for a policy (over 1 MB)."),
-    ],
-    ids=["missing", "directory", "not-utf8", "too-large"],
-)
-def test_load_refuses_what_is_no_text_file(
-    tmp_path: Path, content: bytes | str | None, kind: type[Exception], phrase: str
-) -> None:
-    """What cannot be a policy is told by the name of the file."""
-    file = tmp_path / "people.yaml"
-    if isinstance(content, bytes):
-        file.write_bytes(content)
-    elif content:
-        file.mkdir()
-    with pytest.raises(kind) as caught:
-        load_policy(file)
-    assert str(caught.value) == f"{file}: {phrase}"
 
 
 UNITS = {

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.views import plan_to_json
-from release_pipeline.policy.words import describe_claim, not_covered_words
+from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy import MaskedColumn, mask_column
 
 INCOME = "income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"
@@ -189,37 +188,3 @@ def test_a_centroid_claim_never_costs_a_list_more_than_it_says(table: tuple[Poli
     words = " ".join(" ".join(describe_plan(make_plan(policy, rows=len(values)))).split())
     bound = float(words.partition("column lists: at most ")[2].split()[0])
     assert mask(policy, values).loss["column"] <= bound
-
-
-def test_plan_as_json() -> None:
-    """What a script reads: exact epsilon as text, noise as a number with what kind of figure it is."""
-    policy = policy_of("dp-um", 5, INCOME, SITE, epsilon="0.3")
-    plan = plan_to_json(make_plan(policy, rows=10))
-    [column] = plan.pop("columns")
-    sentences, unsaid = plan.pop("not_covered"), plan.pop("unsaid")
-    assert [words.partition(":")[0] for words in unsaid] == [
-        "about is missing",
-        "2 released columns without a label (income, site)",
-    ]
-    assert plan == {
-        "policy": "people",
-        "steward": "ana",
-        "population": "people",
-        "hash": policy.canonical_hash(),
-        "method": "dp-um",
-        "k": 5,
-        "definition": "dp",
-        "scope": "column",
-        "epsilon": "0.3",
-        "claim": describe_claim(policy),
-        "records_per_person": 1,
-        "privacy_unit": "person",
-        "wider": {"column": {"bounded": True, "epsilon": "0.3"}, "table": {"bounded": False, "epsilon": None}},
-        "rows": 10,
-        "amplification": None,
-        "kept": ["site"],
-        "generalised": [],
-    }
-    assert sentences == list(not_covered_words(policy))
-    assert (column["name"], column["epsilon"], column["noise_is_worst_case"]) == ("income", "0.3", False)
-    assert column["noise"] == pytest.approx(1 / math.sinh(1 / 334) / 5)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 import os
 import pickle
-import sys
-from collections.abc import Iterator
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -26,9 +21,7 @@ from release_pipeline.privacy.noise import (
     MAX_SCALE,
     NoiseError,
     PositionMixer,
-    discrete_gaussian,
     exponentials,
-    gaussian,
     laplace,
     orders,
     shuffled_first,
@@ -120,50 +113,6 @@ def test_anything_but_integers_is_refused(scales: Any) -> None:
     """Floats are refused, whole or not."""
     with pytest.raises(InvalidType):
         discrete_laplace(scales, noise_stream(SECRET))
-
-
-def _float_locals(run: Any) -> Iterator[str]:
-    """Names of floating-point values held by any function of the package noise while `run` runs."""
-    found: set[str] = set()
-
-    def watch(frame: FrameType, _event: str, _argument: Any) -> Any:
-        if Path(frame.f_code.co_filename).parent != FOLDER:
-            return None
-        for name, value in frame.f_locals.items():
-            kind = getattr(getattr(value, "dtype", None), "kind", "")
-            if isinstance(value, float | complex) or kind in ("f", "c"):
-                found.add(f"{frame.f_code.co_name}: {name}")
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
-    yield from sorted(found)
-
-
-def draw_both() -> None:
-    """Some draws of every law."""
-    discrete_laplace(MIXED, noise_stream(SECRET, "float"))
-    for variance in (Fraction(1, 4), 10**6, Fraction(2**100, 3)):
-        discrete_gaussian(variance, 100, noise_stream(SECRET, "float"))
-
-
-@pytest.mark.parametrize("module", [laplace, gaussian], ids=["laplace", "gaussian"])
-def test_no_float_is_in_the_path(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
-    """While drawing, no variable of the package holds a float; the watch does see one that is planted."""
-    exponentials._exp_table.cache_clear()
-    laplace._geometric_thresholds.cache_clear()
-    assert list(_float_locals(draw_both)) == []
-    monkeypatch.setattr(module, "exp_enclosure", lambda exponents: exponentials.exp_enclosure(exponents).astype(np.float64))
-
-    def draw_with_a_float() -> None:
-        with contextlib.suppress(TypeError):
-            draw_both()
-
-    assert list(_float_locals(draw_with_a_float)) == ["are_below: estimate"]
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)

@@ -35,8 +35,6 @@ from release_pipeline.store.scratch import OnDisk
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 ROWS = 200_000
-MOST = 56  # bytes of a record: seven arrays of numbers, and Arrow's texts, which are not counted here, come in the eighth
-MOST_RECORDS = 92  # where every record is a cluster of its own
 PIECES = (
     (column_table, "PART"),
     (arrays, "SUMMED"),
@@ -206,50 +204,5 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
     assert max(peaks.values()) <= ON_DISK, {stage: round(peak, 1) for stage, peak in peaks.items()}
 
 
-def prepare_group(strategy: Any) -> tuple[Read, Stored, Callable[[], None]]:
-    """How a strategy reads, what is stored, and its `group`, of which everything is stored."""
-    stored = Stored()
-    read = read_made(stored)
-
-    def group() -> None:
-        stored.columns.clear()
-        stored.tables |= strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=stored.keep).tables
-
-    return read, stored, group
-
-
 def quiet(_: str) -> None:
     """No progress."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [2, 6])
-@pytest.mark.parametrize("method", ["idp-cbls", "dp-cdf", "laplace"])
-def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters, noise, suppression, audit, the last look before publishing; clusters are stored, and read when needed."""
-    monkeypatch.setattr(measures, "HELD", 0)
-    policy = make_policy(method, columns)
-    strategy = find_strategy(policy)
-    read, stored, group = prepare_group(strategy)
-
-    def expect() -> None:
-        strategy.expect(read, secret=SECRET, progress=quiet)
-
-    expect()  # what is loaded for it is not counted
-    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
-    measured = strategy.measure(read, secret=SECRET, context=(), progress=quiet)
-    stored.tables |= measured
-    masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
-    peaks["mask"] = measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])
-    found: list[Any] = []
-    peaks["suppress"] = measure_peak(lambda: found.append(strategy.suppress(read, masked)))
-    released = found[0].table
-    own = released.column(RECORD).to_numpy()
-    everybody = ColumnTable(("town",), ROWS, lambda name: read("records", [name]).column(0))
-    compared = Compared(policy, read, released, own, everybody)
-    peaks["groups"] = measure_peak(lambda: measure_groups(released, policy))
-    peaks["audit"] = measure_peak(lambda: measure_columns(compared))
-    published = ColumnTable(tuple(policy.published_columns), released.num_rows, lambda name: released.column(name))
-    peaks["publish"] = measure_peak(lambda: list(check_released(published, policy, rows=ROWS, on_grid=True)))
-    most = MOST_RECORDS if method == "laplace" else MOST
-    assert max(peaks.values()) <= most, {stage: round(peak, 1) for stage, peak in peaks.items()}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import OutOfSpace, StoreError
-from release_pipeline.store.connections import open_database, private_errors, read_batches, transaction
+from release_pipeline.store.connections import open_database, private_errors, read_batches
 
 
 def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
@@ -52,18 +52,6 @@ def test_a_full_disk_of_spills_is_told_apart(error: Exception) -> None:
     assert str(caught.value).startswith("the disk is full that a stage goes on on where its memory does not suffice: 'spill'")
     assert "folk" not in str(caught.value)
     assert "zyx" not in str(caught.value)
-
-
-def give_up(connection: duckdb.DuckDBPyConnection) -> None:
-    """The transaction ends before its block does."""
-    connection.rollback()
-    raise KeyError("why")
-
-
-def test_a_rollback_that_fails_does_not_hide_why(tmp_path: Path) -> None:
-    """DuckDB gave the transaction up by itself: the error before is told."""
-    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection, pytest.raises(KeyError, match="why"), transaction(connection):
-        give_up(connection)
 
 
 LATE = "SELECT CASE WHEN range = 290000 THEN CAST('Mr Smith' AS INT) ELSE range END AS number FROM range(300000)"

@@ -34,26 +34,6 @@ def test_what_is_not_seen_makes_nobody_else(connection: duckdb.DuckDBPyConnectio
     assert person_of(connection, f"p{unseen}1", f"{unseen}p1", f"p1{unseen}") == ["p1"] * 3
 
 
-@pytest.mark.parametrize(
-    ("odd", "plain"),
-    [
-        ("\uff301", "p1"),
-        ("p\uff11", "p1"),
-        ("\uff10\uff10\uff17.\uff10", "7"),
-        ("\U0001d5fd1", "p1"),
-        ("\ufb01x", "fix"),
-        ("p\ufe0f1", "p1"),
-        ("p\u31641", "p1"),
-        ("p\u034f1", "p1"),
-        ("e\u200b\u0301", "\u00e9"),
-        ("\u212b", "\u00e5"),
-    ],
-)
-def test_compatible_forms_are_one(connection: duckdb.DuckDBPyConnection, odd: str, plain: str) -> None:
-    """Full-width and mathematical letters, ligatures, selectors, fillers; what is composed after something unseen went."""
-    assert person_of(connection, odd) == [plain]
-
-
 @pytest.mark.slow
 def test_it_is_nfkc(connection: duckdb.DuckDBPyConnection) -> None:
     """Against Python, for every letter of the two planes that have compatible forms."""
