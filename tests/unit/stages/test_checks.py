@@ -11,6 +11,8 @@ from release_pipeline.stages.checks import (
     Facts,
     check_facts,
     check_release_column,
+    check_roles,
+    count_least_records,
     notice,
     refusals,
     round_up,
@@ -78,3 +80,10 @@ def test_no_message_has_an_exact_count_of_records(count: int) -> None:
     for message in told:
         counts = {int(number) for number in re.findall(r"(?<![\w.])\d+(?![\w.%])", message.replace(",", ""))}
         assert counts <= {10, 20, 1, 1_111}, message  # 1: the records that a person may have
+
+
+def test_identifiers_do_not_go_on_nor_fewer_records_than_two_clusters() -> None:
+    """Only released columns go on; without a gate a release needs 2 k records."""
+    policy = parse_policy(EVERYTHING, name="people.yaml")
+    assert refusals(check_roles(["rent", "person"], policy)) == ["column person: goes on without being released."]
+    assert count_least_records(parse_policy(TEXT.replace("gates: {min_rows: 1000}\n", ""), name="people.yaml")) == 40
