@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -69,42 +70,35 @@ def blocks(file: Path) -> list[tuple[str, str]]:
     return FENCE.findall(file.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_every_block_says_what_it_is(file: Path) -> None:
-    """`sh` and `python` are executed by the test that the list names; an example says that it is one."""
-    kinds = {kind for kind, _ in blocks(file)}
-    assert kinds <= SHOWN | ({"sh", "python"} if file.name in EXECUTED else set())
-    rest = FENCE.sub("", file.read_text(encoding="utf-8"))
-    assert re.findall(r"\n\n {4}\S.*", rest) == [], "a block without a kind"
+def test_every_block_says_what_it_is() -> None:
+    """`sh` and `python` are executed by the test that the list names; an example says that it is one; YAML can be pasted."""
+    for file in PAGES:
+        kinds = {kind for kind, _ in blocks(file)}
+        assert kinds <= SHOWN | ({"sh", "python"} if file.name in EXECUTED else set()), file
+        rest = FENCE.sub("", file.read_text(encoding="utf-8"))
+        assert re.findall(r"\n\n {4}\S.*", rest) == [], f"{file}: a block without a kind"
+        assert all(isinstance(yaml.safe_load(block), dict) for kind, block in blocks(file) if kind == "yaml"), file
 
 
-@pytest.mark.parametrize("page", EXECUTED)
-def test_what_is_executed_is_executed_by_that_test(page: str) -> None:
+def test_what_is_executed_is_executed_by_that_test() -> None:
     """It reads the page by its name, and there is something to execute."""
-    assert f'"{page}"' in (ROOT / EXECUTED[page]).read_text(encoding="utf-8")
-    assert {kind for kind, _ in blocks(DOCS / page)} & {"sh", "python"}
+    for page, test in EXECUTED.items():
+        assert f'"{page}"' in (ROOT / test).read_text(encoding="utf-8"), page
+        assert {kind for kind, _ in blocks(DOCS / page)} & {"sh", "python"}, page
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_what_nothing_executes_has_a_reason(file: Path) -> None:
+def test_what_nothing_executes_has_a_reason() -> None:
     """And can be read by a shell, and names no file of the checkout that is not there."""
-    shown = [(kind, block) for kind, block in blocks(file) if kind.endswith(" example")]
-    assert len(shown) == NOT_EXECUTED.get(file.relative_to(ROOT).as_posix(), (0, ""))[0]
-    for kind, block in shown:
+    shown = [(file, kind, block) for file in PAGES for kind, block in blocks(file) if kind.endswith(" example")]
+    counted = Counter(file.relative_to(ROOT).as_posix() for file, _, _ in shown)
+    assert counted == {page: count for page, (count, _) in NOT_EXECUTED.items()}
+    for file, kind, block in shown:
         if kind != "sh example":
             continue
         done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
-        assert done.stderr == "", block
+        assert done.stderr == "", f"{file}: {block}"
         named = re.findall(r"(?<![\w./-])(?:deploy|docs|tests)/[\w./*-]+", block)
-        assert [name for name in named if not (name in MADE or any(ROOT.glob(name)))] == []
-
-
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_blocks_of_yaml_are_yaml(file: Path) -> None:
-    """Parts of policies and settings, as they can be pasted."""
-    for kind, block in blocks(file):
-        if kind == "yaml":
-            assert isinstance(yaml.safe_load(block), dict), block
+        assert [name for name in named if not (name in MADE or any(ROOT.glob(name)))] == [], file
 
 
 @cache
@@ -144,14 +138,10 @@ def _is_there(call: str) -> bool:
     return asked <= options and (name != "release-pipeline" or bool(asked))
 
 
-@pytest.mark.parametrize("file", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda file: file.name)
-def test_commands_and_options_that_are_named_exist(file: Path) -> None:
-    """With the options of that command, and not of another."""
-    assert find_wrong_commands(file.read_text(encoding="utf-8")) == []
-
-
-def test_a_command_that_is_gone_is_found() -> None:
-    """A wrong command, a wrong option, in a block and in a sentence."""
+def test_commands_and_options_that_are_named_exist() -> None:
+    """With the options of that command, and not of another; the search finds wrong ones."""
+    files = [*PAGES, ROOT / "CHANGELOG.md"]
+    assert [(file, call) for file in files for call in find_wrong_commands(file.read_text(encoding="utf-8"))] == []
     text = """
 ```sh example
 release-pipeline publsh x   # a
@@ -163,22 +153,6 @@ Then `release-pipeline status --htm A`.
     assert [call.split()[0] for call in find_wrong_commands(text)] == ["publsh", "run", "status"]
 
 
-def test_pages_that_the_program_names_exist() -> None:
-    """In messages, help, templates and docstrings."""
-    sources = [file for kind in ("py", "toml", "html", "md", "json") for file in (ROOT / "release_pipeline").rglob(f"*.{kind}")]
-    said = {page for file in sources for page in re.findall(r"\bdocs/[\w-]+\.md", file.read_text(encoding="utf-8"))}
-    assert len(said) > 10
-    assert [page for page in said if not (ROOT / page).is_file()] == []
-
-
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_pictures_are_there_and_say_what_they_show(file: Path) -> None:
-    """For whoever does not see them."""
-    for words, picture in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", file.read_text(encoding="utf-8")):
-        assert len(words.split()) >= 4, picture
-        assert (file.parent / picture).is_file(), picture
-
-
 def test_the_first_page_knows_every_page_and_every_reader() -> None:
     """Once in the list that the navigation is made of; the path of each kind of reader begins somewhere."""
     text = (DOCS / "index.md").read_text(encoding="utf-8")
@@ -188,18 +162,6 @@ def test_the_first_page_knows_every_page_and_every_reader() -> None:
     assert sorted(listed) == sorted([*top, *(page for page in DOCS.glob("*.md") if page.name != "index.md")])
     headings = [heading.partition(":")[0] for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)]
     assert headings == [*READERS, "All pages"]
-
-
-def test_a_stranger_reads_the_readme_in_two_minutes() -> None:
-    """What it does not say stands in docs/."""
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
-
-
-def test_what_is_made_is_marked_up_as_it_is_meant() -> None:
-    """Signs of formulas are no markup, code is, and examples stay as they are."""
-    lines = ["P[Z = z] <= |x_1| * `eps`", "", ">>> f(*a_)", "|_|", "", "a_b"]
-    made_pages().mark_up_docstring(None, "", "", None, None, lines)
-    assert lines == [r"P[Z = z] \<= \|x\_1\| \* ``eps``", "", ">>> f(*a_)", "|_|", "", r"a\_b"]
 
 
 class Links(HTMLParser):
@@ -295,16 +257,6 @@ def test_commands_and_docstrings_are_those_of_the_program(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_search_works_from_the_disk(site: Path, browser: Page) -> None:
-    """Words are found, and what is found is there."""
-    show(browser, site / "search.html", "?q=differencing+guard")
-    browser.wait("/finished, found/.test(document.querySelector('.search-summary').innerText)")
-    found = browser.wait("[...document.querySelectorAll('#search-results li a')].map((link) => link.href).join(' ')").split()
-    assert any("operating.html" in link for link in found)
-    assert all(Path(unquote(link.partition("#")[0].partition("?")[0].removeprefix("file://"))).is_file() for link in found)
-
-
-@pytest.mark.slow
 def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[Path, Links], browser: Page) -> None:
     """Blocks and tables that are wider move in frames of their own, and nothing else does."""
     frames = "[...document.querySelectorAll('*')].filter((part) => !part.matches('pre, .table-wrapper, .highlight *'))"
@@ -321,24 +273,6 @@ def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[Path, Links], bro
 
 
 @pytest.mark.slow
-def test_the_dark_is_dark_and_paper_has_the_page_alone(site: Path, browser: Page) -> None:
-    """By what the reader's system says; on paper nothing is hidden in a frame that moves."""
-    page, ground = (
-        site / "docs" / "policy.html",
-        "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)[0]",
-    )
-    show(browser, page)
-    assert browser.evaluate(ground) > 200
-    show(browser, page, colours="dark")
-    assert browser.evaluate(ground) < 60
-    show(browser, page, media="print", width=700)
-    shown = "(kind) => [...document.querySelectorAll(kind)].filter((part) => part.getClientRects().length).length"
-    for kind in (".sidebar-drawer", ".toc-drawer", ".mobile-header", ".skip-to-content", ".related-pages"):
-        assert browser.evaluate(f"({shown})('{kind}')") == 0, kind
-    assert browser.evaluate("[...document.querySelectorAll('pre')].every((block) => block.scrollWidth <= block.clientWidth + 1)")
-
-
-@pytest.mark.slow
 def test_axe_finds_nothing_on_the_site(request: pytest.FixtureRequest) -> None:
     """On pages of every shape: the first, long tables, blocks, what is made of docstrings and of help, decisions, the search."""
     axe = load_axe()  # before anything is made
@@ -346,32 +280,3 @@ def test_axe_finds_nothing_on_the_site(request: pytest.FixtureRequest) -> None:
     names = ("index", "policy", "start", "reference", "commands", "decisions/README")
     files = [*(site / "docs" / f"{name}.html" for name in names), site / "search.html", site / "README.html"]
     assert {file.name: found for file in files if (found := find_violations(browser, axe, file))} == {}
-
-
-def test_what_the_theme_leaves_unnamed_is_named(tmp_path: Path) -> None:
-    """Each part once, as it stands in the pages of the theme, and a second time nothing changes."""
-    parts = made_pages().UNNAMED
-    (tmp_path / "page.html").write_text("".join(parts), encoding="utf-8")
-
-    class App:
-        outdir = tmp_path
-
-    for _ in range(2):
-        made_pages().name_parts(App, None)
-        assert (tmp_path / "page.html").read_text(encoding="utf-8") == "".join(parts.values())
-
-
-@pytest.mark.slow
-def test_frames_that_move_are_reached_with_the_keyboard(site: Path, browser: Page) -> None:
-    """Those alone, with what they are; what the theme leaves without a name has one on every page."""
-    show(browser, site / "docs" / "policy.html", width=PHONE)
-    frames = "[...document.querySelectorAll('pre, .table-wrapper')]"
-    browser.wait(f"{frames}.some((frame) => frame.tabIndex === 0)")
-    wide = browser.evaluate(f"{frames}.filter((frame) => frame.scrollWidth > frame.clientWidth).length")
-    named = f"{frames}.filter((frame) => frame.tabIndex === 0 && frame.getAttribute('aria-label')).length"
-    assert 0 < browser.evaluate(named) == wide < browser.evaluate(f"{frames}.length")
-    page = (site / "docs" / "policy.html").read_text(encoding="utf-8")
-    search = (site / "search.html").read_text(encoding="utf-8")
-    for part, with_name in made_pages().UNNAMED.items():
-        assert part not in page + search
-        assert with_name in page + search

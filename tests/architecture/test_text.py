@@ -20,40 +20,36 @@ VERBS = {"use", "drop", "delete", "count", "create", "read", "insert", "select",
 VERBS |= {"move", "spend", "attach", "detach", "copy", "checkpoint", "sum", "begin"}
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.name)
-def test_no_sql_text_in_python(file: Path) -> None:
-    """SQL lives in sql/ alone, one statement per file."""
-    text = file.read_text()
-    if not SQL_WORD.search(text):
-        return
-    tree = ast.parse(text)
+def find_sql(file: Path) -> list[str]:
+    """The lines on which a text of SQL begins; docstrings are none."""
+    tree = ast.parse(file.read_text())
     docstrings = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            assert not SQL_TEXT.match(node.value), f"{file}:{node.lineno}: SQL text lives in sql/"
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [f"{file}:{node.lineno}" for node in texts if id(node) not in docstrings and SQL_TEXT.match(node.value)]
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.name)
-def test_randomness_has_one_door(file: Path) -> None:
-    """Nobody but privacy/noise draws random numbers; `secrets` makes secrets and file names. Those that no claim rests on have a
-    door of their own."""
-    text = file.read_text() if file.name != "unclaimed.py" else ""
-    for forbidden in ("np.random", "numpy.random", "default_rng", "import random", "from random", "random.laplace"):
-        assert forbidden not in text, f"{file}: {forbidden}"
+def test_no_sql_text_in_python() -> None:
+    """SQL lives in sql/ alone."""
+    assert [line for file in SOURCES if SQL_WORD.search(file.read_text()) for line in find_sql(file)] == []
 
 
-@pytest.mark.parametrize("file", STATEMENTS, ids=lambda file: file.stem)
-def test_every_statement_is_one_named_by_a_verb_and_used(file: Path) -> None:
+def test_randomness_has_one_door() -> None:
+    """Only privacy/noise draws random numbers. Numbers that no claim rests on come from unclaimed.py."""
+    draws = re.compile(r"np\.random|numpy\.random|default_rng|(?:import|from) random|random\.laplace")
+    assert [file for file in SOURCES if file.name != "unclaimed.py" and draws.search(file.read_text())] == []
+
+
+def test_every_statement_is_one_named_by_a_verb_and_used() -> None:
     """One statement per file, a verb first, and somebody loads it."""
-    text = re.sub(r"--.*", "", file.read_text())
-    assert text.count(";") == 1
-    assert text.rstrip().endswith(";")
-    assert file.stem.partition("_")[0] in VERBS
-    name = f"{file.parent.name}/{file.stem}"
     users = "".join(source.read_text() for source in SOURCES)
-    assert name in users or file.stem.removeprefix("create_") in users, f"{name} is not used"
+    for file in STATEMENTS:
+        text = re.sub(r"--.*", "", file.read_text())
+        assert text.count(";") == 1, file
+        assert text.rstrip().endswith(";"), file
+        assert file.stem.partition("_")[0] in VERBS, file
+        assert f"{file.parent.name}/{file.stem}" in users or file.stem.removeprefix("create_") in users, f"{file} is not used"
 
 
 def test_statements_refuse_wrong_placeholders_and_quote_names() -> None:
@@ -97,56 +93,47 @@ def test_the_tree_names_no_index_and_no_machine() -> None:
     assert [place for name, text in texts.items() for place in find_places(name, text)] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "planted"),
-    [
-        ("requirements.lock", "--index-url https://index.example.org/simple"),
-        ("Makefile", "pip install --extra-index-url=https://example.org"),
-        ("Makefile", "pip install --find-links wheels"),
-        ("Makefile", "pip install --trusted-host example.org"),
-        ("Makefile", "uv sync --default-index https://example.org"),
-        ("pip.conf", "[global]\nindex-url = https://example.org"),
-        ("pip.conf", "extra-index-url=https://example.org"),
-        ("docs/a.md", "PIP_INDEX_URL=https://example.org pip install"),
-        ("docs/a.md", "UV_INDEX=https://example.org uv sync"),
-        ("pyproject.toml", '[[tool.uv.index]]\nname = "mine"'),
-        ("docs/a.md", "see https://packages.example.org/root/simple/ for it"),
-        ("tests/a.py", "https://ana:secret@example.org/a"),
-        ("docs/a.md", "http://10.1.2.3:8080/"),
-        ("docs/a.md", "http://192.0.2.7"),
-        ("docs/a.md", "https://buildhost:3000/"),
-        ("docs/a.md", "https://git.example.internal/a"),
-        ("docs/a.md", "ssh://git@forge.corp/a"),
-        ("requirements.lock", "numpy @ https://example.org/numpy.whl"),
-        ("requirements.lock", "numpy @ file:wheels/numpy.whl"),
-        ("requirements.lock", "-e ."),
-        ("requirements.lock", "--pre"),
-    ],
-)
-def test_a_planted_index_or_machine_is_found(name: str, planted: str) -> None:
-    """One of each kind, between lines that are harmless."""
-    assert find_places(name, f"harmless\n{planted}\nharmless") != []
+PLANTED = [
+    ("requirements.lock", "--index-url https://index.example.org/simple"),
+    ("Makefile", "pip install --extra-index-url=https://example.org"),
+    ("Makefile", "pip install --find-links wheels"),
+    ("Makefile", "pip install --trusted-host example.org"),
+    ("Makefile", "uv sync --default-index https://example.org"),
+    ("pip.conf", "[global]\nindex-url = https://example.org"),
+    ("pip.conf", "extra-index-url=https://example.org"),
+    ("docs/a.md", "PIP_INDEX_URL=https://example.org pip install"),
+    ("docs/a.md", "UV_INDEX=https://example.org uv sync"),
+    ("pyproject.toml", '[[tool.uv.index]]\nname = "mine"'),
+    ("docs/a.md", "see https://packages.example.org/root/simple/ for it"),
+    ("tests/a.py", "https://ana:secret@example.org/a"),
+    ("docs/a.md", "http://10.1.2.3:8080/"),
+    ("docs/a.md", "http://192.0.2.7"),
+    ("docs/a.md", "https://buildhost:3000/"),
+    ("docs/a.md", "https://git.example.internal/a"),
+    ("docs/a.md", "ssh://git@forge.corp/a"),
+    ("requirements.lock", "numpy @ https://example.org/numpy.whl"),
+    ("requirements.lock", "numpy @ file:wheels/numpy.whl"),
+    ("requirements.lock", "-e ."),
+    ("requirements.lock", "--pre"),
+]
+HARMLESS = [
+    ("README.md", "open http://127.0.0.1:3000 or http://localhost:3000/"),
+    ("docs/a.md", "s3://bucket/people.csv is in a store, and gs://bucket/b.csv in another"),
+    ("Makefile", "uv pip compile --no-emit-index-url --generate-hashes"),
+    ("a.py", 'f"http://127.0.0.1:{port}/server_info"'),
+    ("a.py", "postgresql://postgres:word@127.0.0.1:5432/a"),
+    ("a.md", "https://json-schema.org/draft and 1.2.3.4 of it"),
+    ("requirements.lock", "numpy==2.1.0 \\\n    --hash=sha256:00"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "harmless"),
-    [
-        ("README.md", "open http://127.0.0.1:3000 or http://localhost:3000/"),
-        ("docs/a.md", "s3://bucket/people.csv is in a store, and gs://bucket/b.csv in another"),
-        ("Makefile", "uv pip compile --no-emit-index-url --generate-hashes"),
-        ("a.py", 'f"http://127.0.0.1:{port}/server_info"'),
-        ("a.py", "postgresql://postgres:word@127.0.0.1:5432/a"),
-        ("a.md", "https://json-schema.org/draft and 1.2.3.4 of it"),
-        ("requirements.lock", "numpy==2.1.0 \\\n    --hash=sha256:00"),
-    ],
-)
-def test_what_is_harmless_is_not_found(name: str, harmless: str) -> None:
-    """Addresses of everybody, of this machine, and options that name nothing."""
-    assert find_places(name, harmless) == []
+def test_a_planted_index_or_machine_is_found() -> None:
+    """The search finds each planted line between harmless ones, and no harmless line."""
+    assert [case for case in PLANTED if not find_places(case[0], f"harmless\n{case[1]}\nharmless")] == []
+    assert [case for case in HARMLESS if find_places(*case)] == []
 
 
-@pytest.mark.parametrize("file", [file for file in STATEMENTS if file.parent.name == "facts"], ids=lambda file: file.stem)
-def test_counts_are_about_delivered_records(file: Path) -> None:
-    """Empty slots of households are nobody's: what is counted of a column is counted of `delivered`. How many records there are
-    is how many slots; letters are looked for where people are told apart."""
-    assert ("FROM raw" not in file.read_text()) or file.stem in ("count_records", "count_beyond_ascii")
+def test_counts_are_about_delivered_records() -> None:
+    """Counts of a column leave out the empty slots of households: two statements alone read raw rows."""
+    facts = [file for file in STATEMENTS if file.parent.name == "facts" and "FROM raw" in file.read_text()]
+    assert {file.stem for file in facts} <= {"count_records", "count_beyond_ascii"}

@@ -3,9 +3,7 @@ nasty data; and its quantiles, against laws added up number by number."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from release_pipeline.analyst.laws import fourth_cumulant_of, overshoot_of, reach_of, variance_of
+from release_pipeline.analyst.laws import reach_of
 from release_pipeline.analyst.means import estimate_mean
 from release_pipeline.analyst.quantiles import (
     bound_equal_magnitudes,
     bound_magnitudes,
     bound_sum,
     quantile_of_sum,
-    worst_quantile,
 )
 from release_pipeline.privacy import Grid
-from release_pipeline.privacy.consistency import isotonic
 from release_pipeline.privacy.methods import Statistics, compute_statistics
 from tests.unit.analyst.cards import make_facts, noise
 
@@ -66,7 +62,7 @@ def tables(draw: st.DrawFn) -> tuple[list[int], int, int]:
 
 
 @pytest.mark.parametrize(("method", "scope"), IDP)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(table=tables(), epsilon=st.sampled_from(["0.01", "0.3", "1", "7"]))
 def test_no_data_have_scales_beyond_the_reach(method: str, scope: str, table: tuple[list[int], int, int], epsilon: str) -> None:
     """Sum and square root of squares of the scales that the release really takes, and what trimming moves, stay within the
@@ -85,63 +81,14 @@ def test_no_data_have_scales_beyond_the_reach(method: str, scope: str, table: tu
         assert exact.scale.max() <= reach.scale
 
 
-@pytest.mark.parametrize(
-    ("method", "k", "first", "least"), [("idp-cbls", 20, 2, 0.99), ("idp-cbls", 3, 1, 0.99), ("idp-ls", 20, 2, 0.45)]
-)
-def test_the_reach_is_hardly_larger_than_the_worst_data(method: str, k: int, first: int, least: float) -> None:
-    """Clusters that each have their share of the domain, in one gap: the scales come within 1% of the bound, so that B is no
-    larger than it need be; for idp-ls the moves of these data are half of what ups and downs may be together."""
-    width, p = 10**6, 50
-    values = [width * (r // k + (r % k >= first)) // p for r in range(p * k)]
-    exact = statistics_of(values, width, method, k, "1", "column")
-    reach = reach_of(make_facts(method, noise("income", width), rows=p * k, k=k), "income")
-    assert math.sqrt(float(np.sum(exact.scale.astype(np.float64) ** 2))) > least * reach.root
-    assert exact.scale.sum() > least * reach.total
-
-
-def test_trimming_reaches_its_bias() -> None:
-    """One value at 0 and all others at W: the trimmed sum is W larger than the plain one."""
-    exact = statistics_of([0] + [50] * 9, 50, "idp-cbls", 5, "1", "column")
-    assert int(exact.statistic.sum()) - 450 == 50 == reach_of(make_facts("idp-cbls", noise("income", 50), rows=10), "income").bias
-
-
-@given(
-    st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 50)), min_size=1, max_size=40),
-    st.lists(st.integers(0, 1000), min_size=40, max_size=40),
-)
-def test_isotonic_regression_keeps_the_total_and_comes_no_further(pairs: list[tuple[float, int]], true: list[int]) -> None:
-    """The weighted total is what it was, so a mean is; and against any ascending sequence the weighted distance does not grow."""
-    values, sizes = np.array([value for value, _ in pairs]), np.array([size for _, size in pairs])
-    restored = isotonic(values, sizes)
-    scale = float(np.sum(np.abs(values) * sizes)) + 1
-    assert abs(float(np.sum(restored * sizes)) - float(np.sum(values * sizes))) <= 1e-12 * scale
-    ascending = np.sort(np.array(true[: len(values)], dtype=np.float64))
-    assert np.sum(sizes * np.abs(restored - ascending)) <= np.sum(sizes * np.abs(values - ascending)) * (1 + 1e-9) + 1e-9 * scale
-    inside = np.clip(restored, 0, 1000)
-    assert np.sum(sizes * np.abs(inside - ascending)) <= np.sum(sizes * np.abs(restored - ascending)) + 1e-9 * scale
-
-
 def law_of_scale(t: int, reach: int) -> np.ndarray:
     """P[Z = z] for z = -reach..reach."""
     q = math.exp(-1 / t)
     return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
 
 
-@pytest.mark.parametrize("t", [1, 2, 17, 400])
-def test_moments_of_the_law(t: int) -> None:
-    """Variance and fourth cumulant, from the probabilities."""
-    z = np.arange(-60 * t, 60 * t + 1).astype(np.float64)
-    law = law_of_scale(t, 60 * t)
-    square, fourth = float(law @ z**2), float(law @ z**4)
-    assert variance_of(t) == pytest.approx(square, rel=1e-9)
-    assert fourth_cumulant_of(t) == pytest.approx(fourth - 3 * square**2, rel=1e-8)
-    tail, g = law_of_scale(t, 60 * t)[60 * t + 3 :], np.arange(60 * t - 2)
-    mean = float(tail @ g / tail.sum())
-    assert overshoot_of(t) == pytest.approx((mean, float(tail @ g**2 / tail.sum()) - mean**2), rel=1e-8)
-
-
-@pytest.mark.parametrize(("t", "draws"), [(1, 1), (1, 7), (3, 2), (20, 5), (3, 40)])
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize(("t", "draws"), [(1, 1), (3, 2), (20, 5)])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_the_quantile_is_the_least_that_holds(t: int, draws: int, level: float) -> None:
     """Against the convolution of the laws themselves."""
     one = law_of_scale(t, 50 * t)
@@ -152,56 +99,6 @@ def test_the_quantile_is_the_least_that_holds(t: int, draws: int, level: float) 
     m = quantile_of_sum(t, draws, level)
     assert law[middle - m : middle + m + 1].sum() >= level - 1e-9
     assert m == 0 or law[middle - m + 1 : middle + m].sum() < level
-
-
-@pytest.mark.parametrize("draws", [1, 2, 10, 500])
-def test_both_ways_to_the_quantile_agree(draws: int) -> None:
-    """Added up below 2,000 steps, and as a mixture of normal numbers above: in units of the scale within 0.1%."""
-    below, above = int(1990 / math.sqrt(2 * draws)), 10**6
-    assert quantile_of_sum(below, draws, 0.95) / below == pytest.approx(
-        quantile_of_sum(above, draws, 0.95) / above, rel=max(1e-3, 1.5 / quantile_of_sum(below, draws, 0.95))
-    )
-
-
-def laplace_tail(scales: list[float], x: float) -> float:
-    """P[|sum of Laplace numbers| > x] for different scales, by partial fractions of the transform."""
-    total = Fraction(0)
-    exact = [Fraction(scale).limit_denominator(10**6) for scale in scales]
-    value = 0.0
-    for j, s in enumerate(exact):
-        weight = Fraction(1)
-        for i, other in enumerate(exact):
-            if i != j:
-                weight *= s * s / (s * s - other * other)
-        total += weight
-        value += float(weight) * math.exp(-x / float(s))
-    assert total == 1
-    return value
-
-
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_no_sum_of_laplace_numbers_is_beyond_the_worst_quantile(scales: list[int], level: float) -> None:
-    """Any scales, by their exact tails."""
-    deviation = math.sqrt(2 * sum(s * s for s in scales))
-    assert laplace_tail([float(s) for s in scales], worst_quantile(level) * deviation) <= 1 - level
-
-
-@given(st.lists(st.integers(1, 60), min_size=2, max_size=6, unique=True), st.sampled_from([0.95, 0.99, 0.999]))
-def test_where_no_number_has_much_of_the_variance_the_quantile_is_smaller_and_holds(scales: list[int], level: float) -> None:
-    """By the exact tails, for the most draws that the largest scale allows."""
-    squares = sum(s * s for s in scales)
-    draws = squares // max(scales) ** 2
-    assert worst_quantile(level, draws) <= worst_quantile(level)
-    assert laplace_tail([float(s) for s in scales], worst_quantile(level, draws) * math.sqrt(2 * squares)) <= 1 - level
-
-
-@pytest.mark.parametrize("level", [0.95, 0.99, 0.999])
-def test_the_quantile_for_equal_numbers_is_close_to_theirs(level: float) -> None:
-    """Against the law of 5, 50 and 500 equal numbers: not below it and within 3%; at 5,000 it is a normal number's."""
-    for draws in (5, 50, 500):
-        true = quantile_of_sum(1000, draws, level) / math.sqrt(variance_of(1000) * draws)
-        assert true * 0.9999 < worst_quantile(level, draws) < 1.03 * true
-    assert worst_quantile(level, 5000) == pytest.approx(stats.norm.ppf((1 + level) / 2), rel=1e-3)
 
 
 def covers_two_ends(t: int, n: int, ones: int, level: float) -> float:
@@ -226,14 +123,6 @@ def test_means_of_values_moved_to_two_ends_cover(t: int, n: int, share: int, lev
     assert covers_two_ends(t, n, n // share, level) >= level - 1e-6
 
 
-def test_the_worst_quantile_is_hardly_too_large() -> None:
-    """One Laplace number alone comes within 3% of it at 95%; it is above a normal one's, and below what Gauss' inequality
-    gives."""
-    alone = math.log(20) / math.sqrt(2)
-    assert alone < worst_quantile(0.95) < 1.03 * alone
-    assert stats.norm.ppf(0.975) < worst_quantile(0.95) < math.sqrt(4 / 9 / 0.05)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([1, 2, 3, 5, 9, 30]), min_size=1, max_size=6), st.sampled_from([0.9, 0.95, 0.99]))
 def test_bounds_on_sums_hold_for_discrete_numbers(scales: list[int], level: float) -> None:
@@ -252,28 +141,3 @@ def test_bounds_on_sums_hold_for_discrete_numbers(scales: list[int], level: floa
         bound_equal_magnitudes(max(scales), len(scales), level),
     ):
         assert size[math.floor(y) + 1 :].sum() <= 1 - level
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.sampled_from([0.5, 0.9, 0.99]))
-def test_smaller_scales_give_sums_nearer_to_0(scales: list[int], level: float) -> None:
-    """The quantile of as many numbers of the largest scale holds for any mixture of scales up to it (idp-ls by centroid)."""
-    law = np.ones(1)
-    for t in scales:
-        law = np.convolve(law, law_of_scale(t, 45 * t))
-    m, middle = quantile_of_sum(max(scales), len(scales), level), len(law) // 2
-    assert law[max(middle - m, 0) : middle + m + 1].sum() >= level - 1e-9
-
-
-def test_the_bound_by_concentration_is_step_by_step_true() -> None:
-    """P[|Z + U| > x] is at most that of a Laplace number of scale 1/(2 tanh(1/(2t))), at every x, and that is at most t +
-    1/12."""
-    for t, v in itertools.product((1, 2, 5, 40), np.linspace(-1, 1, 41)):
-        a, q = math.tanh(1 / (2 * t)), math.exp(-1 / t)
-        assert 1 / (2 * a) <= t + 1 / 12
-        for m in range(0 if v >= 0 else 1, 200):
-            outside = 2 * q ** (m + 1) / (1 + q)  # |Z| > m
-            on = (1 - q) / (1 + q) * q**m * (2 if m else 1)  # |Z| = m, of which the share (1 - v)/2 of U reaches beyond x
-            tail = outside + on * (1 - v) / 2 if m else outside + on * (1 - v)
-            assert tail == pytest.approx(q**m * (1 - v * a), abs=1e-15)
-            assert tail <= math.exp(-(m + v / 2) * 2 * a) + 1e-15

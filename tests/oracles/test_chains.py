@@ -9,14 +9,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, pairwise, product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.loss import wider_bound
 from release_pipeline.privacy import Epsilon, Grid, chains, noise_stream, order_clusters, order_keys
@@ -36,14 +34,12 @@ from release_pipeline.privacy.clusters import OrderClusters, cut_ranks
 from release_pipeline.privacy.curve import cell_reach, curve_depth
 from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.privacy.vectors import (
-    VECTOR_SCOPES,
     Insensitive,
     Order,
     Statistic,
     Transform,
     VectorScope,
     compute_vectors,
-    mask_vectors,
 )
 from tests.oracles import plain_vectors
 from tests.oracles.plain_vectors import Record
@@ -175,25 +171,6 @@ def test_the_accountant_is_never_below_the_truth_for_any_scales(order: Order, st
     assert infinite
 
 
-@pytest.mark.parametrize("statistic", STATISTICS)
-@pytest.mark.parametrize("widths", [(50,), (1000, 7, 100), (1000,) * 9])
-def test_how_many_records_are_looked_at_together_changes_nothing(
-    widths: tuple[int, ...], statistic: Statistic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Scales and losses to the last digit: a record by itself, some that end within a cluster, and all of them."""
-    rng = np.random.default_rng(len(widths))
-    units = np.stack([rng.integers(0, width, 200, endpoint=True) for width in widths], axis=1)
-    grids, epsilons = [Grid.declare((0, width), 1) for width in widths], Epsilon.of("2").split([1] * len(widths))
-    for k, scope in product((3, 11, 150), VECTOR_SCOPES):
-        spec = Insensitive(epsilons, k, "hilbert", statistic, scope, ("linear",) * len(widths))
-        found: list[Any] = []
-        for together in (1, 100 * len(widths), 1 << 16):
-            monkeypatch.setattr(chains, "_TOGETHER", together)
-            made = compute_vectors(units, grids=grids, spec=spec, secret=SECRET, context=())
-            found.append([(one.scale.tolist(), one.loss) for one in made])
-        assert found[0] == found[1] == found[2]
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_for_one_trimmed_column_the_accountant_is_the_truth(order: Order) -> None:
     """Equal as fractions, but for ratios that are rounded up to 2^-50 or finer."""
@@ -232,22 +209,6 @@ def test_a_centroid_claim_holds_and_the_public_bound_covers_the_table(order: Ord
         assert policy.vectors == spec
         charged = wider_bound(policy, policy.epsilon or 0, records=len(case.records))
         assert truth <= Fraction(charged, NANO)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", STATISTICS)
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_same_on_many_more_tables(order: Order, statistic: Statistic) -> None:
-    """Both scopes, five times as many tables."""
-    for seed in range(5):
-        for case in _cases(f"many {order} {seed}", order, statistic, [*SHAPES, (3, 4), (1, 1)]):
-            for scope in ("centroid", "table"):
-                scales, noted = case.masked(statistic, scope)
-                centroid, truth = case.losses(statistic, scales)
-                epsilon = case.spec(statistic, scope).epsilon.fraction
-                assert truth <= table_loss(case.neighbours(statistic), scales)
-                assert float(truth) <= noted
-                assert (centroid if scope == "centroid" else truth) <= epsilon
 
 
 def _longest_chain(
@@ -350,29 +311,6 @@ def test_no_two_values_are_further_apart_than_their_cells_say(width: int, transf
         apart = np.abs(values[:, None] - values[None, :])
         allowed = np.abs(cell[:, None] - cell[None, :]) * float(x) + float(y)
         assert np.all(apart <= allowed * (1 + 1e-12))
-
-
-def test_random_tables_stay_within_the_reach() -> None:
-    """Larger domains and clusters of several records, every removed record with some hundred new ones."""
-    rng = np.random.default_rng(4)
-    for m, n, k in [(1, 60, 1), (2, 60, 1), (2, 131, 4), (3, 60, 1), (3, 100, 3)]:
-        widths = [int(width) for width in rng.integers(50, 5000, m)]
-        for order, transform in product(ORDERS, ("linear", "log")):
-            spread = rng.random((n, m)) ** rng.choice([1, 4])
-            table = np.rint(spread * widths).astype(np.int64)
-            reach = order_reach(widths, [Fraction(1)] * m, n // k, order=order, transforms=[transform] * m)
-            before = _sums(table, widths, k, order, transform)
-            for record in rng.choice(n, 6, replace=False):
-                for new in (*np.rint(rng.random((15, m)) * widths).astype(np.int64), np.zeros(m, np.int64), np.array(widths)):
-                    after = table.copy()
-                    after[record] = new
-                    change = np.abs(_sums(after, widths, k, order, transform) - before).sum(axis=0)
-                    assert (change / widths).sum() <= float(reach)
-
-
-def _sums(table: npt.NDArray[np.int64], widths: list[int], k: int, order: Order, transform: str) -> npt.NDArray[np.int64]:
-    found = order_clusters(table, widths, k, order=order, transforms=[transform] * len(widths))
-    return np.add.reduceat(table[found.order], found.start, axis=0)
 
 
 def test_extremes_and_their_changes_equal_those_of_sorted_lists() -> None:
@@ -586,11 +524,3 @@ def test_amplification_ignores_the_decimal_context_of_the_thread() -> None:
     with localcontext() as digits:
         digits.prec = 5
         assert amplified(NANO, Fraction(2, 3)) == wanted
-
-
-@pytest.mark.parametrize("scope", ["column", "Table"])
-def test_a_scope_that_does_not_exist_is_refused(scope: str) -> None:
-    """`mask_column` knows scope column and `mask_vectors` does not: what is asked for must not be answered with less noise."""
-    table = np.arange(80).reshape(40, 2)
-    with pytest.raises(InvalidArgument, match="scope"):
-        mask_vectors(table, domains=[(0, 80)] * 2, grids=[1, 1], k=4, epsilon=1, scope=scope, secret=SECRET)

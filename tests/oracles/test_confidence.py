@@ -10,9 +10,8 @@ import math
 import random
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations, product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.privacy import Epsilon, Grid, class_noise, standing_out
 from release_pipeline.privacy.class_noise import add_class_noise, class_scales
-from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
+from release_pipeline.privacy.standing_out import find_exposed
 from release_pipeline.stages.compared import read_tables
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD
@@ -86,7 +85,7 @@ def as_columns(rows: Sequence[Any], columns: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(15))
 def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
     """Few different numbers, so that ties are many and originals lie on the edges of boxes; boxes of width 0, too."""
     chance = random.Random(1000 * m + seed)  # noqa: S311
@@ -100,35 +99,6 @@ def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
         found = find_exposed(as_columns(original, m), as_columns(released, m), np.array(group, np.int64), as_array(widths, m), k)
         assert found.tolist() == exposed_by_hand(original, released, group, widths, k)
         assert k > 1 or not found.any()
-
-
-def test_a_far_record_is_seen_and_one_that_nobody_is_near_is_not() -> None:
-    """Nine people at 0 and one at 100, k = 2: near 100 the box holds one of them; far outside it holds nobody."""
-    original = as_columns([0] * 9 + [100], 1)
-    group, widths = np.zeros(10, dtype=np.int64), np.array([[46]])
-    for place, out in ((146, True), (147, False), (54, True), (53, False), (46, False), (-47, False)):
-        released = as_columns([0] * 9 + [place], 1)
-        assert find_exposed(original, released, group, widths, 2)[9] == out
-    assert find_exposed(original, as_columns([46] * 10, 1), group, widths, 10).all()
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_small_classes_are_those_of_plain_counting(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311
-    n = chance.randint(0, 25)
-    group = random_classes(chance, n, chance.randint(1, 5))
-    kept = [chance.random() < 0.7 for _ in range(n)]
-    sensitive = [[chance.randint(-1, 2) for _ in range(chance.choice([1, 2]))][:1] * 1 for _ in range(n)]
-    if seed % 2:
-        sensitive = [[*row, chance.randint(0, 1)] for row in sensitive]
-    columns = 1 + seed % 2
-    for k, least in product((1, 2, 4), (1, 2, 3)):
-        found = find_small_classes(
-            np.array(group, np.int64), np.array(kept, bool), k=k, sensitive=as_columns(sensitive, columns), l=least
-        )
-        assert found.tolist() == small_by_hand(group, kept, k, sensitive, least)
-        if least == 1:
-            assert np.array_equal(found, find_small_classes(np.array(group, np.int64), np.array(kept, bool), k=k))
 
 
 HEIGHT, WEIGHT = Grid.declare((-10, 20), 1), Grid.declare((0, 10), "0.1")
@@ -204,7 +174,7 @@ def lay_out(chance: random.Random, columns: int, n: int) -> tuple[dict[str, pa.T
     return tables, masked, group, [original, noisy, [[ILLNESSES.index(name)] for name in illness]], scales
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(30))
 def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     """The stage as a whole: boxes at c^(1/m) around what is released, then classes of fewer than k or l; all counted."""
     chance = random.Random(seed)  # noqa: S311
@@ -268,8 +238,8 @@ def worst_ratio(found: list[dict[int, Decimal]], outcomes: range) -> Decimal:
         return max(ratios, default=Decimal(1))
 
 
-CLASSES = [[2, 5], [0, 9], [4, 4, 4], [1, 2, 8], [0, 3, 3, 7, 9], [9, 8]]
-EPSILONS = ["0.1", "0.3", "0.7", "1", "2.5", "8"]
+CLASSES = [[0, 9], [4, 4, 4], [0, 3, 3, 7, 9]]
+EPSILONS = ["0.1", "1", "8"]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -322,32 +292,6 @@ def test_two_columns_share_epsilon(epsilon: str, weights: tuple[int, int], monke
         limit = Decimal(epsilon).exp() * (1 + ROUNDING)
         assert loss(shares) <= limit
         assert loss((declared, declared)) > limit
-
-
-def test_the_box_holds_ones_own_original_as_often_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """P[|y - x| <= w], clamping included, is at least the confidence for every original: clamping only brings y nearer to x."""
-    grid, original = Grid.declare((0, 9), 1), [0, 3, 3, 7, 9]
-    for epsilon, confidence in product(("1", "4"), ("0.5", "0.9", "0.99")):
-        scale = class_scales(np.array(original), np.zeros(5, dtype=np.int64), Epsilon.of(epsilon))
-        width = int(confidence_widths([scale], Decimal(confidence))[0, 0])
-        for x, outcomes in zip(
-            original, list_outcomes(original, int(scale[0]), grid, clamp=True, patch=monkeypatch), strict=True
-        ):
-            assert sum(mass for y, mass in outcomes.items() if abs(y - x) <= width) >= Decimal(confidence)
-
-
-def test_class_scales_bound_every_pair_in_fractions() -> None:
-    """The same without exponentials: |x - x'| / t <= eps for each pair of each class, as Fractions."""
-    chance = random.Random(1)  # noqa: S311
-    for _ in range(200):
-        group = np.array(random_classes(chance, 30, 4))
-        q, epsilon = (
-            np.array([chance.randint(0, 10 ** chance.randint(0, 9)) for _ in group]),
-            Epsilon(chance.randint(1000, 10**10)),
-        )
-        for number, t in enumerate(class_scales(q, group, epsilon).tolist()):
-            for a, b in combinations(q[group == number].tolist(), 2):
-                assert a == b if t == 0 else Fraction(abs(a - b), t) <= epsilon.fraction
 
 
 def test_matching_a_whole_class_is_bounded_by_twice_epsilon() -> None:
@@ -444,31 +388,6 @@ def test_kept_and_released_so_is_not_within_epsilon() -> None:
     assert 2 < worst["jointly"] < class_noise.KEPT * 2
 
 
-def test_both_rules_are_those_of_the_code() -> None:
-    """What the oracle enumerates by hand, by the code's own rules: P[kept, and released so] of each record of the counterexample,
-    from every outcome of one and every subset of the others that pass the first rule."""
-    original, k = [0] * 6 + [3, 10], 7
-    _, passes, left = both_rules(original, k, "0.7", "2")
-    t, group = 5, np.zeros(8, np.int64)
-    w = standing_out.confidence_width(t, Decimal("0.7"), 1)
-    found = outcomes_of(original, t, w, None)
-    exposed: dict[int, bool] = {}
-    for y in found[0]:
-        out = find_exposed(as_columns(original, 1), as_columns([y] * 8, 1), group, np.array([[w]]), k)
-        assert len(set(out.tolist())) == 1  # one set of numbers for all records of a class
-        exposed[y] = bool(out[0])
-    for own in range(8):
-        assert passes[own] == pytest.approx(1 - sum(mass for y, mass in found[own].items() if exposed[y]))
-        total = 0.0
-        for pattern in product([False, True], repeat=7):
-            kept = np.array([*pattern[:own], True, *pattern[own:]])
-            chance = math.prod(
-                p if stays else 1 - p for place, (p, stays) in enumerate(zip(passes, kept, strict=True)) if place != own
-            )
-            total += 0.0 if find_small_classes(group, kept, k=k)[own] else chance
-        assert left[own] == pytest.approx(total)
-
-
 @pytest.mark.parametrize("clamped", [False, True])
 def test_kept_and_released_so_is_within_twice_epsilon(clamped: bool) -> None:
     """Random classes with k near their size, where it matters: hundreds break e^eps, and none e^(2 eps); being dropped likewise,
@@ -502,15 +421,6 @@ def test_with_l_the_bound_is_for_records_that_agree_in_what_is_kept(seed: int) -
             original, k, chance.choice(["0.1", "0.5", "0.9"]), epsilon, width=12, entries=entries, least=least
         )
         assert max(found["alike"], found["dropped"], found["given"]) <= class_noise.KEPT * float(epsilon) + SLACK
-
-
-def test_with_l_two_records_that_differ_in_what_is_kept_are_told_apart() -> None:
-    """Twenty records, one of another illness than all others: its class is left when others pass, theirs only when it passes too.
-    Boxes that nearly always hold one original make passing rare, and so the ratio large, at epsilon 0.2."""
-    original = list(range(0, 200, 10))
-    worst, passes, _ = both_rules(original, 2, "0.006", "0.2", width=190, entries=[1] + [0] * 19, least=2)
-    assert max(passes) < 0.2
-    assert worst["alike"] <= 0.4 < 1.2 < worst["jointly"]
 
 
 def test_given_that_a_record_was_kept_the_factor_can_be_above_epsilon() -> None:

@@ -7,7 +7,6 @@ Published figures are typed in from the test suites and manuals of sdcMicro (git
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 import pytest
 from pycanon import anonymity
 
-from release_pipeline.errors import InvalidArgument
-from release_pipeline.policy import parse_policy
 from release_pipeline.privacy import neighbours as module
 from release_pipeline.privacy import risk
 from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.groups import group_by
-from release_pipeline.privacy.mdav import mdav
-from release_pipeline.privacy.neighbours import Neighbours, merge_rows
+from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import closeness, distinct_diversity, record_linkage
-from release_pipeline.stages.measures.groups import Groups, journalist_risk, measure_groups
 
 SECRET = bytes(range(32))
 ENGINES = ("tree", "all compared")
@@ -106,63 +100,6 @@ def test_neighbours_and_their_ties_are_those_of_exact_arithmetic(engine: str, po
     assert merged > 20
 
 
-def test_neighbours_among_many_tiles(engine: str) -> None:
-    """Thousands of records, more than the compiled loops take at a time, against NumPy."""
-    chance = np.random.default_rng(1)
-    known = np.round(chance.normal(size=(5_000, 3)) * 20)
-    points = np.round(chance.normal(size=(200, 3)) * 25)
-    distance, count = Neighbours(known, power=2).count(points)
-    squares = ((known[np.newaxis] - points[:, np.newaxis]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(distance, np.sqrt(squares.min(axis=1)), rtol=1e-12)
-    assert count.tolist() == np.count_nonzero(squares == squares.min(axis=1, keepdims=True), axis=1).tolist()
-
-
-@pytest.mark.parametrize("levels", [(2,), (3, 7), (40, 40, 40)])
-@pytest.mark.parametrize("width", [0.1, 1.0])
-def test_neighbours_with_codes_among_many_tiles(engine: str, levels: tuple[int, ...], width: float) -> None:
-    """Records with the same codes lie together, and of most others none is looked at: near ones and far ones, those whose
-    distance in numbers is just that of a code, ties, and levels that no known record has; against NumPy."""
-    chance = np.random.default_rng(len(levels))
-    known, codes = (chance.integers(0, 5, (4_000, 3)) / 4) * width, chance.integers(0, levels, (4_000, len(levels)))
-    points, sought = (chance.integers(-2, 9, (300, 3)) / 4) * width, chance.integers(-1, np.add(levels, 1), (300, len(levels)))
-    neighbours = Neighbours(known, power=1, codes=codes)
-    distances = np.abs(known[np.newaxis] - points[:, np.newaxis]).sum(axis=2)
-    distances += (codes[np.newaxis] != sought[:, np.newaxis]).sum(axis=2)
-    is_near = distances <= distances.min(axis=1, keepdims=True) + 1e-9
-    assert found_nearest(neighbours, points, sought) == [np.flatnonzero(near).tolist() for near in is_near]
-    np.testing.assert_allclose(neighbours.count(points, sought)[0], distances.min(axis=1), rtol=1e-12, atol=1e-12)
-
-
-def test_a_code_is_as_far_as_numbers_that_add_up_to_one(engine: str) -> None:
-    """0.7, 0.2 and 0.1 are added up to less: no nearer for that than a record with another code."""
-    assert 0.7 + 0.2 + 0.1 < 1
-    far = np.arange(2, 2_002).repeat(3).reshape(-1, 3)
-    known = np.concatenate([[[0.7, 0.2, 0.1]], far, far, [[0, 0, 0]]])
-    codes = np.array([0, 1]).repeat(2_001)[:, np.newaxis]
-    neighbours = Neighbours(known, power=1, codes=codes)
-    assert found_nearest(neighbours, np.zeros((1, 3)), np.zeros((1, 1), dtype=np.int64)) == [[0, 4_001]]
-
-
-def test_what_is_near_to_one_point_does_not_depend_on_the_others(engine: str) -> None:
-    """Two records that are as far but for 10^-9: a point that lies very far away, looked up beside it, makes no tie of them."""
-    known = np.array([[0.25], [-0.25 - 1e-9]] + [[1e3 + place] for place in range(2_000)])
-    points = np.zeros((64, 1))
-    points[40] = 1e7 + 0.5
-    assert Neighbours(known, power=1).count(points)[1].tolist() == [1] * 64
-
-
-def test_rows_that_share_a_hash_are_not_taken_for_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one hash for all rows: nothing is merged that differs, and nothing is lost."""
-    monkeypatch.setattr(module, "_hash_rows", lambda known, codes: np.zeros(len(known), dtype=np.uint64))
-    known = np.array([[1.0], [2], [2], [1], [-0.0], [0]])
-    distinct, place, weight = merge_rows(known, np.empty((6, 0), dtype=np.int64))
-    assert distinct is not None
-    assert known[distinct].ravel().tolist() == [1, 2, 1, 0]
-    assert place.tolist() == [0, 1, 1, 2, 3, 3]
-    assert weight.tolist() == [1, 2, 1, 2]
-    assert Neighbours(known, power=1).count(np.array([[1.0], [5]]))[1].tolist() == [2, 2]
-
-
 def plain_linkage(
     original: list[list[int]], released: list[list[int]], own: list[int], groups: list[int] | None, positions: list[int]
 ) -> float:
@@ -203,27 +140,6 @@ def test_record_linkage_is_that_of_exact_arithmetic(engine: str, by_group: bool)
     assert fractions > 15
 
 
-def test_record_linkage_of_census_is_that_of_all_pairs(reference_columns: Callable[[str], Any]) -> None:
-    """Microaggregated census: all pairs by NumPy, in and between clusters; a sample is within its interval of all."""
-    table = reference_columns("census")
-    names = ["AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "STATETAX", "TAXINC", "POTHVAL", "INTVAL", "FICA"]
-    x = np.stack([table[name][0] for name in names], axis=1)
-    label = mdav(x, 5)
-    means = np.stack([np.bincount(label, column) / np.bincount(label) for column in x.T], axis=1)
-    y, own = means[label], np.arange(len(x))
-    z, w = x / x.std(axis=0), y / x.std(axis=0)
-    distance = np.sqrt(((z[np.newaxis] - w[:, np.newaxis]) ** 2).sum(axis=2))
-    for groups in (None, label, own % 7):
-        allowed = distance if groups is None else np.where(groups[np.newaxis] == groups[:, np.newaxis], distance, np.inf)
-        nearest = allowed <= allowed.min(axis=1, keepdims=True) * (1 + 1e-9)
-        wanted = (nearest[own, own] / nearest.sum(axis=1)).mean()
-        whole = record_linkage(x, y, own, positions=own, groups=groups)
-        assert (whole.low, whole.value, whole.high) == pytest.approx((wanted,) * 3, abs=1e-12)
-        sample = record_linkage(x, y, own, positions=shuffled_positions(len(x), noise_stream(SECRET))[:400], groups=groups)
-        assert sample.low < wanted < sample.high
-        assert sample.high - sample.low < 0.11
-
-
 QUASIS = ["workclass", "education", "marital_status", "sex"]
 
 
@@ -245,19 +161,6 @@ def test_adult_has_the_k_l_and_t_that_pycanon_counts(adult: pd.DataFrame, number
         assert distinct_diversity(groups, values) == anonymity.l_diversity(adult, quasis, [secret])
         wanted = anonymity.t_closeness(adult, quasis, [secret])
         assert closeness(groups, values, ordered=ordered) == pytest.approx(wanted, rel=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore:In a future version, the keys")
-def test_clusters_of_census_have_the_k_l_and_t_that_pycanon_counts(reference_columns: Callable[[str], Any]) -> None:
-    """Numbers with hundreds of different values, in ten clusters of MDAV."""
-    table = reference_columns("census")
-    groups = mdav(np.stack([table[name][0] for name in ("AGI", "FICA")], axis=1), 100)
-    frame = pd.DataFrame({"cluster": groups} | {name: table[name][0] for name in ("POTHVAL", "FEDTAX")})
-    assert np.bincount(groups).min() == anonymity.k_anonymity(frame, ["cluster"]) == 100
-    for secret in ("POTHVAL", "FEDTAX"):
-        assert distinct_diversity(groups, frame[secret].to_numpy()) == anonymity.l_diversity(frame, ["cluster"], [secret])
-        wanted = anonymity.t_closeness(frame, ["cluster"], [secret])
-        assert closeness(groups, frame[secret].to_numpy(), ordered=True) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("together", [1, 5, 1 << 20])
@@ -282,52 +185,6 @@ def test_closeness_is_that_of_the_definition_on_random_groups(together: int, mon
                 worst[False] = max(worst[False], sum((abs(d) for d in difference), Fraction(0)) / 2)
         for ordered in (True, False):
             assert closeness(groups, values, ordered=ordered) == pytest.approx(float(worst[ordered]), abs=1e-12)
-
-
-def table_of(keys: list[list[int]]) -> pa.Table:
-    """Keys as the columns of a table, q0, q1, ..."""
-    return pa.table({f"q{place}": pa.array(key) for place, key in enumerate(keys)})
-
-
-def groups_of(keys: list[list[int]]) -> Groups:
-    """What an audit measures of the groups of a table of keys."""
-    column = "{role: quasi, do: keep, values: [1, 2, 3, 4, 5, 6], why: known}"
-    head = "policy: p\nsteward: s\npopulation: w\nsource: {path: p.csv}\nperson: each-row\nreleases: once\n"
-    head += "protect: {method: laplace, epsilon: 1}\nsuppress: {quasi_groups_below: 2, at_most: 100%}\ncolumns:\n"
-    noise = "  noisy: {role: confidential, do: noise, domain: [0, 9], grid: 1, outside: clamp, why: known}\n"
-    policy = parse_policy(head + noise + "".join(f"  q{place}: {column}\n" for place in range(len(keys))), name="p.yaml")
-    found = measure_groups(table_of(keys).append_column("noisy", pa.array([0.0] * len(keys[0]))), policy)
-    assert found is not None
-    return found
-
-
-def test_francdat_has_the_frequencies_that_sdcmicro_publishes() -> None:
-    """sdcMicro's example francdat, of Capobianchi, Polettini and Lucarelli: four keys, and its weights as the population."""
-    keys = [[1, 1, 1, 3, 4, 4, 6, 1], [2, 2, 2, 3, 3, 3, 2, 2], [5, 1, 1, 1, 1, 1, 1, 5], [1, 1, 1, 5, 4, 1, 5, 1]]
-    groups = group_by(keys)
-    assert np.bincount(groups)[groups].tolist() == [2, 2, 2, 1, 1, 1, 1, 2]
-    weight = [18, 45, 39, 17, 541, 8, 5, 92]  # the second is 45.5 there, and people are whole
-    population = np.repeat(groups, weight)
-    assert np.bincount(population)[groups].tolist() == [110, 84, 84, 17, 541, 8, 5, 110]
-    found = groups_of(keys)
-    assert found.smallest == found.prosecutor == 1
-    assert found.marketer == 6 / 8
-    everybody = [np.repeat(key, weight).tolist() for key in keys]
-    one, other = table_of(keys), table_of(everybody)
-    assert journalist_risk(one, other, one.column_names) == 1 / 5
-
-
-def test_groups_have_the_risks_of_sdcmicros_tests() -> None:
-    """tests/testthat/test_freqCalc.R and test_indivRisk.R: fk, and rk of a population."""
-    keys = [[2, 3, 2, 2, 3, 3, 1, 2], [3, 3, 3, 3, 3, 3, 4, 3], [1, 3, 1, 2, 1, 1, 1, 1]]
-    groups = group_by(keys)
-    size = np.bincount(groups)[groups]
-    assert size.tolist() == [3, 1, 3, 1, 2, 2, 1, 3]
-    risks = [0.33333, 1, 0.33333, 1, 0.5, 0.5, 1, 0.33333]
-    assert groups_of(keys).marketer == pytest.approx(np.mean(risks), abs=1e-5)
-    diverse = group_by([[0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 2, 2]])  # test_ldiversity.R: 3, 2 and 2 in its three groups
-    assert distinct_diversity(diverse[:3], [1, 0, 2]) == 3
-    assert distinct_diversity(diverse, [1, 0, 2, 1, 0, 0, 1]) == 2
 
 
 def mixed_table(chance: random.Random, n: int) -> Attacked:
@@ -385,25 +242,6 @@ def test_linking_is_that_of_exact_arithmetic(engine: str) -> None:
         assert chosen == found
 
 
-def test_linking_by_categories_that_nobody_has_left_is_that_of_exact_arithmetic(engine: str) -> None:
-    """Where a person's categories are found nowhere all rows are nearest, at many points: these are gone through row by row."""
-    for seed in range(6):
-        chance, n = random.Random(seed), 40  # noqa: S311
-        columns: list[AttackedColumn] = []
-        for name in "abcd":
-            released = np.array([chance.randint(0, 4) for _ in range(n)])
-            original = np.array([code if chance.random() < 0.4 else 9 for code in released.tolist()])
-            columns.append(AttackedColumn(name, original, released))
-        table = Attacked(tuple(columns))
-        targets, control, left = drawn(n)
-        wanted: list[float] = []
-        for people in (targets, control):
-            pairs = [[set(plain_near(table, names, left, person)) for names in (["a", "c"], ["b", "d"])] for person in people]
-            wanted.append(float(np.mean([len(one & other) / (len(one) * len(other)) for one, other in pairs])))
-        found = link(table, stream=noise_stream(SECRET))
-        assert (found.attack.value, found.control.value) == pytest.approx(tuple(wanted), abs=1e-12)
-
-
 def test_inference_is_that_of_exact_arithmetic(engine: str) -> None:
     for seed in range(8):
         n = 24 + seed
@@ -432,18 +270,6 @@ def test_inference_is_that_of_exact_arithmetic(engine: str) -> None:
                 wanted.append(float(np.mean(successes)))
             assert (attack.attack.value, attack.control.value) == pytest.approx(tuple(wanted), abs=1e-12)
         assert found.overall.attack.value == pytest.approx(np.mean([attack.attack.value for attack in found.columns]))
-
-
-def test_linking_and_inferring_agree_with_the_published_examples_of_anonymeter() -> None:
-    """tests/test_linkability_evaluator.py: of four people one is linked, whose nearest row is the same by both columns.
-
-    Their attack has no rows taken out, so the functions behind ours are asked: nearest rows, and the Wilson interval.
-    """
-    original, released = np.array([[0.0, 0], [0, 1], [4, 9], [0, 4]]), np.array([[0.0, 0], [1, 1], [4, 4], [9, 9]])
-    near = [Neighbours(released[:, [j]].copy(), power=1) for j in (0, 1)]
-    lists = [found_nearest(near[j], original[:, [j]].copy(), np.empty((4, 0), dtype=np.int64)) for j in (0, 1)]
-    linked = [one == other for one, other in zip(*lists, strict=True)]
-    assert linked == [True, False, False, False]
 
 
 def plain_meets(column: npt.NDArray[Any], comparison: str, value: float) -> npt.NDArray[np.bool_]:
@@ -483,23 +309,3 @@ def test_predicates_single_out_whom_they_say(monkeypatch: pytest.MonkeyPatch) ->
     assert {len(predicate) for predicate in seen[0]} == {1}
     assert {len(predicate) for predicate in seen[1]} == {2, 3, 4, 5}
     assert found[0].worst == "e"
-
-
-def test_originals_may_lie_in_another_order() -> None:
-    """With the row of each record's original the attacks are those on originals that were put in order; others are in the way."""
-    chance = np.random.default_rng(7)
-    everybody = chance.normal(size=(130, 3))
-    own = chance.permutation(130)[:120]
-    released = everybody[own] + chance.normal(0, 0.1, (120, 3))
-    ordered = Attacked(tuple(AttackedColumn(f"n{j}", everybody[own, j].copy(), released[:, j].copy()) for j in range(3)))
-    moved = Attacked(tuple(AttackedColumn(f"n{j}", everybody[:, j].copy(), released[:, j].copy(), own) for j in range(3)))
-
-    def run(table: Attacked) -> list[object]:
-        return [*single_out(table, stream=noise_stream(bytes(32), "s")), link(table, stream=noise_stream(bytes(32), "l"))]
-
-    assert run(moved) == run(ordered)
-    assert [one.attack.value for one in infer(moved, stream=noise_stream(bytes(32), "i")).columns] == pytest.approx(
-        [one.attack.value for one in infer(ordered, stream=noise_stream(bytes(32), "i")).columns], abs=0.05
-    )
-    with pytest.raises(InvalidArgument, match="equally many rows"):
-        Attacked((AttackedColumn("n", everybody[:, 0].copy(), released[:, 0].copy(), own[:100]),))

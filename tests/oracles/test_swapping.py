@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import swapping
 from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
+from release_pipeline.privacy.swapping import describe_alike, make_blocks, swap_positions
 
 SECRET = bytes(range(32))
 BLOCK = np.array([0, 0, 0, 1, 1, 1, -1])  # the last record is not released
@@ -104,17 +103,6 @@ def test_a_column_that_keeps_its_place_links_everybody() -> None:
     assert best_share([(1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6)], block, [(still, one) for one in each]) == 1
 
 
-def test_two_values_of_a_row_come_from_one_record_once_in_a_block() -> None:
-    """The corollary, by simulation: 1/k within four deviations, for columns with a stream each; one stream for both gives 1."""
-    block = np.repeat(np.arange(2_000), 5)
-    one, other = (swap_positions(block, noise_stream(SECRET, name, "swap")) for name in ("income", "rent"))
-    assert (block[one] == block).all()
-    assert sorted(one.tolist()) == list(range(len(block)))
-    share = float((one == other).mean())
-    assert abs(share - 1 / 5) < 4 * np.sqrt(0.2 * 0.8 / len(block))
-    assert (one == swap_positions(block, noise_stream(SECRET, "income", "swap"))).all()
-
-
 CELLS = st.lists(st.integers(-1, 2), min_size=0, max_size=60)
 
 
@@ -134,34 +122,3 @@ def test_blocks_have_k_records_of_one_cell(cells: list[int], k: int, seed: int, 
         assert members.sum() >= k
         assert len(set(cell[members].tolist())) == 1
     assert set(block[block >= 0].tolist()) == set(range(int(block.max(initial=-1)) + 1))
-
-
-def test_who_was_in_a_block_stays_with_the_others() -> None:
-    """Whoever leaves or moves to another cell: those who are left of a block are together, and join others as a whole where they
-    are too few. Who is new is with others who are new, if these are enough."""
-    random = np.random.default_rng(1)
-    features = describe_alike([random.normal(size=80)])
-    cell, earlier = np.zeros(80, dtype=np.int64), np.repeat(np.arange(16), 5)
-    assert (np.unique(make_blocks(features, cell, 5, earlier=earlier), return_inverse=True)[1] == earlier).all()
-    cell[random.permutation(60)[:15]] = 1  # moved
-    cell[60:63] = NO_BLOCK  # left
-    earlier[70:] = -1  # new
-    block = make_blocks(features, cell, 5, earlier=earlier)
-    for before in range(14):
-        for now in (0, 1):
-            assert len(set(block[(earlier == before) & (cell == now)].tolist())) <= 1
-    assert np.bincount(block[block >= 0]).min() >= 5
-    assert not set(block[70:].tolist()) & set(block[:70].tolist())
-    earlier[75:] = 20
-    few = make_blocks(features, np.where(cell == 1, 1, cell), 6, earlier=earlier)
-    assert len(set(few[70:75].tolist())) == len(set(few[75:].tolist())) == 1
-    with pytest.raises(InvalidArgument):
-        make_blocks(features, np.zeros(80, dtype=np.int64), 81)
-
-
-def test_alike_is_by_numbers_and_ranks_and_who_has_none() -> None:
-    numbers = np.array([1.0, 1.0, 100.0, np.nan])
-    features = describe_alike([numbers])
-    assert features[:, 0].tolist() == [1, 1, 100, 1]  # the middle one for who has none
-    assert features[:, 1].tolist() == [2, 2, 4, 2]  # mid-ranks
-    assert features[:, 2].tolist() == [0, 0, 0, 1]

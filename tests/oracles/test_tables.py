@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from release_pipeline.privacy.grid import Grid, IntArray
-from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.tables import (
     Shape,
     laplace_noise,
-    measure_levels,
     multiply_ends,
     noise_of_share,
     of_amounts,
@@ -23,12 +21,11 @@ from release_pipeline.privacy.tables import (
     of_sums,
     reconcile,
     sum_levels,
-    sum_units,
 )
 from release_pipeline.privacy.tables.consistency import fit_levels
 
 Record = tuple[int, int]  # its cell on the finest level, and its amount
-DOMAINS = [(0, 3), (-2, 3), (-3, 3), (1, 4), (-4, -2), (-1, 0)]
+DOMAINS = [(0, 3), (-2, 3), (-4, -2)]
 SHAPES = {
     "one cell": Shape.of([[[0, 0]]]),
     "two cells": Shape.of([[[0, 1]]]),
@@ -94,13 +91,6 @@ def test_noise_loses_what_it_may_and_nearly_all_of_it(*, by_rho: bool) -> None:
     assert not noise_of_share(of_counts(1), Fraction(1), by_rho=by_rho).amount  # n is public
 
 
-def test_a_domain_whose_sums_lie_on_no_grid_is_refused() -> None:
-    """Its lower end is a whole number of steps from 0, or sums would have to be rounded."""
-    assert sum_units(Grid.declare((-1, 1), "0.25")) == -4
-    with pytest.raises(Exception, match="does not begin at a multiple"):
-        sum_units(Grid.declare(("0.1", "1.1"), "0.25"))
-
-
 def _matrix(shape: Shape) -> list[np.ndarray]:
     """For each level the sums of finest cells that its cells are."""
     found = [np.eye(shape.cells[-1])]
@@ -113,7 +103,7 @@ def _matrix(shape: Shape) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("total", [None, 40])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_values_are_the_least_squares_solution(seed: int, total: int | None) -> None:
     """Of three levels with groups of different sizes, and noise of different variances; with the known total as a bound."""
     numbers = np.random.default_rng(seed)
@@ -135,7 +125,7 @@ def test_values_are_the_least_squares_solution(seed: int, total: int | None) -> 
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_whole_values_add_up_near_the_solution(seed: int, *, negative: bool) -> None:
     """To the level above and to the total; none below 0 where none can be; and as near as any whole numbers with the sums above,
     by trying all."""
@@ -158,31 +148,8 @@ def test_whole_values_add_up_near_the_solution(seed: int, *, negative: bool) -> 
         assert float(((values[mine] - wanted[1][mine]) ** 2).sum()) == pytest.approx(distance)
 
 
-def test_sums_beyond_floats_still_add_up() -> None:
-    """To the unit: floats lose some of them."""
-    shape = Shape.of([[[0, 0, 0], [0, 1, 2]]])
-    exact = [np.array([3 * 2**58 + 7]), np.array([2**58 + 1, 2**58 + 2, 2**58 + 4])]
-    for negative in (False, True):
-        above, values = reconcile(exact, shape, [1.0, 1.0], total=3 * 2**58 + 7, negative=negative)
-        assert int(above[0]) == sum(map(int, values)) == 3 * 2**58 + 7
-
-
-def test_noise_is_drawn_once_for_each_cell_of_each_level() -> None:
-    """The same secret gives the same, another one something else, and levels share nothing."""
-    shape = SHAPES["two levels"]
-    noise = [laplace_noise(of_counts(cells), Fraction(1, 100)) for cells in shape.cells]
-    cell = np.array([0, 1, 1, 2])
-    first, again, other = (
-        measure_levels(cell, None, shape, noise, noise_stream(bytes([secret]) * 32, "tables", "people")) for secret in (1, 1, 2)
-    )
-    assert [level.tolist() for level in first] == [level.tolist() for level in again]
-    assert all((mine != theirs).any() for mine, theirs in zip(first, other, strict=True))
-    drawn = [level - exact for level, exact in zip(first, sum_levels(cell, None, shape), strict=True)]
-    assert not set(drawn[0].tolist()) & set(drawn[1].tolist())
-
-
-WEIGHTS = [(1, 3, 7), (0, 1, 2), (2,), (3, 80)]  # that a record may have, in units
-NUMBERS = [None, (0, 2), (-2, 1), (-3, -1)]
+WEIGHTS = [(1, 3, 7), (0, 1, 2)]  # that a record may have, in units
+NUMBERS = [None, (0, 2), (-2, 1)]
 
 
 def find_largest_changes(shape: Shape, weights: tuple[int, ...], numbers: range) -> list[tuple[int, int]]:

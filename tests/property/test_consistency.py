@@ -70,15 +70,6 @@ def test_pins_and_order_are_what_brute_force_finds(cells: list[tuple[int, int]])
     assert any(np.allclose(found, one, atol=1e-6) for one in wanted), (found, wanted)
 
 
-@given(LISTS)
-def test_without_pins_it_is_plain_order(cells: list[tuple[int, int]]) -> None:
-    """Without atoms, and where no mean is at one."""
-    sums, sizes = make(cells)
-    assert np.array_equal(isotonic_with_atoms(sums, sizes, ()), isotonic(sums / sizes, sizes))
-    sums, sizes = make(cells, halves=True)
-    assert np.array_equal(isotonic_with_atoms(sums, sizes, ATOMS), isotonic(sums / sizes, sizes))
-
-
 @given(LISTS, st.integers(1, 40))
 def test_blocks_near_an_atom_ascend_and_lie_at_it(cells: list[tuple[int, int]], scale: int) -> None:
     """With a public scale: in order, and blocks of the plain fit that are within two of their deviations of an atom are at one,

@@ -28,7 +28,7 @@ def tables(draw: st.DrawFn) -> tuple[list[int], list[Row], list[str], int, int, 
 
 
 @pytest.mark.parametrize("order", ["corner", "hilbert"])
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(table=tables(), keyed=st.booleans())
 def test_one_changed_record_moves_at_most_one_through_each_cluster(
     order: str, table: tuple[list[int], list[Row], list[str], int, int, Row], keyed: bool

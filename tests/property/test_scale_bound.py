@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.plan import check_rows, make_plan
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.budget import MAX_NANO
 from release_pipeline.privacy.catalogue import find_claim, find_method
@@ -120,19 +119,6 @@ def test_what_the_public_check_lets_through_is_refused_for_no_data(
         assert int(exact.scale.max()) <= bound
 
 
-@pytest.mark.parametrize("k", [3, 8])
-def test_the_bound_is_hardly_larger_than_the_worst_data(k: int) -> None:
-    """idp-cbls, its last cluster of 2k - 1 records with a third of the domain: within 1% of the bound, so that it refuses little
-    that could be."""
-    n, width = 2000 * k + k - 1, 2**40
-    reached = max(
-        int(statistics_of(values, width, "idp-cbls", "column", k, Epsilon.of(1)).scale.max())
-        for values in (spread(width, k, n, share=1 / 3, place=place, first=2) for place in (0, -1))
-    )
-    bound = worst_scale("idp-cbls", "column", k=k, clusters=n // k, width=width, epsilon=Epsilon.of(1))
-    assert (0.99 if k > 3 else 0.75) * bound < reached <= bound  # a last cluster of 5 has moves of twice its range, not of thrice
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     k=st.integers(3, 7),
@@ -187,14 +173,3 @@ def test_a_policy_whose_fewest_rows_are_too_many_is_refused() -> None:
         parse_policy(POLICY.format(epsilon="0.2", rows=60_000, parts=""), name="wide.yaml")
     assert "with 20,000 clusters" in str(caught.value.problems)
     parse_policy(POLICY.format(epsilon="0.2", rows=60_000, parts=", partitions: 200"), name="wide.yaml")
-
-
-def test_check_refuses_rows_that_a_release_would_refuse() -> None:
-    """By the number alone, in parts by that of the largest."""
-    policy = parse_policy(POLICY.format(epsilon="0.2", rows=600, parts=""), name="wide.yaml")
-    check_rows(policy, 600)
-    assert make_plan(policy).rows == 600
-    with pytest.raises(InvalidArgument, match="with 20,000 clusters"):
-        check_rows(policy, 60_000)
-    partitioned = parse_policy(POLICY.format(epsilon="0.2", rows=1200, parts=", partitions: 200"), name="wide.yaml")
-    check_rows(partitioned, 60_000)

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import gc
-import resource
 from collections.abc import Callable, Iterator
-from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import OutOfSpace
 from release_pipeline.privacy import arrays
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, distinct, join, make, pick, pieces, repeat
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.clusters import rank_clusters, sort_records
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.stages.column_table import MISSING, Parts, number_cells, take_cells
 from release_pipeline.store import scratch, shared
 from release_pipeline.store.passes import SortedRuns
 from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.shared import OnCluster
-from tests.integration.processes import child, hear
 from tests.workers import Inline
 
 SECRET = bytes(range(32))
@@ -97,36 +91,6 @@ def test_sorting(kind: Kind, folder: Path, values: Array, piece: int) -> None:
 
 
 @KINDS
-@given(values=arrays_of(least=1), piece=sizes, seed=st.integers(0, 2**32), wanted=st.integers(0, 300))
-def test_taking_and_putting(kind: Kind, folder: Path, values: Array, piece: int, seed: int, wanted: int) -> None:
-    """Some places, some of them more than once; and every place once, in parts of any size."""
-    disk, rng = kind(folder, piece), np.random.default_rng(seed)
-    places = rng.integers(0, len(values), wanted)
-    np.testing.assert_array_equal(disk.take(stored(disk, values), places), values[places])
-    order = rng.permutation(len(values))
-    for arrays_there in (disk, IN_MEMORY):
-        np.testing.assert_array_equal(arrays_there.put(partial(cut, values), order, values.dtype)[order], values)
-
-
-@KINDS
-@given(values=arrays_of(least=1), piece=sizes)
-def test_what_is_made_of_them(kind: Kind, folder: Path, values: Array, piece: int) -> None:
-    """Mapped, picked, joined, counted, repeated and added up."""
-    disk = kind(folder, piece)
-    values = np.nan_to_num(values, posinf=0)
-    there = stored(disk, values)
-    flags = make(disk, partial(np.less, 1), there, dtype=np.bool_)
-    assert pick(disk, there, flags).tolist() == values[values > 1].tolist()
-    assert join(disk, (there[part] for part in pieces(len(there), 7)), len(there)).tolist() == values.tolist()
-    found, count = distinct(disk, disk.sort(stored(disk, values)))
-    expected, often = np.unique(values, return_counts=True)
-    assert found.tolist() == expected.tolist()
-    assert count.tolist() == often.tolist()
-    assert repeat(disk, count).tolist() == np.repeat(np.arange(len(often)), often).tolist()
-    assert add_up(np.abs, there) == add_up(np.abs, values)
-
-
-@KINDS
 @given(
     width=st.sampled_from([0, 1, 30, 2**31, 2**52]),
     n=st.integers(5, 300),
@@ -150,41 +114,6 @@ def test_ranks_clusters_and_shuffles(kind: Kind, folder: Path, width: int, n: in
     assert group_by([values, others], disk).tolist() == group_by([values, others]).tolist()
     both = [sort_records([others, values], noise_stream(SECRET), arrays)[0].tolist() for arrays in (IN_MEMORY, disk)]
     assert both[0] == both[1]
-
-
-CELLS = (
-    pa.chunked_array([["b", None, "a"], [], ["b", "", "ä"]]),
-    pa.chunked_array([pa.array([3, None, 3, 2**60], pa.int64())]),
-    pa.chunked_array([pa.array([1.5, None, -0.0])]),
-    pa.chunked_array([pa.array([True, None, False])]),
-    pa.chunked_array([pa.array([None, 17, 18], pa.date32())]),
-    pa.chunked_array([pa.array([5, 6, 7], pa.int8())]),
-    pa.chunked_array([pa.array([], pa.string())]),
-    pa.chunked_array([pa.array([], pa.float64())]),
-)
-
-
-@pytest.mark.parametrize("column", CELLS, ids=lambda column: f"{column.type} {len(column)}")
-def test_columns_go_to_disk_and_come_back(folder: Path, column: pa.ChunkedArray) -> None:
-    """Cells, those that are missing, and types."""
-    disk = OnDisk(folder, 2)
-    kept = disk.keep_column(iter(column.chunks), column.type, len(column))
-    assert kept.type == column.type
-    assert kept.equals(column)
-    order = np.random.default_rng(1).permutation(len(column))
-    taken = take_cells(kept, order, disk)
-    assert isinstance(taken, Parts)
-    assert taken.load().equals(take_cells(column, order, IN_MEMORY))
-    known, numbers = number_cells(kept, disk)
-    told = [None if number == MISSING else known[number].as_py() for number in numbers.tolist()]
-    assert told == column.to_pylist()
-
-
-def test_small_ones_stay_in_memory(folder: Path) -> None:
-    """Up to a piece; larger ones are arrays of a file."""
-    disk = OnDisk(folder, 100)
-    assert disk.empty(100, np.int64).base is None
-    assert disk.empty(101, np.int64).base is not None
 
 
 def test_a_full_disk_is_told_when_an_array_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,33 +143,3 @@ def test_no_more_than_a_piece_is_put_together_at_once(folder: Path, values: Arra
             assert not bucket % 2 or len(np.unique(found)) <= 1
             place += len(found)
     assert place == len(values)
-
-
-@pytest.mark.parametrize("values", [[1.7e308] * 5, [np.inf, 1.0, -np.inf], [np.nan, 1.0], [1e308, -1e308, 1e308, 1e308]])
-def test_what_no_float_is_the_sum_of(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
-    """It is infinite, or no number, as NumPy's sum would be: of values as they came anything may be asked."""
-    monkeypatch.setattr(arrays, "SUMMED", 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        assert repr(add_up(np.positive, np.array(values))) == repr(float(np.sum(values)))
-
-
-def fill(folder: Path, tells: Connection) -> None:
-    """More text than a file may have."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
-    batches = (pa.array([f"{number:0100}" for number in range(1000)]) for _ in range(100))
-    disk = OnDisk(folder, 10)
-    try:
-        disk.keep_column(batches, pa.string(), 100_000)
-    except OutOfSpace as error:
-        tells.send(error.what)
-    try:
-        disk.empty(1 << 20, np.int64)
-    except OutOfSpace as error:
-        tells.send(error.what)
-
-
-def test_a_full_disk_is_told_of_texts_too(folder: Path) -> None:
-    """And of an array by the system itself."""
-    with child(fill, folder) as hears:
-        assert "the disk is full that a stage goes on on" in hear(hears)
-        assert "the disk is full that a stage goes on on" in hear(hears)

@@ -11,7 +11,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from experiments.attack import (
     FEW_SECRETS,
@@ -19,14 +18,11 @@ from experiments.attack import (
     attack_patterns,
     attack_scales,
     attack_vectors,
-    describe,
     find_pair,
     log_likelihood,
     read_vectors,
     release,
-    shows_pattern,
 )
-from release_pipeline.privacy.shares import bound_share
 from release_pipeline.privacy.vectors import Order, Statistic
 
 pytestmark = pytest.mark.statistical
@@ -53,13 +49,6 @@ def test_noise_of_one_centroid_is_caught_as_too_little_for_the_table(order: Orde
     assert found.worst is not None
     assert found.worst > 4.5
     assert found.right > 0.8
-
-
-@pytest.mark.slow
-def test_too_little_noise_is_caught_without_likelihoods() -> None:
-    """An event that is more than e^epsilon times likelier under one table, with 99.9% confidence."""
-    found = attack_vectors("hilbert", "trimmed", epsilon="3", noise="centroid", secrets=1500)
-    assert found.proved > 3
 
 
 def test_the_likelihood_of_a_release_is_that_of_all_its_ways() -> None:
@@ -96,13 +85,6 @@ def test_which_rows_share_values_gives_column_claims_away(method: str, consisten
     assert found.right == 1 if consistency == "none" else found.right > 0.95
 
 
-def test_clusters_of_all_columns_together_show_no_pattern() -> None:
-    """dp-mdav on the same tables: rows of a cluster share all values under both, so that the attack is a guess."""
-    found = attack_patterns("dp-mdav", epsilon="0.1", secrets=50)
-    assert found.right == 0.5
-    assert found.proved == 0
-
-
 @pytest.mark.parametrize("method", get_args(Individual))
 def test_scales_that_are_calculated_anew_have_no_bound(method: Individual) -> None:
     """Under iDP: 40 people and a claim of 0.01, which holds with the scales of the actual data in both tables and is worth at
@@ -115,21 +97,3 @@ def test_scales_that_are_calculated_anew_have_no_bound(method: Individual) -> No
     assert broken.right == 1
     assert broken.secrets == FEW_SECRETS
     assert attack_scales(method, anew=True, secrets=100).proved < 3 < attack_scales(method, anew=True, secrets=300).proved
-
-
-def test_patterns_are_counted_by_pairs_of_values() -> None:
-    assert shows_pattern(np.array([[1.0, 2], [1, 2], [3, 2], [3, 2]]), 2)
-    assert not shows_pattern(np.array([[1.0, 2], [1, 3], [3, 2], [3, 2]]), 2)
-
-
-@pytest.mark.parametrize(("found", "of"), [(0, 10), (3, 10), (10, 10), (40, 4000), (3999, 4000), (4000, 4000)])
-def test_bounds_are_clopper_and_pearsons(found: int, of: int) -> None:
-    doubt = 0.0005
-    wanted = stats.binomtest(found, of).proportion_ci(1 - 2 * doubt, "exact")
-    lower, upper = bound_share(found, of, doubt)
-    assert (float(lower), float(upper)) == pytest.approx((wanted.low, wanted.high), rel=1e-6, abs=1e-12)
-
-
-def test_the_table_has_a_row_for_each_attack() -> None:
-    attack = attack_patterns("dp-mdav", secrets=2)
-    assert describe([attack, attack]).count("\n") == 3

@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.claims.audit import Effort, audit_promise
-from release_pipeline.claims.promises import list_promises
 from release_pipeline.privacy import methods, vectors
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.clusters import RankClusters
@@ -150,12 +148,3 @@ def test_tables_are_made_of_declared_facts_alone() -> None:
             assert min(one.min(), other.min()) >= 0
             assert max(one.max(), other.max()) <= most
             assert (most > 1000) == any(column.reasons for column in policy.noise_columns.values())
-
-
-def test_few_draws_prove_little_and_break_nothing() -> None:
-    """So few that nearly every draw shows something else: nothing is broken by that, and nothing fails."""
-    few = Effort(explore=4, prove=8, classes=64, counted=1, counts=8)
-    names = ("laplace, two columns", "idp-cbls, two columns", "dp-cdf", "dp-mdav, centroid, plain", "k-epsilon, two columns")
-    for name in names:
-        for promise in list_promises(SUITE[name]):
-            assert audit_promise(SUITE[name], promise, few).holds

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
 
-from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
-from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.noise import noise_stream
 
 pytestmark = pytest.mark.statistical
@@ -71,116 +64,3 @@ def test_fresh_draws_show_no_risk(fresh: list[list[Attack]]) -> None:
         assert above <= 3, attacks[0].name
         middles = np.mean([attack.attack.value - attack.control.value for attack in attacks])
         assert abs(middles) < 0.02, attacks[0].name
-
-
-def test_one_released_row_in_four_that_is_the_own_one_is_found() -> None:
-    """The same fresh draws with some true rows: intervals above 0, always or, for singling out, mostly."""
-    hits = np.zeros(3)
-    for number in range(10):
-        chance = np.random.default_rng(number)
-        original, released = people(chance), people(chance)
-        leaked = np.arange(ROWS) % 4 == 0
-        released[leaked] = original[leaked]
-        linking, inferring, one, several = run_all(attacked(original, released), number)
-        hits += [linking.risk.low > 0, inferring.risk.low > 0, max(one.risk.low, several.risk.low) > 0]
-    assert hits[0] == hits[1] == 10
-    assert hits[2] >= 5
-
-
-def test_more_noise_is_less_risk() -> None:
-    """Laplace noise from nothing to ten deviations: each attack's risk falls from nearly all to nothing that can be seen."""
-    original = people(np.random.default_rng(2))
-    risks: list[list[float]] = []
-    for scale in (0.5, 20, 80, 1000):
-        chance = np.random.default_rng(3)
-        released = original.copy()
-        released[:, :4] += np.round(chance.laplace(scale=scale, size=(ROWS, 4)))
-        released[:, 4] = np.where(chance.random(ROWS) < scale / 1000, chance.permutation(released[:, 4]), released[:, 4])
-        risks.append([attack.risk.value for attack in run_all(attacked(original, released), 9)])
-    for name, falling in zip(("link", "infer", "one", "several"), zip(*risks, strict=True), strict=True):
-        assert all(after <= before + 0.03 for before, after in pairwise(falling)), (name, falling)
-        assert falling[-1] < 0.1, (name, falling)
-    assert risks[0][0] > 0.9
-    assert risks[0][1] > 0.6
-
-
-def test_clusters_of_all_columns_hide_single_rows_from_linking() -> None:
-    """MDAV with k = 12: the nearest rows are those of the cluster that are left, equal to each other, and one of them is
-    picked."""
-    original = people(np.random.default_rng(4))
-    label = mdav(original[:, :4], 12)
-    means = np.column_stack([np.bincount(label, column) / np.bincount(label) for column in original[:, :4].T])
-    numbers = Attacked(tuple(AttackedColumn(f"n{j}", original[:, j].copy(), means[label, j]) for j in range(4)))
-    linking = link(numbers, stream=noise_stream(bytes(32)))
-    assert linking.attack.value < 0.25
-    by_one, _ = single_out(numbers, stream=noise_stream(bytes(32)))
-    assert by_one.attack.tried < 5
-
-
-def test_attacks_are_the_same_with_the_same_stream() -> None:
-    chance = np.random.default_rng(6)
-    table = attacked(people(chance, 200), people(chance, 200))
-    assert run_all(table, 1) == run_all(table, 1)
-    assert run_all(table, 1) != run_all(table, 2)
-
-
-@pytest.mark.parametrize("kind", ["one column", "constant", "codes alone", "three people"])
-def test_odd_tables_are_attacked_too(kind: str) -> None:
-    chance = np.random.default_rng(7)
-    number = chance.normal(size=90)
-    code = chance.integers(-1, 3, 90)
-    columns = {
-        "one column": [AttackedColumn("a", number, number)],
-        "constant": [AttackedColumn("a", np.ones(90), np.ones(90)), AttackedColumn("b", np.zeros(90), np.ones(90))],
-        "codes alone": [AttackedColumn("a", code, code), AttackedColumn("b", code % 2, code)],
-        "three people": [AttackedColumn("a", number[:3], number[:3]), AttackedColumn("b", code[:3], code[:3])],
-    }[kind]
-    linking, inferring, one, several = run_all(Attacked(tuple(columns)), 3)
-    for attack in (linking, inferring, one, several):
-        for share in (attack.attack, attack.control, attack.risk):
-            assert 0 <= share.low <= share.value <= share.high <= 1
-    if kind == "constant":  # nothing to see: all rows are equally near, and the only value is known
-        assert linking.attack.value == pytest.approx(linking.guess)
-        assert inferring.attack.value == inferring.control.value == inferring.guess == 0.5
-        assert one.attack.tried == several.attack.tried == 0
-        assert (one.risk.low, one.risk.high) == (0, 1)
-
-
-def test_what_cannot_be_attacked_is_refused() -> None:
-    number, code = np.zeros(5), np.zeros(5, dtype=np.int64)
-    with pytest.raises(InvalidArgument, match="no column"):
-        Attacked(())
-    with pytest.raises(InvalidType, match="a: "):
-        Attacked((AttackedColumn("a", number, code),))
-    with pytest.raises(InvalidArgument, match="equally many"):
-        Attacked((AttackedColumn("a", number, number), AttackedColumn("b", code[:4], code[:4])))
-    with pytest.raises(InvalidArgument, match="missing"):
-        Attacked((AttackedColumn("a", number, np.full(5, np.nan)),))
-    with pytest.raises(InvalidArgument, match="three records"):
-        Attacked((AttackedColumn("a", number[:2], number[:2]),))
-    table = Attacked((AttackedColumn("a", number, number), AttackedColumn("b", number, number)))
-    for known in ((["a"], ["a"]), (["a"], ["c"])):
-        with pytest.raises(InvalidArgument, match="two sources"):
-            link(table, stream=noise_stream(bytes(32)), known=known)
-
-
-def test_adult_with_all_its_columns_is_attacked(reference_data: Path) -> None:
-    """Numbers and categories of up to 42 levels: as it is, and with every column shuffled for itself."""
-    frame = pd.read_csv(reference_data / "adult.csv", keep_default_na=False).iloc[:4_000]
-    chance = np.random.default_rng(8)
-
-    def table(release: Callable[[npt.NDArray[np.generic]], npt.NDArray[np.generic]]) -> Attacked:
-        columns: list[AttackedColumn] = []
-        for name in frame:
-            numeric = pd.api.types.is_numeric_dtype(frame[name])
-            values = frame[name].to_numpy(dtype=np.float64) if numeric else pd.factorize(frame[name])[0]
-            columns.append(AttackedColumn(str(name), values, release(values)))
-        return Attacked(tuple(columns))
-
-    linking, inferring, _, several = run_all(table(lambda values: values), 5)
-    assert linking.risk.low > 0.15
-    assert inferring.risk.low > 0.5
-    assert several.risk.low > 0.5
-    for attack in run_all(table(chance.permutation), 5)[:2]:
-        assert attack.risk.low == 0
-        assert attack.risk.high < 0.15

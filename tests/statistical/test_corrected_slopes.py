@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from release_pipeline.analyst import Release
 from release_pipeline.analyst.laws import fourth_cumulant_of, variance_of
 from release_pipeline.analyst.slopes import _covariance, _invert, _Sums
 from release_pipeline.privacy import discrete_laplace, noise_stream
-from tests.unit.analyst.cards import make_facts, noise
 
 pytestmark = pytest.mark.statistical
 
@@ -90,24 +88,3 @@ def test_where_a_few_records_decide_the_slope_it_covers(case: str, level: float,
         fit = _invert(sums, level, "x")
         missed += not fit.low <= true <= fit.high
     assert missed / MANY <= most
-
-
-def test_where_one_record_decides_correlations_and_several_slopes_cover() -> None:
-    """At 99%, for a 0/1 column with a single 1: beside an explained column alone, and with a noisy column that explains as well.
-    With a normal number's quantile 2.5% of the intervals miss."""
-    rows, releases = 150, 3000
-    chance = np.random.default_rng(4)
-    one = (np.arange(rows) == 0).astype(np.float64)
-    a = np.round(chance.uniform(0, 100, rows))
-    b = np.where(one == 1, 100, np.round(a / 2 + chance.uniform(0, 20, rows)))
-    facts = make_facts("laplace", noise("a", 100, epsilon="25"), noise("b", 100, epsilon="20"), rows=rows)
-    slope = float(np.linalg.lstsq(np.column_stack([a, one, np.ones(rows)]), b, rcond=None)[0][1])
-    correlation = float(np.corrcoef(one, b)[0, 1])
-    u, v = discrete_laplace(np.repeat([4, 5], rows * releases), noise_stream(bytes(32), "one")).reshape(2, releases, rows)
-    missed = np.zeros(2)
-    for number in range(releases):
-        release = Release(facts, {"a": a + u[number], "b": b + v[number]}).with_exact("one", one)
-        fits = (release.slope("b", ["a", "one"], level=0.99)["one"], release.correlation("one", "b", level=0.99))
-        missed += [not fit.low <= true <= fit.high for fit, true in zip(fits, (slope, correlation), strict=True)]
-    assert (missed / releases <= 0.0155).all()
-    assert (missed / releases >= 0.002).all()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from experiments import exact_values
-from experiments.exact_values import choose_values, describe, measure
+from experiments.exact_values import describe, measure
 
 pytestmark = pytest.mark.statistical
 
@@ -36,19 +35,3 @@ def test_values_that_many_rows_share_have_no_noise() -> None:
     assert none.guesses["4k rows"].counted / none.guesses["4k rows"].values > 0.95
     assert share(isotonic.guesses["inside"]) < 0.3
     assert share(isotonic.guesses["0"]) > 0.85
-
-
-def test_guesses_look_at_rows_k_and_the_domain() -> None:
-    values, rows = np.array([0, 3, 5, 9]), np.array([60, 50, 110, 200])
-    chosen = choose_values(values, rows, k=26, width=9, zero=0)
-    assert {name: values[which].tolist() for name, which in chosen.items()} == {
-        "2k rows": [0, 5, 9],
-        "inside": [5],
-        "4k rows": [5],
-        "0": [0],
-    }
-
-
-def test_a_guess_that_nobody_made_has_no_share() -> None:
-    found = exact_values.Found("none", 0.0, 0.0, 0.0, {"inside": exact_values.Guess()})
-    assert "| none | inside | - | - | - |" in describe([found])

@@ -6,7 +6,6 @@ out wrong once in 10^9 runs, while scales 30% off are far beyond.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import cache
 
@@ -16,9 +15,8 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from release_pipeline.privacy import Epsilon, discrete_laplace, noise_stream
+from release_pipeline.privacy import discrete_laplace, noise_stream
 from release_pipeline.privacy.noise import MAX_SCALE, discrete_gaussian
-from release_pipeline.privacy.sensitivity import scales_for
 
 pytestmark = pytest.mark.statistical
 
@@ -64,26 +62,12 @@ def two_samples(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
     return float(stats.chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue)
 
 
-def by_values(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
-    """The same, with a bin for each value from -5 to 5 and for each side beyond; those with less than ten draws are joined."""
-    counts = np.stack([np.bincount(np.clip(part, -6, 6) + 6, minlength=13) for part in (a, b)])
-    rare = counts.sum(axis=0) < 10
-    joined = np.concatenate([counts[:, ~rare], counts[:, rare].sum(axis=1, keepdims=True)], axis=1)
-    return float(stats.chi2_contingency(joined[:, joined.sum(axis=0) > 0]).pvalue)
-
-
 @pytest.mark.parametrize("scale", [3, 10, 1000, 2**40])
 def test_our_noise_has_the_law_of_theirs(scale: int) -> None:
     """And the test tells our noise at 0.7 and 1.3 times the scale from theirs."""
     assert two_samples(ours(scale), theirs(scale)) > SAME
     for wrong in (0.7, 1.3):
         assert two_samples(ours(round(scale * wrong)), theirs(scale)) < OTHER
-
-
-def test_small_scales_value_by_value() -> None:
-    """At scale 1 most draws are of a few values, which bins of a quantile would join: each counts for itself."""
-    assert by_values(ours(1), theirs(1)) > SAME
-    assert by_values(ours(2), theirs(1)) < OTHER
 
 
 @pytest.mark.parametrize("sigma", ["3.7", "50", str(2**20), str(2**40)])
@@ -94,28 +78,10 @@ def test_our_gaussian_has_the_law_of_theirs(sigma: str) -> None:
         assert two_samples(our_gaussian(Fraction(sigma) * Fraction(wrong)), their_gaussian(sigma)) < OTHER
 
 
-@pytest.mark.parametrize("sigma", ["0.5", "1"])
-def test_small_sigmas_value_by_value(sigma: str) -> None:
-    """Each value counts for itself, and 30% off either way is told from theirs."""
-    assert by_values(our_gaussian(Fraction(sigma)), their_gaussian(sigma)) > SAME
-    for wrong in ("0.7", "1.3"):
-        assert by_values(our_gaussian(Fraction(sigma) * Fraction(wrong)), their_gaussian(sigma)) < OTHER
-
-
-@pytest.mark.parametrize("distance", [1, 2, 7, 1000, 10**9])
-@pytest.mark.parametrize("scale", [1, 3, 10, 12345, 2**40, MAX_SCALE])
+@pytest.mark.parametrize("distance", [1, 7, 10**9])
+@pytest.mark.parametrize("scale", [1, 12345, MAX_SCALE])
 def test_their_privacy_map_says_what_our_arithmetic_says(distance: int, scale: int) -> None:
     """A shift of d costs d/t: theirs is in floats, rounded up, so at least ours and next to it."""
     exact, content = Fraction(distance, scale), measurement(scale).map(distance)
     assert exact <= Fraction(content)
     assert content <= float(exact) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("epsilon", ["0.001", "0.1", "0.7", "1", "2.5", "13"])
-@pytest.mark.parametrize("sensitivity", [1, 9, 400, 10**6 + 3])
-def test_our_scales_cost_no_more_than_epsilon_by_their_map(epsilon: str, sensitivity: int) -> None:
-    """The scale for a sensitivity costs at most epsilon by OpenDP's account, but for its rounding; one less costs more."""
-    (t,) = scales_for(np.array([sensitivity]), Epsilon.of(epsilon)).tolist()
-    assert measurement(t).map(sensitivity) <= math.nextafter(float(epsilon), math.inf) * (1 + 1e-15)
-    if t > 1:
-        assert measurement(t - 1).map(sensitivity) > float(epsilon)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
-import fnmatch
 import re
 import shlex
 import shutil
@@ -16,11 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from release_pipeline.dagster_app import launch
-from release_pipeline.dagster_app.launch import prepare
-from release_pipeline.desk.opening import read_proxy
 from release_pipeline.door.serving import MOST_CONNECTIONS
-from release_pipeline.flow.site import HOME, Site
+from release_pipeline.flow.site import HOME
 from tests.unit.scripts import DEPLOY, ROOT, load
 
 UNITS = DEPLOY / "systemd"
@@ -56,110 +51,7 @@ def read_table(name: str) -> list[list[str]]:
     return [shlex.split(line) for line in (UNITS / name).read_text().splitlines() if line and not line.startswith("#")]
 
 
-@pytest.fixture(scope="module")
-def steps() -> list[tuple[str, str]]:
-    """The instructions of the Containerfile, each on a line."""
-    text = re.sub(r"^#.*\n", "", (DEPLOY / "Containerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
-    found = [line.split(maxsplit=1) for line in text.splitlines() if line.strip()]
-    return [(name, " ".join(words.split())) for name, words in found]
-
-
-def find(steps: list[tuple[str, str]], name: str) -> list[str]:
-    """What stands after an instruction of this name."""
-    return [words for step, words in steps if step == name]
-
-
-# -- the image
-
-
-def test_the_image_is_built_of_what_is_named(steps: list[tuple[str, str]], locked: ModuleType) -> None:
-    """A base with a tag that is no moving one, hashes for all that others wrote, an account by number, no secret and no port."""
-    [base] = [words.partition("=")[2] for words in find(steps, "ARG") if words.startswith("BASE=")]
-    assert re.fullmatch(r"python:\d\.\d+-slim-[a-z]+", base)
-    assert find(steps, "FROM") == ["${BASE} AS build", "${BASE}"]
-    installs = [words for words in find(steps, "RUN") if "pip install" in words]
-    assert all("--require-hashes" in words or "--no-index" in words for words in installs)
-    assert len(installs) == 3
-    assert find(steps, "USER") == [f"{UID}:{UID}"]
-    assert find(steps, "EXPOSE") == []
-    assert not re.search("PASSWORD|SECRET|TOKEN", " ".join(words for _, words in steps))
-    assert find(steps, "ENTRYPOINT") == ['["release-pipeline"]']
-    assert '["release-pipeline", "status", "--health"]' in find(steps, "HEALTHCHECK")[0]
-    assert all(f"`{extra}`" in (ROOT / "docs" / "deploying.md").read_text() for extra in locked.IMAGE_EXTRAS)
-
-
-def test_what_the_image_is_built_of_gets_to_its_builder(steps: list[tuple[str, str]]) -> None:
-    """Everything is left out but what is named: all that the distributions are made of is, and no site."""
-    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    copied = [word for words in find(steps, "COPY") if "--from" not in words for word in words.split()[:-1]]
-    copied += [word.removeprefix("/source/") for words in find(steps, "COPY") for word in words.split() if "/source/" in word]
-    wanted = {*copied} - {"."} | {"release_pipeline", "sql", "policies", "packages", "dagster.yaml", "deploy/make_dist.py"}
-    wanted |= {"requirements.lock", "workspace.yaml", "CHANGELOG.md", "README.md", "pyproject.toml", "deploy/locked.py"}
-    assert [place for place in sorted(wanted) if not any(fnmatch.fnmatch(place, pattern) for pattern in kept)] == []
-    for private in ("vault", "registry.duckdb", "demo", "keys", ".env", "deploy/.env", ".git", "tests"):
-        assert not any(fnmatch.fnmatch(private, pattern) for pattern in kept), private
-
-
 # -- compose
-
-
-def test_the_ui_has_its_account_and_nothing_to_write_on_but_the_site(services: dict[str, Any]) -> None:
-    """Read-only root, no capability, no port; sources cannot be written, and folders are not made as somebody else's."""
-    ui = services["ui"]
-    assert ui["user"] == f"{UID}:{UID}"
-    assert (ui["read_only"], ui["cap_drop"], ui["network_mode"]) == (True, ["ALL"], "host")
-    assert "no-new-privileges:true" in ui["security_opt"]
-    assert not {"ports", "privileged", "cap_add", "devices"} & set(ui)
-    mounts = {mount["target"]: mount for mount in ui["volumes"]}
-    assert set(mounts) == {FOLDER, f"{FOLDER}/data", "/var/cache/release-pipeline", "/run/postgresql"}
-    assert mounts[f"{FOLDER}/data"]["read_only"]
-    assert all(mount["bind"] == {"create_host_path": False} for mount in mounts.values() if mount["type"] == "bind")
-    assert ui["environment"][HOME] == f"{FOLDER}/site"
-    assert ui["command"] == ["ui"]
-
-
-def test_dagsters_records_have_no_network_and_no_password_in_files(services: dict[str, Any]) -> None:
-    """The password comes from the environment, and its absence is said."""
-    postgres = services["postgres"]
-    assert postgres["network_mode"] == "none"
-    assert not {"ports", "privileged", "cap_add"} & set(postgres)
-    given = [services["ui"]["environment"][VARIABLE], postgres["environment"]["POSTGRES_PASSWORD"]]
-    assert all(value.startswith(f"${{{VARIABLE}:?") for value in given)
-    places = {mount["source"]: mount["target"] for mount in postgres["volumes"]}
-    assert places["socket"].endswith("/run/postgresql")
-
-
-def test_the_sites_dagster_is_the_one_that_ships_with_its_records_elsewhere(tmp_path: Path) -> None:
-    """deploy/dagster.yaml: all that the site would have, and the storage of compose.yaml."""
-    prepare(Site(tmp_path, {}))
-    said = yaml.safe_load((DEPLOY / "dagster.yaml").read_text())
-    storage = said.pop("storage")["postgres"]["postgres_db"]
-    assert said == yaml.safe_load((tmp_path / "dagster" / "dagster.yaml").read_text())
-    assert storage["password"] == {"env": VARIABLE}
-    assert storage["params"] == {"host": "/run/postgresql"}
-
-
-def test_records_that_this_installation_cannot_keep_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra that is missing, and not what Dagster says of it."""
-    site = Site(tmp_path, {})
-    prepare(site)
-    shutil.copy(DEPLOY / "dagster.yaml", site.dagster_home / "dagster.yaml")
-    monkeypatch.setenv(VARIABLE, "x")
-    launch.check_environment(site)
-    monkeypatch.setattr(launch, "find_spec", lambda _: None)
-    with pytest.raises(launch.RecordsUnreadable) as refused:
-        launch.check_environment(site)
-    assert str(refused.value) == (
-        f"{site.dagster_home / 'dagster.yaml'}: Dagster's records in Postgres need dagster-postgres. "
-        "pip install 'release-pipeline[postgres]'"
-    )
-
-
-def test_the_proxy_is_the_only_thing_that_is_added_for_it() -> None:
-    """compose.proxy.yaml: the command, and a file in the folder of keys."""
-    added = yaml.safe_load((DEPLOY / "compose.proxy.yaml").read_text())
-    command = ["ui", "--trusted-proxy", f"{FOLDER}/keys/proxy.yaml", "--uds", UI_SOCKET]
-    assert added == {"services": {"ui": {"command": command}}}
 
 
 def test_compose_takes_it(tmp_path: Path) -> None:
@@ -175,13 +67,6 @@ def test_compose_takes_it(tmp_path: Path) -> None:
 
 
 # -- systemd
-
-
-def test_accounts_have_the_same_numbers_everywhere() -> None:
-    """Those of the image: a site can go from one kind of host to the other."""
-    users = read_table("release-pipeline.sysusers.conf")
-    assert ["u", "release-pipeline", UID] in [line[:3] for line in users]
-    assert ["g", "release-stewards", STEWARDS] in [line[:3] for line in users]
 
 
 def test_folders_have_the_modes_that_the_operators_page_says() -> None:
@@ -230,53 +115,6 @@ def test_no_other_account_can_be_there_first() -> None:
         assert int(said["LimitNOFILE"][0]) > 2 * MOST_CONNECTIONS
         assert made[str(Path(path).parent)] == ("2750", user, "release-pipeline-proxy")
     assert [line[0] for line in users if "release-pipeline-proxy" in line[1:3]] == ["g"], "nobody is in the group unasked"
-
-
-def test_the_desks_pages_have_an_account_that_owns_nothing() -> None:
-    """Not the site, not its keys, no network; the backend hears that account, at the socket that they ask at."""
-    web, backend = read_unit(WEB), read_unit("release-pipeline-desk-backend.service")
-    users = {line[1]: line[2:] for line in read_table("release-pipeline.sysusers.conf")}
-    [account] = web["User"]
-    assert account != "release-pipeline"
-    assert users[account][2] == "-", "it has a home"
-    assert {FOLDER, "-/run/release-pipeline"} <= set(web["InaccessiblePaths"])
-    assert web["ReadWritePaths"] == [str(Path(DESK_SOCKET).parent)]
-    assert (web["IPAddressDeny"], web["PrivateNetwork"], web["RestrictAddressFamilies"]) == (["any"], ["yes"], ["AF_UNIX"])
-    assert "IPAddressAllow" not in web
-    for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "MemoryDenyWriteExecute"):
-        assert web[key] == ["yes"], key
-    assert f"--for-account {account}" in backend["ExecStart"][0]
-    assert backend["RuntimeDirectory"] == ["release-pipeline-desk"]
-    socket = "--socket /run/release-pipeline-desk/backend.sock"
-    assert socket in backend["ExecStart"][0]
-    assert socket in web["ExecStart"][0]
-
-
-def test_the_example_of_a_proxy_before_the_desk_is_read(tmp_path: Path) -> None:
-    """As it stands, with a secret beside it."""
-    file = shutil.copy(DEPLOY / "desk-proxy.yaml", tmp_path)
-    (tmp_path / "desk-proxy.secret").write_text("0123456789abcdef" * 4)
-    (tmp_path / "desk-proxy.secret").chmod(0o600)
-    assert read_proxy(Path(file)).hosts == ("desk.example.org",)
-
-
-def test_the_links_to_log_in_stay_out_of_the_journal() -> None:
-    """They stand in a folder that the operator's account can look into and root alone can change: systemd opens the file as root,
-    through whatever link lies there."""
-    place = read_unit("release-pipeline-ui.service")["StandardOutput"][0]
-    assert place == "truncate:/run/release-pipeline/links"
-    made = {line[1]: tuple(line[2:5]) for line in read_table("release-pipeline.tmpfiles.conf")}
-    assert made["/run/release-pipeline"] == ("0750", "root", "release-pipeline")
-
-
-def test_timers_have_their_services() -> None:
-    """And each is read by the rules of such files."""
-    for timer in UNITS.glob("*.timer"):
-        assert timer.with_suffix(".service").is_file()
-        parser = configparser.ConfigParser(strict=True, interpolation=None)
-        parser.optionxform = str  # type: ignore[assignment,method-assign]
-        parser.read(timer)
-        assert parser["Install"]["WantedBy"] == "timers.target"
 
 
 @pytest.mark.slow

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.unit.scripts import DEPLOY, ROOT, load
+from tests.unit.scripts import DEPLOY, load
 
 MADE_ON = (3, 11)  # the lock's oldest Python: what is installed from it has the versions that made files name
 
@@ -28,38 +26,6 @@ def locked() -> ModuleType:
 def test_made_files_are_as_they_are_made(script: str) -> None:
     """The locks of the image, and the list of licences."""
     assert load(script).main(["--check"]) == 0, f"run {script}"
-
-
-def test_the_image_has_what_the_lock_has(locked: ModuleType) -> None:
-    """Pin by pin and hash by hash; all that the product asks for itself, and nothing for developers."""
-    pins = locked.read_lock()
-    image = locked.read_lock(DEPLOY / "requirements.lock")
-    assert set(image) < set(pins)
-    names = {pin.name for pin in image}
-    assert set(locked.list_own_requirements("release-pipeline", locked.IMAGE_EXTRAS)) - set(locked.PROJECTS) <= names
-    assert not {"pytest", "ruff", "hypothesis", "hatchling", "matplotlib", "statsmodels"} & names
-    assert set(locked.read_lock(DEPLOY / "build.lock")) < set(pins)
-
-
-def test_every_package_of_the_lock_has_its_licence(locked: ModuleType) -> None:
-    """On the page, with the versions; those that ask something are named, with what."""
-    page = (ROOT / "docs" / "licences.md").read_text()
-    for name, group in locked.list_packages(locked.read_lock()):
-        [line] = re.findall(rf"^\| {re.escape(name)} \|.*$", page, flags=re.MULTILINE)
-        _, _, versions, licence, part, _ = [cell.strip() for cell in line.split("|")]
-        assert versions == " or ".join(pin.version for pin in group)
-        assert licence
-        assert part
-        if re.search("GPL|MPL|Mozilla", licence):
-            assert f"- **{name}** ({part}): " in page
-
-
-def test_a_lock_that_is_damaged_is_refused_with_its_line(locked: ModuleType, tmp_path: Path) -> None:
-    """A pin without hashes, and a line that is no pin."""
-    for text in ("numpy==2.4.6\n", "numpy>=2 \\\n    --hash=sha256:00\n"):
-        (tmp_path / "a.lock").write_text(text)
-        with pytest.raises(SystemExit, match=r"a\.lock:1: .*make lock"):
-            locked.read_lock(tmp_path / "a.lock")
 
 
 @pytest.mark.slow
@@ -80,19 +46,3 @@ def test_the_bill_of_materials_lists_the_image(locked: ModuleType, tmp_path: Pat
     assert {one["ref"] for one in document["dependencies"]} == known
     assert {name for one in document["dependencies"] for name in one["dependsOn"]} < known
     assert "timestamp" not in document["metadata"]
-
-
-def test_an_archive_that_says_the_wrong_thing_is_told_apart(tmp_path: Path) -> None:
-    """Metadata by the rules, and what belongs into no distribution."""
-    wheel = tmp_path / "a-0.1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr("a-0.1.0.dist-info/METADATA", "Metadata-Version: 2.4\nName: a\nVersion: 0.1.0\n")
-        file.writestr("a/people.duckdb", "")
-    with pytest.raises(SystemExit) as refused:
-        load("deploy/make_dist.py").check_archive(wheel)
-    assert str(refused.value).splitlines() == [
-        f"{wheel.name}: it has no page in Markdown.",
-        f"{wheel.name}: it names no licence.",
-        f"{wheel.name}: the text of its licence is not in it.",
-        f"{wheel.name}: a/people.duckdb is no part of it.",
-    ]

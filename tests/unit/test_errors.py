@@ -13,14 +13,9 @@ import release_pipeline
 from release_pipeline import errors
 from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import (
-    Blocked,
     DataRefused,
-    InvalidArgument,
-    InvalidType,
-    OverCap,
     PolicyInvalid,
     ReleasePipelineError,
-    SecretLost,
     SourceError,
     StoreBusy,
     StoreError,
@@ -36,25 +31,9 @@ OWN_WORDS = {"errno", "strerror", "verify_message", "what", "remedy", "where"}  
 
 
 @pytest.mark.parametrize(
-    ("parts", "text"),
-    [
-        ({}, "it broke."),
-        ({"where": "a.csv"}, "a.csv: it broke."),
-        ({"remedy": "Mend it."}, "it broke. Mend it."),
-        ({"where": "a.csv", "remedy": "Mend it."}, "a.csv: it broke. Mend it."),
-    ],
-)
-def test_an_error_reads_where_what_remedy(parts: dict[str, str], text: str) -> None:
-    """In words: where, what is wrong, and the remedy, without gaps for what is not there."""
-    assert str(ReleasePipelineError("it broke.", **parts)) == text
-
-
-@pytest.mark.parametrize(
     ("kind", "more", "exit_code"),
     [
         (ReleasePipelineError, {}, 1),
-        (InvalidArgument, {}, 1),
-        (InvalidType, {}, 1),
         (SourceError, {}, 1),
         (WrongUsage, {}, 2),
         (DataRefused, {"findings": ("column a: 1 record.", "column b: 2 records.")}, 1),
@@ -71,36 +50,13 @@ def test_every_error_has_an_exit_code(kind: type[ReleasePipelineError], more: di
     assert (type(other), str(other), other.details, vars(other)) == (kind, str(error), error.details, vars(error))
 
 
-def test_all_errors_have_one_base() -> None:
-    """Whoever catches `ReleasePipelineError` catches every error that is meant for people."""
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    assert len(kinds) >= 7
-    assert all(issubclass(kind, ReleasePipelineError) for kind in kinds)
-
-
-def test_a_busy_database_is_a_database_that_cannot_be_used_and_no_verdict() -> None:
-    """Whoever lets a release wait for its database lets it wait for a busy one too; neither is a refusal of the release."""
-    assert issubclass(StoreBusy, StoreError)
-    assert issubclass(RegistryChanged, StoreError)
-    assert issubclass(StoreError, ReleasePipelineError)
-    assert not issubclass(StoreError, (Blocked, DataRefused, SourceError, WrongUsage))
-
-
-def test_a_refusal_of_the_ledger_and_a_lost_secret_block_the_release() -> None:
-    """Both are noted as its reason, as whatever is `Blocked`."""
-    assert issubclass(OverCap, Blocked)
-    assert issubclass(SecretLost, Blocked)
-
-
-def test_wrong_arguments_are_also_what_python_calls_them() -> None:
-    """A caller of the core who knows only Python's own errors catches them too."""
-    assert issubclass(InvalidArgument, ValueError)
-    assert issubclass(InvalidType, TypeError)
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: f"{file.parent.name}-{file.stem}")
-def test_no_text_of_another_exception_gets_into_an_error(file: Path) -> None:
+def test_no_text_of_another_exception_gets_into_an_error() -> None:
     """Libraries quote cells in their exceptions: their text is never formatted, and an error of ours is raised `from None`."""
+    for file in SOURCES:
+        _check_handlers(file)
+
+
+def _check_handlers(file: Path) -> None:
     handlers = (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ExceptHandler))
     for handler in handlers:
         if isinstance(handler.type, ast.Name) and handler.type.id in OURS:

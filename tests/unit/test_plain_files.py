@@ -10,7 +10,7 @@ import pytest
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import PUBLIC, appearing, write_text
-from release_pipeline.plain_files import open_below, open_plain, read_at_most
+from release_pipeline.plain_files import open_below, open_plain
 
 
 @pytest.fixture
@@ -25,19 +25,9 @@ def folder(tmp_path: Path) -> Path:
     return shared
 
 
-def test_a_file_below_the_folder_is_read(folder: Path) -> None:
-    """By its name there, whatever links lead to the folder itself: only its owner makes those."""
-    (folder.parent / "link").symlink_to(folder)
-    for place in (folder, folder.parent / "link"):
-        assert read_at_most(open_below(place, "lists/towns.csv"), 5) == b"towns"
-        assert read_at_most(open_below(place, "lists/towns.csv"), 4) is None
-
-
 WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
     "link": (lambda path: path.symlink_to("../../secret"), "a link to another place"),
-    "link to a link": (lambda path: path.symlink_to(path.name), "a link to another place"),
     "hard link": (lambda path: path.hardlink_to(path.parents[2] / "secret"), "a second name"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), "a link to another place"),
     "pipe": (os.mkfifo, "no regular file"),
     "folder": (Path.mkdir, "this is a directory"),
 }
@@ -79,23 +69,6 @@ def test_a_second_name_that_is_removed_while_the_file_is_opened_is_refused(
     monkeypatch.setattr(os, "open", open_and_remove)
     with pytest.raises(WrongUsage, match="a second name"):
         open_below(folder, "lists/odd.csv")
-
-
-def test_a_second_name_in_a_private_folder_is_nobodys_attack(folder: Path) -> None:
-    """Packages are installed by hard links."""
-    for place in (folder, folder / "lists"):
-        place.chmod(0o755)
-    (folder / "lists" / "odd.csv").hardlink_to(folder.parent / "secret")
-    assert read_at_most(open_below(folder, "lists/odd.csv"), 6) == b"secret"
-
-
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "hard link"])
-def test_only_a_file_has_rights_to_keep(folder: Path, way: str) -> None:
-    """A link has all rights: a file in its place would be written by everybody in the group."""
-    WAYS[way][0](folder / "lists" / "odd.csv")
-    with pytest.raises(ReleasePipelineError, match=r"no regular file|cannot be written"):
-        write_text(folder / "lists" / "odd.csv", "policy", mode=None)
-    assert list((folder / "lists").glob(".partial-*")) == []
 
 
 def test_a_pipe_and_an_endless_device_are_refused_at_once(tmp_path: Path) -> None:

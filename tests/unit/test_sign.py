@@ -7,8 +7,6 @@ import base64
 import hashlib
 import io
 import os
-import pty
-import select
 import shutil
 import struct
 import subprocess
@@ -33,7 +31,6 @@ from release_pipeline.verify import (
     PACKAGE_NAMESPACE,
     SSH_NAMESPACE,
     Fault,
-    Json,
     armor_ssh,
     message_of,
     pack_ssh,
@@ -44,7 +41,6 @@ from tests.ssh_keys import hold
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
-ROOT = Path(__file__).parents[2]
 ABOUT = {"kind": "approve", "subject": "people/1/r1", "digest": "ab" * 32}
 APPLICATION = b"ssh:"
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
@@ -142,12 +138,9 @@ def _parts(**changed: bytes) -> str:
         ({"hash": b"sha256"}, True),
         ({"hash": b"sha1"}, False),
         ({"namespace": b"file"}, False),
-        ({"namespace": b"git"}, False),
         ({"reserved": b"x"}, False),
         ({"version": b"\0\0\0\2"}, False),
         ({"after": b"\0"}, False),
-        ({"more": b"\0"}, False),
-        ({"signature": b""}, False),
         ({"signature": b"\xff\xff\xff\xff"}, False),
         ({"key": pack_ssh(b"ssh-ed25519", PUBLIC + b"\0")}, False),
         ({"key": pack_ssh(b"ssh-rsa", PUBLIC)}, False),
@@ -234,45 +227,6 @@ def test_a_key_with_a_passphrase_signs_for_who_knows_it(tmp_path: Path, monkeypa
     words.write_text("right words\n")
     statement = statement_of(read_public_key(tmp_path / "id.pub"))
     assert accepts({"statement": statement, "sshsig": signer.sign(message_of(statement))}, read_public_key(tmp_path / "id.pub"))
-
-
-@NEEDS_SSH
-@pytest.mark.slow
-@pytest.mark.parametrize("display", ["", ":0"])
-def test_a_passphrase_is_asked_for_at_the_terminal(tmp_path: Path, display: str) -> None:
-    """Though the message goes to ssh-keygen's standard input; also where a desktop runs that could ask in a window."""
-    file = tmp_path / "id"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "right words", "-f", str(file)], check=True)
-    program = (
-        f"from pathlib import Path; from release_pipeline import sign; print(sign.read_signer(Path({str(file)!r})).sign(b''))"
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")} | {"DISPLAY": display}
-    child, terminal = pty.fork()
-    if child == 0:  # it has the terminal alone, and no thread of this process
-        os.execve(sys.executable, [sys.executable, "-c", program], {**environment, "PYTHONPATH": str(ROOT)})  # noqa: S606
-    shown = b""
-    try:
-        while b"END SSH SIGNATURE" not in shown:
-            assert select.select([terminal], [], [], HANGING)[0]
-            shown += os.read(terminal, 1000)
-            if shown.endswith(b"passphrase: "):
-                os.write(terminal, b"right words\n")
-    finally:
-        os.close(terminal)
-        os.waitpid(child, 0)
-
-
-@NEEDS_SSH
-def test_who_does_not_answer_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller holds a lock meanwhile, and so it is not kept for ever."""
-    make_key(tmp_path / "id")
-    slow = tmp_path / "slow"
-    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
-    slow.chmod(0o700)
-    monkeypatch.setattr(sign, "PATIENCE", 0.05)
-    monkeypatch.setattr(sign, "find_ssh_keygen", lambda: str(slow))
-    with pytest.raises(verify.WrongUsage, match="nobody answered ssh-keygen"):
-        sign.read_signer(tmp_path / "id").sign(b"text")
 
 
 @NEEDS_SSH
@@ -388,39 +342,6 @@ def test_no_change_is_hidden_behind_others() -> None:
     assert len(found) == 2 + 500 + 1 + 500
 
 
-def test_nor_behind_other_populations() -> None:
-    """What was there before what is new."""
-    caps = {f"a{number:03}": {"cap": {"epsilon": "1"}} for number in range(500)}
-    found = sign.list_changes({"people": {"cap": {"epsilon": "5"}}}, {"people": {"cap": {"epsilon": "50"}}, **caps}, named=True)
-    assert found[0] == 'people.cap.epsilon: "5" -> "50"'
-    assert len(found) == 501
-
-
-def test_a_change_is_told_whole() -> None:
-    """Null is not nothing; of long lists the parts that differ; long texts to their end."""
-    assert sign.list_changes({"retain": None}, {}) == ["retain: null -> nothing"]
-    rows: list[Json] = [[f"city {number}", "region"] for number in range(100)]
-    assert sign.list_changes({"rows": rows}, {"rows": [*rows[:-1], ["city 99", "*"]]}) == [
-        'rows: without ["city 99","region"]',
-        'rows: and now ["city 99","*"]',
-    ]
-    [other_order] = sign.list_changes({"rows": rows}, {"rows": rows[::-1]})
-    assert other_order.endswith('["city 0","region"]]')
-    assert sign.list_changes({"why": "x" * 5000}, {"why": "x" * 5000 + "y"})[0].endswith('xy"')
-    assert sign.make_plain("a" * 5000 + "\n\x1b") == "a" * 5000 + "\\n\\x1b"
-
-
-def test_a_line_of_the_site_cannot_pass_for_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a terminal would break it, either."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    for line in sign._quote(["all is well" + " " * 67 + "=== computed here ===", "=== computed here ==="]):
-        sign._show(line)
-    shown = capsys.readouterr().out.splitlines()
-    assert len(shown) == 3
-    assert all(line.startswith("| ") and len(line) < 80 for line in shown)
-
-
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'">
 <style>@media print { p { fill: url(#tip) } }</style></head><body><p style="--wide: 3px" aria-label="url(x">BODY</p></body></html>
@@ -433,30 +354,20 @@ PAGE = """<!DOCTYPE html>
         "<style><b>{}body{background:url(https://evil.example/x)}</style>",
         '<svg><style>&#64;import "https://evil.example/x.css";</style></svg>',
         '<svg><style><g/>@import "https://evil.example/x.css";</style></svg>',
-        '<a href="https://evil.example/" href="#x">',
         '<meta http-equiv="refresh" http-equiv="Content-Security-Policy" content="0;url=https://evil.example/">',
-        '<p style="background:url(https://evil.example/)" style="color:red">',
         "<script>x</script>",
-        "<ScRiPt src=x>",
         "<svg/onload=alert(1)>",
-        '<p onclick="x">',
         "<p onclick='x'>",
-        '<a href="https://evil.example">',
         '<a href="java&#115;cript:x">',
-        '<a href="other.html">',
         '<img src="x">',
-        '<meta http-equiv="refresh" content="0">',
         '<meta charset="iso-2022-jp">',
         '<p style="background: u&#114;l(x)">',
         '<rect fill="u\\72l(x)">',
         "<style>@import 'x'</style>",
-        "<style>p { background: URL(x) }</style>",
         "<!-- x -->",
         "<svg><title><script>x</script></title></svg>",
         '<p title="<script>x</script>">',
-        "<",
         "\x1b$B",
-        "<iframe>",
         '<form action="x">',
         "<animate>",
     ],
@@ -483,9 +394,3 @@ def test_a_bundle_is_read_once(tmp_path: Path) -> None:
     assert (kept.read("a.txt"), kept.digest("a.txt")) == (b"shown", hashlib.sha256(b"shown").hexdigest())
     assert kept.digest("large") == hashlib.sha256(contents["large"]).hexdigest()
     assert (skipped, sorted(reads), list(tmp_path.iterdir())) == (1, ["a.txt", "large"], [tmp_path / "a.txt"])
-
-
-def test_where_it_cannot_write_itself_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In words."""
-    assert sign.main(["--write-alone", str(tmp_path / "none" / "sign.py")]) == 2
-    assert "none/sign.py: it cannot be written" in capsys.readouterr().err

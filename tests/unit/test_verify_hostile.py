@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from release_pipeline import verify
 from release_pipeline.policy.populations import MOST_WAYS
 from release_pipeline.verify import Fault
-from tests.unit.test_verify import World, canonical, digest, judge, with_steps
+from tests.unit.test_verify import World, digest, judge, with_steps
 from tests.unit.test_verify_restored import LOST, enter
 
 
@@ -47,19 +44,6 @@ def test_a_policy_whose_publication_is_nothing(tmp_path: Path, twist: Callable[[
 def test_a_charge_of_nothing_that_there_is(tmp_path: Path, charge: dict[str, Any], release: str | None) -> None:
     """Of a population that is a list, with the charges of a number, of a cohort without a release."""
     made = with_steps({"earlier": [lambda world: world.charge(release, spent="2", **charge)]})
-    assert judge(made.dossier(), tmp_path / "dossier")
-
-
-def test_a_clock_at_the_end_of_time(tmp_path: Path) -> None:
-    """The moment of an event is the last that there is: a minute after it there is none."""
-
-    def doubt(world: World) -> None:
-        number, doubted = len(world.lines), json.loads(world.lines[-1])
-        world.twist = lambda document, content: {**content, "noted": END} if document == "event clock" else content
-        world.note("clock", None, event=number, signed=world.sign("olga", "clock", str(number), doubted["hash"]))
-
-    END = "9999-12-31T23:59:59+00:00"
-    made = with_steps({"candidate": ["candidate", doubt]})
     assert judge(made.dossier(), tmp_path / "dossier")
 
 
@@ -112,34 +96,3 @@ def test_many_disjoint_merges_are_refused_soon(monkeypatch: pytest.MonkeyPatch) 
             verify._list_ways(merged(generations), f"a{generations}")
     assert len(asked) < 200
     assert verify.MOST_WAYS == MOST_WAYS, "what the one lets through, the other does too"
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["new", "was", "from", "disjoint"]), st.integers(0, 9), st.integers(0, 9)),
-        min_size=1,
-        max_size=7,
-    )
-)
-def test_ways_are_those_of_the_definition(lineage: list[tuple[str, int, int]]) -> None:
-    """Against every choice one by one."""
-    caps: dict[str, Any] = {}
-    for place, (kind, one, other) in enumerate(lineage):
-        pair = sorted({f"p{one % max(place, 1)}", f"p{other % max(place, 1)}"})
-        origin = {"was": {"was": pair[0]}, "from": {"from": pair}, "disjoint": {"from": pair, "disjoint": True}}
-        caps[f"p{place}"] = origin.get(kind, {}) if place else {}
-
-    def list_all(name: str) -> set[frozenset[str]]:
-        before = [list_all(each) for each in caps[name].get("from", [caps[name]["was"]] if "was" in caps[name] else [])]
-        if caps[name].get("disjoint"):
-            return {way | {name} for ways in before for way in ways}
-        found = {frozenset({name})}
-        for ways in before:
-            found = {known | way for known in found for way in ways}
-        return found
-
-    name = f"p{len(lineage) - 1}"
-    everything = list_all(name)
-    largest = {way for way in everything if not any(way < other for other in everything)}
-    assert verify._list_ways(caps, name) == largest
-    assert canonical(caps)

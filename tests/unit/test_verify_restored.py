@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from release_pipeline import verify
-from release_pipeline.verify import WrongUsage
 from tests.unit.test_verify import LOSS, World, canonical, digest, judge, put, usual, with_steps
 
 LOST = "rand-hie/1/r1"
@@ -100,16 +99,3 @@ def test_a_dossier_must_have_the_witnessed_event(
     file.write_bytes(_witness(known, number, **changes))
     assert verify.main([str(folder), "--since", str(file)]) == bool(words)
     assert (words or "event 3 is the one that was witnessed") in capsys.readouterr().out
-
-
-def test_a_package_has_no_events_to_look_for(known: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, file = put(known.package, tmp_path / "package"), tmp_path / "head.json"
-    file.write_bytes(_witness(known, 3))
-    assert verify.main([str(folder), "--since", str(file)]) == 2
-    assert "a package has no events" in capsys.readouterr().err
-    for content in (b"{}", _witness(known, 3, format="other/1"), _witness(known, 3, event=0), _witness(known, 3, hash=1)):
-        file.write_bytes(content)
-        assert verify.main([str(put(known.dossier(), tmp_path / "dossier")), "--since", str(file)]) == 2
-        assert "not what `head export` writes" in capsys.readouterr().err
-    with pytest.raises(WrongUsage, match="no events"):
-        verify.examine(folder, witnessed=(1, "", ""))

@@ -184,15 +184,6 @@ def test_what_stands_is_that_and_nothing_like_it(tmp_path: Path) -> None:
         assert judge(world.package, tmp_path, world.revoked(world.entry_of("robot", AFTER, other)))
 
 
-def test_the_earlier_of_two_dates_counts(tmp_path: Path) -> None:
-    """A later entry with a later date, in which the package stands, does not bring it back."""
-    world = usual_world()
-    stands = ("package", RELEASE, world.package_hash)
-    entries = world.entry_of("robot", BEFORE), world.entry_of("robot", AFTER, stands)
-    assert judge(world.package, tmp_path, world.revoked(*entries))
-    assert judge(world.package, tmp_path, world.revoked(*reversed(entries)))
-
-
 def test_an_older_list(tmp_path: Path) -> None:
     """A stranger is told its number, for it knows of no newer one; a dossier that tells of a newer one does."""
     world = usual_world()
@@ -315,16 +306,6 @@ def test_a_list_by_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "the address gives nothing" in words
 
 
-def test_without_being_asked_no_list_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verifying is offline."""
-
-    def refuse(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(verify, "_fetch", refuse)
-    assert failures(verify_path(put(usual_world().package, tmp_path / "p"), OLGA)) == []
-
-
 # --- How the officers of a package followed each other --------------------------------------------------------------------------
 
 
@@ -444,43 +425,6 @@ def test_attacks_on_the_way_to_the_officer(attack: str, tmp_path: Path) -> None:
     assert all(words.startswith(("officers.json: ", "trusted-keys.json: ")) for words in found)
 
 
-def test_the_way_is_among_the_listed_files(tmp_path: Path) -> None:
-    """Put beside a package, or changed in one, it is found as any file is."""
-    world = made_under(to_otto)
-    other = canonical({"officers": world.links[:1]}).encode()
-    assert any(
-        "officers.json" in words
-        for words in failures(verify_path(put({**world.package, "officers.json": other}, tmp_path / "p")))
-    )
-    plain = usual_world().package
-    assert failures(verify_path(put({**plain, "officers.json": other}, tmp_path / "p"), OLGA)) == [
-        "officers.json: SHA256SUMS does not list it"
-    ]
-
-
-@pytest.mark.parametrize("officers", [None, [], {}, [1], [{"kind": "trusted"}], [{"kind": "policy", "content": {}}], [[]] * 1001])
-def test_a_way_that_is_none(officers: Any, tmp_path: Path) -> None:
-    """There is a finding, and no traceback."""
-    world = made_under(to_otto)
-    files = {**world.package, "officers.json": canonical({"officers": officers}).encode()}
-    assert any(words.startswith("officers.json: ") for words in failures(verify_path(put(files, tmp_path / "p"), OLGA)))
-
-
-def test_a_list_of_revoked_keys_from_before_or_after_the_succession(tmp_path: Path) -> None:
-    """One that the officer before signed is told to be old; one by the officer after judges the package of the one before."""
-    world = usual_world()
-    first, old = world.package, world.revoked(world.entry_of("dan", AFTER))
-    stands = ("trusted-keys", "trusted-keys", digest(first["trusted-keys.json"]))
-    world.succeed("otto")
-    new = world.revoked(world.entry_of("robot", AFTER))
-    assert any("dated back" in words for words in judge(first, tmp_path, new))
-    assert judge(first, tmp_path, world.revoked(world.entry_of("olga", AFTER, stands))) == []
-    assert judge(first, tmp_path, world.revoked(world.entry_of("olga", AFTER)))
-    world.do("package")
-    assert judge(world.package, tmp_path, old) == []
-    assert any("get a newer one" in str(each) for each in verify_path(tmp_path / "p", OLGA, str(tmp_path / LIST)))
-
-
 # --- A tombstone by a later officer ---------------------------------------------------------------------------------------------
 
 
@@ -553,31 +497,6 @@ def test_the_way_to_a_later_officer_does_not_vouch_for_an_earlier_ones_package(t
     assert any("not the one that was given" in words for words in failures(verify_path(tmp_path / "p", otto)))
 
 
-def test_from_a_later_officer_to_a_package_of_before_and_back(tmp_path: Path) -> None:
-    """Who knows the later officer only needs the publisher's way to them, and is told so; with it the package of before verifies,
-    and that only dates say when it was made; a list of revoked keys knows. Who knows the earlier one needs nothing."""
-    world = usual_world()
-    first, hash, listed = world.package, world.package_hash, world.package["trusted-keys.json"]
-    world.succeed("otto", accepted_at=AFTER)
-    otto, way = world.fingerprint("otto"), known_way(world, tmp_path)
-    folder = put(first, tmp_path / "p")
-    [words] = failures(verify_path(folder, otto))
-    assert "name the publisher's officers.json with --officers" in words
-    found = verify_path(folder, otto, officers=way)
-    assert failures(found) == []
-    assert any("its officer left at 2026-11-21" in str(each) and "--revocations" in str(each) for each in found)
-    assert failures(verify_path(folder, OLGA, officers=way)) == []
-    stands = ("trusted-keys", "trusted-keys", digest(listed)), ("package", RELEASE, hash)
-    (tmp_path / LIST).write_bytes(world.revoked(world.entry_of("olga", AFTER, *stands)))
-    found = verify_path(folder, otto, str(tmp_path / LIST), way)
-    assert failures(found) == []
-    assert not any("left at" in str(each) for each in found)
-    assert any("none of its officers" in words for words in failures(verify_path(folder, digest("other"), officers=way)))
-    eve = made_under(lambda world: world.succeed("eve"))
-    found = failures(verify_path(put(eve.package, tmp_path / "p"), OLGA, officers=way))
-    assert any("the office has forked" in words for words in found)
-
-
 @pytest.mark.parametrize("what", ["list", "package", "officer's package"])
 def test_what_a_former_officer_signs_later(what: str, tmp_path: Path) -> None:
     """Dated after the hand-over it does not count, whoever knows which officer; in time, it does."""
@@ -617,16 +536,6 @@ def test_recovery_keys_that_a_former_officer_names_afterwards(tmp_path: Path) ->
     put(world.package, tmp_path / "p")
     for known in (world.fingerprint("otto"), OLGA):
         assert any("other recovery keys" in words for words in failures(verify_path(tmp_path / "p", known)))
-
-
-def test_recovery_keys_from_before_the_officer_who_is_known(tmp_path: Path) -> None:
-    """They count, for that officer signed for them when accepting."""
-    recover = {"by": ("wim", "xia"), "kind": "recover"}
-    steps = (to_otto, lambda world: world.succeed("eve", **recover))
-    world = made_under(lambda world: world.name_recovery(*HOLDERS), *steps)
-    folder = put(world.package, tmp_path / "p")
-    assert failures(verify_path(folder, world.fingerprint("otto"))) == []
-    assert failures(verify_path(folder, OLGA)) == []
 
 
 def test_a_succession_for_other_recovery_keys(tmp_path: Path) -> None:
@@ -728,19 +637,6 @@ def test_packages_by_a_former_officers_key(known: str, how: str, named: str, pas
         )
 
 
-def test_what_to_fetch_is_told(tmp_path: Path) -> None:
-    """Of a stolen key without a list, and of a list that says nothing of a former officer's key."""
-    way, folder = known_way(gone("stolen"), tmp_path), put(gone("stolen").package, tmp_path / "p")
-    [words] = failures(verify_path(folder, OLGA, officers=way))
-    assert words.startswith("trusted-keys.sig: recovery keys revoked the key of olga from 2026-11-20 12:30 UTC on")
-    assert "name the publisher's list of revoked keys with --revocations" in words
-    [words] = judge(gone("stolen").package, tmp_path, lists_of(gone("stolen"))["silent"])
-    assert "does not name that key: get the newest" in words
-    [words] = judge(gone("handed over").package, tmp_path, lists_of(gone("handed over"))["silent"])
-    assert "does not tell what stands of olga" in words
-    assert "get the newest" in words
-
-
 @pytest.mark.parametrize(
     ("how", "named", "passes"),
     [
@@ -777,13 +673,3 @@ def test_tombstones_by_a_former_officers_key(how: str, at: str, tmp_path: Path) 
         told = failures(verify_path(folder, officer, officers=way))
         assert any("RETRACTED: release" in words for words in told) is ((how, at) == ("handed over", TIME))
         assert told
-
-
-def test_a_tombstone_of_a_forked_office(tmp_path: Path) -> None:
-    """The officer who left signs for another successor, and that one buries the package."""
-    other, way = usual_world(), known_way(gone("handed over"), tmp_path)
-    other.succeed("eve")
-    folder = put(buried(other, "eve", other.links), tmp_path / "p")
-    assert failures(verify_path(folder, OLGA)) == []  # who knows nothing of otto
-    found = failures(verify_path(folder, OLGA, officers=way))
-    assert any("SUPERSEDED.officers.json and the officers.json are of other officers" in words for words in found)

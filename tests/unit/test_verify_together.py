@@ -14,7 +14,6 @@ from tests.unit import test_verify
 from tests.unit.test_verify import LOSS, RELEASE, TIME, USUAL, Files, World, failures, pack, put, usual, with_steps
 from tests.unit.test_verify_restored import LOST, enter
 
-FUTURE = "2099-01-01T00:00:00+00:00"
 SPENT_TWICE = "two copies of one site that both went on: the same budget was spent twice"
 
 
@@ -39,19 +38,6 @@ def test_packages_of_two_copies_of_a_site_fail_together(tmp_path: Path, capsys: 
     said = capsys.readouterr().out
     assert SPENT_TWICE in said
     assert "event 10 of the same registry has one hash here and another there" in said
-
-
-def test_packages_that_name_different_events_need_a_dossier(tmp_path: Path) -> None:
-    """Heads of two numbers tell nothing of each other: that is said, and the chain in a dossier of either shows it."""
-    later = copied("earlier")
-    [told] = compare(usual().package, later.package, tmp_path)
-    assert (told.level, "only a dossier of the later one shows" in told.words) == ("note", True)
-    usual_files = (usual().package, usual().dossier())
-    for one, other in ((usual_files[0], later.dossier()), (later.dossier(), usual_files[0]), (usual_files[1], later.dossier())):
-        [told] = compare(one, other, tmp_path)
-        assert (told.level, SPENT_TWICE in told.words) == ("FAIL", True)
-    [told] = compare(usual().package, usual("supersede").dossier(), tmp_path)
-    assert (told.level, "they come from one chain" in told.words) == ("ok", True)
 
 
 def test_packages_of_two_sites_have_nothing_in_common(tmp_path: Path) -> None:
@@ -101,22 +87,6 @@ def test_a_name_alone_is_not_what_the_officer_entered(
         assert (told.level, words in told.words) == ("FAIL", True)
 
 
-def test_what_was_charged_before_the_backup_and_published_after_it_is_no_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The officer enters no charge: the chain has it from before the backup."""
-
-    def lose(world: World) -> None:
-        enter(world, charged=[], charges={}, lost={LOST: False})
-
-    restored = with_steps({"earlier": ["earlier", lose]}).dossier()
-    assert failures(examine(put(restored, tmp_path / "restored")).findings) == []
-    [told] = compare(restored, publish_lost(monkeypatch, lambda _: None).package, tmp_path)
-    assert (told.level, "restored from a backup" in told.words) == ("note", True)
-    [told] = compare(restored, publish_lost(monkeypatch, lambda world: setattr(world, "records", 99)).package, tmp_path)
-    assert (told.level, "how many records it is of" in told.words) == ("FAIL", True)
-
-
 def test_a_package_that_does_not_verify_proves_nothing(tmp_path: Path) -> None:
     """Anybody could have made it; a retracted one was published all the same."""
     other = copied().package
@@ -153,45 +123,6 @@ def dated(kind: str, at: str) -> World:
     name = "noted" if kind.startswith("event") else "at"
     twist: Callable[[str, Any], Any] = lambda document, content: {**content, name: at} if document == kind else content  # noqa: E731
     return World(twist).do(*USUAL)
-
-
-def notes(findings: list[Finding]) -> list[str]:
-    """What only people can judge, of clocks."""
-    return [finding.words for finding in findings if finding.level == "note" and " is dated " in finding.words]
-
-
-def test_moments_of_right_clocks_are_not_noted(tmp_path: Path) -> None:
-    """Nor are differences of a minute."""
-    for world in (usual(), dated("statement package", later(seconds=-50)), dated("event candidate", later(seconds=50))):
-        for files in (world.package, world.dossier()):
-            assert notes(examine(put(files, tmp_path / "p")).findings) == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "at", "words"),
-    [
-        ("statement package", FUTURE, f"SHA256SUMS.sig is dated {FUTURE}, later than"),
-        ("statement trusted-keys", FUTURE, f"trusted-keys.sig is dated {FUTURE}, later than"),
-        ("statement package", later(hours=-1), f"SHA256SUMS.sig is dated {later(hours=-1)}, earlier than trusted-keys.sig"),
-    ],
-)
-def test_a_package_of_a_wrong_clock_is_noted(tmp_path: Path, kind: str, at: str, words: str) -> None:
-    """Whatever was signed, and with whose key."""
-    findings = examine(put(dated(kind, at).package, tmp_path / "p")).findings
-    assert failures(findings) == []
-    assert any(told.startswith(words) for told in notes(findings))
-
-
-def test_events_of_a_wrong_clock_are_noted(tmp_path: Path) -> None:
-    """Of a dossier, and of a chain by itself, as a site has it; of many the first is told, with how many there are."""
-    for kind, at, words in (
-        ("event publishing", FUTURE, f"event 10 is dated {FUTURE}, later than"),
-        ("event approved", later(days=-1), f"event 3 is dated {later(days=-1)}, earlier than events.jsonl: event 2"),
-    ):
-        world = dated(kind, at)
-        for findings in (examine(put(world.dossier(), tmp_path / "d")).findings, verify_events(world.lines)):
-            assert any(f"events.jsonl: {words}" in told for told in notes(findings))
-    assert any(told.endswith("(1 more)") for told in notes(verify_events(world.lines)))
 
 
 def test_a_vote_that_is_dated_before_its_candidate_fails(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from release_pipeline.analyst.counts import COUNTS, Counts, read_counts
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.analyst.means import Interval
-from release_pipeline.analyst.quantiles import bound_gaussian, bound_weighted, quantile_of_gaussian, quantile_of_sum
+from release_pipeline.analyst.quantiles import quantile_of_gaussian
 from release_pipeline.analyst.release import Release
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
 from release_pipeline.privacy import Grid
@@ -29,11 +29,8 @@ TRUE = np.sort(np.random.default_rng(1).gamma(2, 20, 1000).round().astype(np.int
 LAWS = {"Laplace": 7, "Gaussian": Fraction(81, 2)}
 ASKED: dict[str, tuple[Callable[[Counts], Interval], float]] = {
     "an exact share": (lambda counts: counts.share(-10, 29.5, 0.9), float((TRUE < 80).mean())),
-    "one value": (lambda counts: counts.share(0, 0, 0.9), float((TRUE == 20).mean())),
     "a share that cuts cells": (lambda counts: counts.share(-3, 15, 0.9), float(((TRUE >= 14) & (TRUE <= 50)).mean())),
-    "most of them": (lambda counts: counts.share(-9.5, 90, 0.9), float((TRUE >= 1).mean())),
     "the median": (lambda counts: counts.quantile(0.5, 0.9), float(TRUE[499]) / 2 - 10),
-    "a high quantile": (lambda counts: counts.quantile(0.99, 0.9), float(TRUE[989]) / 2 - 10),
     "the mean": (lambda counts: counts.mean(0.9), float(TRUE.mean()) / 2 - 10),
 }
 
@@ -66,9 +63,7 @@ ALL = len(TRUE) + sum(LACKING)
 OF_VALUES: dict[str, tuple[Callable[[Counts], Interval], float]] = {
     "a share of all": (lambda counts: counts.share(-10, 29.5, 0.9), float((TRUE < 80).sum()) / ALL),
     "one reason": (lambda counts: counts.lacking("not asked", 0.9), 40 / ALL),
-    "any reason": (lambda counts: counts.lacking(None, 0.9), 190 / ALL),
     "the median": (lambda counts: counts.quantile(0.5, 0.9), float(TRUE[499]) / 2 - 10),
-    "a low quantile": (lambda counts: counts.quantile(0.05, 0.9), float(TRUE[49]) / 2 - 10),
     "the mean": (lambda counts: counts.mean(0.9), float(TRUE.mean()) / 2 - 10),
 }
 
@@ -82,46 +77,13 @@ def counts_with_reasons(law: str, number: int = 0, *, noisy: bool = True) -> Cou
     return dataclasses.replace(plain, records=ALL, reasons=reasons, missing=missing)
 
 
-@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("asked", OF_VALUES)
-def test_intervals_of_records_with_a_value_hold_as_often_as_they_say(law: str, asked: str) -> None:
+def test_intervals_of_records_with_a_value_hold_as_often_as_they_say(asked: str) -> None:
     """Means and quantiles are of those that have one, shares of all. Of 500 releases at a level of 0.9."""
     ask, truth = OF_VALUES[asked]
-    found = [ask(counts_with_reasons(law, number)) for number in range(500)]
+    found = [ask(counts_with_reasons("Gaussian", number)) for number in range(500)]
     assert all(one.low <= one.estimate <= one.high for one in found)
     assert np.mean([one.low <= truth <= one.high for one in found]) > 0.865
-
-
-@pytest.mark.parametrize("asked", OF_VALUES)
-def test_intervals_of_records_with_a_value_are_narrow(asked: str) -> None:
-    """Without noise they span what cells leave open; with it not much more than where every record has a value."""
-    ask, truth = OF_VALUES[asked]
-    exact = ask(dataclasses.replace(counts_with_reasons("Laplace", noisy=False), laplace=1))
-    assert exact.low <= truth <= exact.high
-    noisy = ask(counts_with_reasons("Laplace"))
-    if asked in ASKED:
-        assert noisy.width < 1.6 * ASKED[asked][0](counts_of("Laplace")).width
-    assert exact.width <= noisy.width
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_an_exact_share_is_no_wider_than_it_must_be(law: str) -> None:
-    """About as often as it says, and not much more: noise that is twice as large as said would be seen."""
-    ask, truth = ASKED["an exact share"]
-    found = [ask(counts_of(law, number)) for number in range(500)]
-    assert np.mean([one.low <= truth <= one.high for one in found]) < 0.945
-    assert all(one.kind == "law" for one in found)
-
-
-def test_without_noise_the_answers_are_those_of_the_cells() -> None:
-    """The estimate of a share is exact where cells make the range; the quantile lies in its cell, the mean between the cells'
-    ends."""
-    counts = counts_of("Laplace", noisy=False)
-    assert counts.share(-10, 29.5, 0.9).estimate == float((TRUE < 80).mean())
-    assert counts.share(-10, 90, 0.9).low == counts.share(-10, 90, 0.9).high == 1
-    assert counts.share(200, 300, 0.9).high == 0
-    assert counts.quantile(0.5, 0.9).estimate == 5.0  # the middle of 0.5 .. 9.5
-    assert counts.mean(0.9).estimate == pytest.approx(TRUE.mean() / 2 - 10, abs=1.5)
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(3), Fraction(500)])
@@ -141,34 +103,13 @@ def test_the_quantile_of_gaussian_sums_is_exact(variance: Fraction, draws: int) 
         assert m == 0 or law[middle - m + 1 : middle + m].sum() < level
 
 
-def test_bounds_on_weighted_sums_hold_and_are_near() -> None:
-    """Against simulated sums: never less than their quantile, and at most half as much again."""
-    weights = np.array([5.0, -3.0, 1.0, 0.5, 0.5, 8.0, 2.0])
-    chance = np.random.default_rng(3)
-    q = np.exp(-1 / 9)
-    laplace = chance.geometric(1 - q, (40_000, 7)) - chance.geometric(1 - q, (40_000, 7))
-    normal = np.rint(chance.normal(0, 9, (40_000, 7)))
-    for level in (0.8, 0.95, 0.99):
-        for bound, drawn in (
-            (bound_weighted(weights, 9, level), laplace),
-            (bound_gaussian(weights, Fraction(81), level), normal),
-        ):
-            true = float(np.quantile(np.abs(drawn @ weights), level))
-            assert true < bound < 1.7 * true
-    assert bound_weighted(np.zeros(3), 9, 0.9) == 0
-    assert bound_weighted(np.ones(1), 1000, 0.95) == pytest.approx(quantile_of_sum(1000, 1, 0.95), rel=0.08)
-
-
 CELLS = "income,1,0,49,70,Laplace 5\nincome,1,50,100,33,Laplace 5\nincome,2,0,9,30,Laplace 2\nincome,2,10,100,72,Laplace 2\n"
 BROKEN = {
     "another header": "a,b\n1,2\n",
-    "no cells": "",
     "a gap": CELLS.replace("10,100,72", "12,100,72"),
-    "an end that is missing": CELLS.replace("10,100,72", "10,99,72"),
     "no number": CELLS.replace(",72,", ",many,"),
     "two laws": CELLS.replace("72,Laplace 2", "72,Laplace 3"),
     "a value off the grid": CELLS.replace("0,9,30", "0,9.5,30"),
-    "a cell short": CELLS.replace(",30,Laplace 2", ""),
 }
 
 
@@ -219,19 +160,3 @@ def test_what_cannot_be_told_is_declined_in_words() -> None:
     ):
         with pytest.raises(InvalidArgument):
             ask()
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_the_noise_of_a_mean_is_in_its_interval(law: str) -> None:
-    """Where every cell is one number, noise is all that is not known."""
-    grid, edges = Grid.declare((0, 19), 1), np.arange(21)
-    true = np.full(20, 50)
-    missed = 0
-    for number in range(300):
-        stream = noise_stream(SECRET, "mean", law, number)
-        draws = discrete_laplace(np.full(20, 7), stream) if law == "Laplace" else discrete_gaussian(Fraction(81, 2), 20, stream)
-        laplace, gaussian = (7, None) if law == "Laplace" else (None, Fraction(81, 2))
-        found = Counts(grid, 1000, edges[:-1], edges[1:] - 1, true + draws, laplace, gaussian).mean(0.9)
-        missed += not found.low <= 9.5 <= found.high
-        assert 0.2 < found.width < 1.5
-    assert missed < 35

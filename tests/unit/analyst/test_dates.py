@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 import numpy as np
 import pytest
 
-from release_pipeline.analyst import Interval, Moments, Release, law_of, read_facts, simulate, spread_ties
+from release_pipeline.analyst import Interval, Moments, read_facts, simulate
 from release_pipeline.analyst.means import tell_moments
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.dates import Clock
@@ -40,22 +40,6 @@ def test_a_made_up_table_is_released_alike(written: str) -> None:
         simulate({"came": np.arange(400)}, read_facts(CARD))
 
 
-def test_released_dates_are_spread() -> None:
-    """As numbers are."""
-    ties = np.repeat(np.array(["2020-01-11", "2020-01-31"], dtype="datetime64[D]"), 4)
-    days = spread_ties(ties).astype("datetime64[D]").astype(str).tolist()
-    assert days == [
-        "2020-01-03",
-        "2020-01-08",
-        "2020-01-13",
-        "2020-01-18",
-        "2020-01-23",
-        "2020-01-28",
-        "2020-02-02",
-        "2020-02-07",
-    ]
-
-
 def test_ends_of_intervals_go_outwards() -> None:
     """To whole units, so that they cover what they said."""
     interval = Interval(10.4, 9.7, 11.2, 0.95, "law", "so")
@@ -63,28 +47,3 @@ def test_ends_of_intervals_go_outwards() -> None:
         date(2020, 1, 11), date(2020, 1, 10), date(2020, 1, 13), 0.95, "law", "so"
     )
     assert tell_moments(interval, Clock.read("2020-01-01", "hour")).high == datetime(2020, 1, 1, 12)
-
-
-def test_the_law_of_the_noise_is_told_in_days() -> None:
-    """Not in units that nobody knows."""
-    assert "standard deviation 10,329 days in" in law_of(read_facts(CARD), "came").words
-
-
-def test_exact_means_of_clusters_were_rounded() -> None:
-    """By half a day at the most, which the interval has."""
-    card = make_card(make_facts("mdav", noise("came", epsilon="1"), rows=400))
-    card["columns"][0] |= {
-        "type": "date",
-        "domain": ["2000-01-01", "2019-12-31"],
-        "grid": "1 day",
-        "done": "centroid",
-        "epsilon": None,
-    }
-    release = Release(read_facts(card), {"came": DAYS})
-    exact = float(np.arange(400).mean())  # 199.5 days after 2001-01-01
-    assert "moved to the nearest day" in release.noise_of("came").words
-    mean = release.mean("came")
-    assert mean.kind == "bound"
-    assert mean.low <= date(2001, 1, 1) + timedelta(days=exact - 0.5)
-    assert mean.high >= date(2001, 1, 1) + timedelta(days=exact + 0.5)
-    assert mean.width <= timedelta(days=2)

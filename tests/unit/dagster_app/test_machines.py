@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from release_pipeline.dagster_app.door import Role
-from release_pipeline.dagster_app.door import machines as module
 from release_pipeline.dagster_app.door.entrance import Entrance
 from release_pipeline.dagster_app.door.guard import Door
-from release_pipeline.dagster_app.door.machines import REMEMBERED_SECONDS, Machines, read_token
+from release_pipeline.dagster_app.door.machines import Machines, read_token
 from release_pipeline.door.addresses import local_addresses
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
@@ -80,35 +79,6 @@ def test_figures_need_the_token(tiny: TinySite) -> None:
     own = ((b"origin", b"http://127.0.0.1:3000"),)
     assert [ask(door, path, BEARER, *own, method="POST")[0] for path in ("/metrics", "/healthz")] == [405, 405]
     assert ask(door, "/metrics", BEARER, (b"host", b"evil.example"))[0] in (400, 403)
-
-
-def test_whoever_asks_again_gets_the_same_answer(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a while: nobody can have the registry read as often as they like."""
-    looks: list[int] = []
-    real = module.check_health
-    monkeypatch.setattr(module, "check_health", lambda *args, **more: (looks.append(1), real(*args, **more))[1])
-    clock = [0.0]
-    door = door_of(tiny.site, clock)
-    for _ in range(3):
-        ask(door, "/healthz")
-    clock[0] = REMEMBERED_SECONDS - 1
-    ask(door, "/healthz")
-    assert len(looks) == 1
-    clock[0] = REMEMBERED_SECONDS
-    ask(door, "/healthz")
-    assert len(looks) == 2
-
-
-def test_a_site_that_cannot_be_read_is_not_well(tiny: TinySite) -> None:
-    """And says nothing of why."""
-    tiny.site.registry.write_bytes(CANARY.encode() * 9000)
-    tiny.site.vault.mkdir(mode=0o700)
-    (tiny.site.vault / "key").write_bytes(bytes(32))
-    door = door_of(tiny.site)
-    assert ask(door, "/healthz") == (503, "not ok\n")
-    status, text = ask(door, "/metrics", BEARER)
-    assert status == 503
-    assert CANARY not in text
 
 
 def test_the_token_is_made_once_and_is_the_operators_alone(tiny: TinySite) -> None:

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from release_pipeline.dagster_app.building import build_defs
-from release_pipeline.dagster_app.names import Names, read_prefix
+from release_pipeline.dagster_app.names import read_prefix
 from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.load import list_policies
 
@@ -90,40 +90,6 @@ def test_with_a_prefix_every_name_has_it(home: Path, prefix: str | list[str]) ->
         assert prefixed[kind] == expected | {"_".join([*parts, name]) for name in names & BARE}, kind
 
 
-def make_team() -> dg.Definitions:
-    """What a team has: assets in groups that we have too, an executor, a resource, a job."""
-
-    @dg.asset(group_name="policies")
-    def orders(warehouse: dg.ResourceParam[str]) -> str:
-        return warehouse
-
-    job = dg.define_asset_job("everything", selection=dg.AssetSelection.assets(orders))
-    return dg.Definitions(
-        assets=[orders],
-        jobs=[job],
-        resources={"warehouse": "duck"},
-        executor=dg.multiprocess_executor.configured({"max_concurrent": 3}),
-    )
-
-
-def test_a_site_and_a_second_one_merge_into_a_team_s_definitions(home: Path) -> None:
-    """Executor and resources of the team stay theirs; our jobs run in one process as ever; ours check our policies alone."""
-    team = make_team()
-    merged = dg.Definitions.merge(team, build_defs(home), build_defs(home, prefix="health"), build_defs(home, prefix="labour"))
-    dg.Definitions.validate_loadable(merged)
-    repository = merged.get_repository_def()
-    ours = [job for job in repository.get_all_jobs() if not job.name.startswith(("__", "everything"))]
-    assert len(ours) == 3 * 9
-    assert {job.executor_def.name for job in ours} == {"in_process"}
-    assert repository.get_job("everything").executor_def.name == "multiprocess"
-    assert merged.executor is team.executor
-    for names in (Names(), Names(("health",))):
-        job = repository.get_job(names.name("check_policies"))
-        assert job.asset_layer.executable_asset_keys == {
-            names.policy_file(f"{policy}.yaml") for policy in ("adult-k-epsilon", "census-once", "monthly")
-        }
-
-
 def test_two_sites_under_the_same_names_do_not_merge(home: Path) -> None:
     """Dagster names the resource that both have: one of them needs a prefix."""
     with pytest.raises(dg.DagsterInvariantViolationError, match="different resources with same key 'site'"):
@@ -147,27 +113,6 @@ def test_nothing_is_switched_on_where_nobody_asks_for_it(home: Path) -> None:
     running = {name for name, status in statuses_of(build_defs(keyed, automations="on")).items() if status == "RUNNING"}
     published = {f"publication_{policy}" for policy in ("adult_k_epsilon", "census_once", "monthly")}
     assert running == {"watch", "tell", "prune_daily", "delivery", "timetable_monthly", "arrival_monthly", *published}
-
-
-@pytest.mark.parametrize("said", ["", "default", "On", "true"])
-def test_automations_that_mean_nothing_are_refused(home: Path, said: str) -> None:
-    """With the values that there are."""
-    with pytest.raises(WrongUsage, match=r"automations cannot be '.*'\. Say 'on' or 'off'"):
-        build_defs(home, automations=said)
-
-
-@pytest.mark.parametrize("place", ["nowhere", "file", ""])
-def test_a_path_that_is_no_site_is_refused(tmp_path: Path, place: str) -> None:
-    """A typing error must not take a site out of the definitions unseen."""
-    (tmp_path / "file").touch()
-    with pytest.raises(WrongUsage, match=f"{tmp_path / place}: this is not a site"):
-        build_defs(tmp_path / place)
-
-
-def test_a_site_without_policies_has_definitions(tmp_path: Path) -> None:
-    """Its check runs over nothing."""
-    (tmp_path / "policies").mkdir()
-    dg.Definitions.validate_loadable(build_defs(tmp_path))
 
 
 @pytest.mark.parametrize("prefix", ["", "a b", "1a", "a/b", "a-b", ["a", ""], "ä"])

@@ -73,34 +73,3 @@ def test_whole_epsilon_in_each_column_loses_four_times_as_much(reference_data: P
     )
     assert whole == pytest.approx(4 * split, rel=1e-3)
     assert split > 1  # all centroids together, by the bound, more than the epsilon of one
-
-
-@pytest.mark.parametrize("order", ["corner", "hilbert"])
-def test_at_scope_table_no_bound_passes_epsilon(reference_data: Path, order: str) -> None:
-    [row] = kdp13.measure(reference_data, _noisy(order, "split", scope="table", k=100), SECRETS[:1])
-    assert 0 < row["loss"] <= 1
-
-
-def test_clusters_without_noise_are_centroids_and_link_one_record_each_at_most(census: Source, reference_data: Path) -> None:
-    [row] = kdp13.measure(reference_data, Setting.of("clusters", 1, order="corner", k=25), SECRETS[:1])
-    released = np.empty_like(census.values)
-    for cluster in _clusters_by_corner(census, 25):
-        released[cluster] = census.values[cluster].mean(axis=0)
-    errors = np.mean((released - census.values) ** 2, axis=0) / census.values.var(axis=0)
-    assert row["sse"] == pytest.approx(errors.mean(), rel=1e-12)
-    assert row["linkage"] <= 100 * (1080 // 25) / 1080
-
-
-def test_laplace_with_all_of_epsilon_in_each_column_loses_four_times_as_much(reference_data: Path) -> None:
-    split, whole = (
-        kdp13.measure(reference_data, _noisy("laplace", share, scope="table", k=1), SECRETS[:1])[0]["loss"]
-        for share in ("split", "whole")
-    )
-    assert whole == pytest.approx(4 * split, rel=1e-3)
-
-
-def test_a_quick_run_measures_settings_of_the_full_one() -> None:
-    full = {setting.key for setting in kdp13.list_settings(quick=False)}
-    quick = [setting.key for setting in kdp13.list_settings(quick=True)]
-    assert set(quick) < full
-    assert len(set(quick)) == len(quick)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
 
 import pytest
 
@@ -19,80 +18,21 @@ def at(text: str) -> datetime:
     ("text", "moment", "after"),
     [  # firings around a moment that is none itself
         ("0 6 1 * *", "2024-01-31T23:59:59.999999", "2024-02-01T06:00"),
-        ("* * * * *", "2024-12-31T23:59:30", "2025-01-01T00:00"),
         ("*/15 8-17 * * mon-fri", "2024-03-02T12:00", "2024-03-04T08:00"),
-        ("5,35 */6 * * *", "2024-02-29T18:34:59", "2024-02-29T18:35"),
         ("0 0 31 * *", "2024-06-15", "2024-07-31"),
-        ("30 23 31 12 *", "2024-06-15", "2024-12-31T23:30"),
         ("0 0 1 jan,JUL *", "2024-06-15", "2024-07-01"),
         ("0 0 1 2-12/5 *", "2024-06-15", "2024-07-01"),
         ("0 12 * * 0", "2024-06-12", "2024-06-16T12:00"),
-        ("0 12 * * 7", "2024-06-12", "2024-06-16T12:00"),
         ("0 12 * * Fri-7", "2024-06-12", "2024-06-14T12:00"),
         ("0 0 29 2 *", "2025-01-01", "2028-02-29"),
         ("0 0 29 2 *", "1900-03-01", "1904-02-29"),
         ("0 0 29 2 *", "2100-02-28T23:59", "2104-02-29"),
-        ("0 0 29 2 *", "2000-02-28T23:59", "2000-02-29"),
         ("0 0 30,31 2,4 *", "2024-03-15", "2024-04-30"),
-        ("  0\t6  1 * * ", "2024-01-15", "2024-02-01T06:00"),
-        ("00 06 01 * *", "2024-01-15", "2024-02-01T06:00"),
     ],
 )
 def test_known_answers(text: str, moment: str, after: str) -> None:
     """The first firing after it, over the ends of days, months, years and centuries."""
     assert Cron.parse(text).next_after(at(moment)) == at(after)
-
-
-@pytest.mark.parametrize(
-    ("days", "fires"),  # in June 2024, which begins on a Saturday: Mondays are the 3rd, 10th, 17th and 24th
-    [
-        ("* * *", "every day"),
-        ("13 * *", "13"),
-        ("* * mon", "3 10 17 24"),
-        ("13 * mon", "3 10 13 17 24"),
-        ("*/10 * *", "1 11 21"),
-        ("*/10 * mon", "1 3 10 11 17 21 24"),
-        ("*/10 * 1-7/6", "1 2 3 9 10 11 16 17 21 23 24 30"),
-        ("13 * */6", "1 2 8 9 13 15 16 22 23 29 30"),
-        ("*,13 * mon", "3 10 17 24"),
-        ("13 * *,mon", "13"),
-        ("1-31 * mon", "every day"),
-        ("13 * 0-6", "every day"),
-        ("13 * */1", "every day"),
-        ("*/1 * mon", "every day"),
-        ("1-31 * */6", "1 2 8 9 15 16 22 23 29 30"),
-        ("*/10 * 0-7", "1 11 21"),
-        ("1-31/10 * 0-7", "every day"),
-    ],
-)
-def test_one_of_two_restricted_days_suffices(days: str, fires: str) -> None:
-    """A step restricts, a plain star does not, every value does unless the other field has a star: as in Dagster."""
-    cron = Cron.parse(f"0 6 {days}")
-    found = {day for day in range(1, 31) if cron.next_after(datetime(2024, 6, day, tzinfo=UTC)).date() == date(2024, 6, day)}
-    assert found == (set(range(1, 31)) if fires == "every day" else {int(day) for day in fires.split()})
-
-
-def test_after_is_later() -> None:
-    """At a firing the next one is another; a microsecond earlier it is this."""
-    cron, now = Cron.parse("0 6 1 * *"), at("2024-02-01T06:00")
-    assert cron.next_after(now) == at("2024-03-01T06:00")
-    assert cron.next_after(now - timedelta(microseconds=1)) == now
-
-
-@pytest.mark.parametrize("zone", [timezone(timedelta(hours=14)), timezone(-timedelta(hours=11, minutes=30))])
-def test_the_fields_are_utc_wherever_the_moment_is(zone: timezone) -> None:
-    """A moment's zone does not move the firings, and they come back in UTC."""
-    cron, now = Cron.parse("0 6 1 * *"), at("2024-02-01T05:59")
-    assert cron.next_after(now.astimezone(zone)) == at("2024-02-01T06:00")
-    assert cron.next_after(now.astimezone(zone)).tzinfo is UTC
-
-
-def test_the_hour_that_comes_twice_comes_once_in_utc() -> None:
-    """Both 02:30 of the night that ends summer time are told apart."""
-    cron = Cron.parse("0 1 * * *")
-    first = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Madrid"))
-    assert cron.next_after(first) == at("2024-10-27T01:00")
-    assert cron.next_after(first.replace(fold=1)) == at("2024-10-28T01:00")
 
 
 def test_a_moment_without_its_zone_is_refused() -> None:
@@ -108,60 +48,26 @@ def test_at_the_end_of_the_calendar_there_is_no_firing() -> None:
         cron.next_after(at("9999-06-01"))
 
 
-def test_the_text_is_as_written_but_for_spaces() -> None:
-    """What goes to Dagster and into the report; equal texts are equal timetables."""
-    assert Cron.parse(" 0 6  1 JAN *\n").text == "0 6 1 JAN *"
-    assert Cron.parse("0 6 1 * *") == Cron.parse("0  6 1 * *")
-    assert len({Cron.parse("0 6 1 * *"), Cron.parse("0 6 1 * *"), Cron.parse("0 6 2 * *")}) == 2
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "this has 0"),
-        ("@daily", "five fields (minute, hour, day of month, month, day of week) and this has 1"),
-        ("0 6 1 *", "this has 4"),
-        ("0 0 6 1 * *", "this has 6"),
         ("60 6 1 * *", "the minute '60' is out of range: this field takes 0 to 59,"),
-        ("0 24 1 * *", "the hour '24' is out of range: this field takes 0 to 23,"),
-        ("0 6 0 * *", "the day of month '0' is out of range: this field takes 1 to 31,"),
-        ("0 6 32 * *", "the day of month '32' is out of range"),
         ("0 6 0-5 * *", "the day of month '0-5' is out of range"),
-        ("0 6 1 0 *", "the month '0' is out of range: this field takes 1 to 12 or jan to dec,"),
-        ("0 6 1 13 *", "the month '13' is out of range"),
         ("0 6 1 * 8", "the day of week '8' is out of range: this field takes 0 to 7 or sun to sat"),
         (
             "0 6 * * fri-sun",
             "the day of week 'fri-sun' is a range that runs backwards: this field takes 0 to 7 or sun to sat (sun",
         ),
-        ("0 22-6 * * *", "the hour '22-6' is a range that runs backwards"),
         ("5-5 6 1 * *", "the minute '5-5' is a range of one, which is written 5:"),
-        ("0 6 * * 7-7", "the day of week '7-7' is a range of one"),
         ("*/0 * * * *", "the minute '*/0' has a step that is not between 1 and 59"),
-        ("*/60 * * * *", "the minute '*/60' has a step that is not between 1 and 59"),
-        ("0 8-17/10 * * *", "the hour '8-17/10' has a step that is not between 1 and 9"),
         ("5/10 * * * *", "the minute '5/10' is a step without an end, unlike 5-59/10:"),
-        ("* * * * mon/2", "the day of week 'mon/2' is a step without an end"),
         ("*/99999 * * * *", "the minute '*/99999' cannot be read"),
-        ("00000 * * * *", "the minute '00000' cannot be read"),
-        ("-5 * * * *", "the minute '-5' cannot be read"),
-        ("1.5 * * * *", "the minute '1.5' cannot be read"),
-        ("+5 * * * *", "the minute '+5' cannot be read"),
         ("\u0661 * * * *", "the minute '\u0661' cannot be read"),
         ("1,,2 * * * *", "the minute '' cannot be read"),
-        ("0 6, * * *", "the hour '' cannot be read"),
-        ("jan 6 1 * *", "the minute 'jan' cannot be read"),
         ("0 6 1 mon *", "the month 'mon' cannot be read"),
-        ("0 6 1 january *", "the month 'january' cannot be read"),
-        ("0 6 1 * jan", "the day of week 'jan' cannot be read"),
         ("0 6 L * *", "the day of month 'l' cannot be read"),
-        ("0 6 15W * *", "the day of month '15w' cannot be read"),
-        ("0 6 ? * *", "the day of month '?' cannot be read"),
-        ("0 6 * * mon#1", "the day of week 'mon#1' cannot be read"),
-        ("0 6 * * L5", "the day of week 'l5' cannot be read"),
-        ("h 6 * * *", "the minute 'h' cannot be read"),
         ("0 0 30 2 *", "the month '2' has no day of month '30': it never fires"),
-        ("0 0 31 2,4,jun,9-11/2 *", "the month '2,4,jun,9-11/2' has no day of month '31': it never fires"),
         ("0 0 31 4 mon", "the month '4' has no day of month '31': only its days of week could; its day of month must then be *"),
         (f"{'9' * 1000} * * * *", f"the minute '{'9' * 40}' cannot be read"),
     ],

@@ -76,27 +76,3 @@ def test_it_needs_a_word_of_the_steward(values: str) -> None:
     assert list(find_formulas(kept.columns)) == ["region"]
     assert any("Do not open data.csv by a click" in use and "region" in use for use in list_uses(kept))
     assert read(values, "{formats: [parquet]}").publish.formulas is None
-
-
-def test_the_word_is_about_something() -> None:
-    """It is refused where it would say nothing."""
-    for publish, values in (("{formulas: keep}", "north, south"), ("{formats: [parquet], formulas: keep}", '"=1", south')):
-        faults = faults_of(POLICY.replace("VALUES", values) + f"publish: {publish}\n")
-        assert "no text in data.csv could be taken for a formula" in faults
-    assert not any("data.csv" in use for use in list_uses(read("north, south")))
-
-
-def test_labels_and_names_count() -> None:
-    """A column's name is a cell of the first line, and the labels of a hierarchy are released."""
-    assert find_formulas({"=a": read("north").columns["region"]}) == {"=a": "=a"}
-    text = POLICY.replace("{method: dp-um, epsilon: 1, k: 5}", "{method: k-epsilon, epsilon: 1, k: 5, grouping: ola}").replace(
-        "{role: quasi, do: keep, values: [VALUES], why: w}", '{role: quasi, do: generalise, hierarchy: {groups: {"=x": [a, b]}}}'
-    )
-    assert "takes '=x' of region for a formula" in faults_of(text)
-
-
-def test_what_is_never_released_is_not_asked() -> None:
-    """A column that is dropped is in no CSV."""
-    policy = read("north", "").columns
-    assert policy["region"].is_released
-    assert not parse_policy(POLICY.replace("VALUES", "north").replace("drop: []", "drop: ['=x']"), name="p.yaml").publish.formulas

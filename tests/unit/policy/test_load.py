@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.views import plan_to_json
-from release_pipeline.privacy import budget
 from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
@@ -52,7 +49,6 @@ NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter 
 TWO = '["1", "2"]'
 LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
-CRON = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
 FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, first: 2026-01, cron: '0 6 1 * *'}."
 ONE_KIND = "releases: a timetable has either a list of releases or 'every' with a period."
 NOT_COMPARED = ("differencing_below: 3, ", "")
@@ -84,53 +80,6 @@ def problem(text: str, at: str, message: str) -> str:
     assert text.count(at) == 1, at
     before = text[: text.index(at)]
     return f"p.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}: {message}"
-
-
-def test_the_policy_of_these_tests_is_valid() -> None:
-    """What the changes below start from has no error."""
-    policy = parse()
-    assert (policy.policy, policy.steward, policy.population) == ("people", "ana", "all-people")
-    assert list(policy.noise_columns) == ["income", "score"]
-    assert list(policy.kept_columns) == ["site"]
-    assert policy.declared == {"id", "site", "income", "score", "note", "other", "wave"}
-
-
-FIVE = """\
-policy: People
-steward: ana
-population: people
-source: {path: people.csv}
-person: {column: name}
-releases: once
-protect: {method: idp-cbls, epsilon: none, k: 5}
-columns:
-  id: {role: identifier, do: drop}
-  income:
-    role: confidential
-    do: noise
-    domain: [0, 5000]
-    grid: 3
-    outside: cut
-    why: top code
-drop:
-  - note
-  - income
-"""
-
-
-def test_five_errors_at_once() -> None:
-    """Five parts are wrong, and each is told at its line and column with what to do."""
-    assert problems_of(FIVE) == (
-        problem(FIVE, "policy: People", f"policy: 'People' is not a name. {NAMES}"),
-        problem(
-            FIVE,
-            "column: name",
-            "person.column: 'name' is not declared under columns. Add it there with {role: identifier, do: drop}.",
-        ),
-        problem(FIVE, "epsilon: none", "protect.epsilon: 'none': must be a number."),
-        problem(FIVE, "outside: cut", "columns.income.outside: 'cut' is not allowed for outside. Allowed: 'clamp' or 'fail'."),
-        problem(FIVE, "income\n", "drop.1: 'income' is under columns too. Declare it in one place."),
-    )
 
 
 TWELVE = """\
@@ -189,52 +138,8 @@ def case(id: str, old: str, new: str, at: str, message: str, *more: tuple[str, s
 
 IN_WORDS = [
     case("unknown", "retain: 90 days", "weather: red", "weather", f"weather: 'weather' is not part of a policy. {KNOWN}"),
-    case("unknown-near", "review:", "reviews:", "reviews", "reviews: 'reviews' is not part of a policy. Did you mean 'review'?"),
     case("missing", "steward: ana\n", "", "policy: people", "'steward' is missing."),
     case("missing-epsilon", "epsilon: 2, ", "", "protect:", "protect.epsilon: 'epsilon' is missing. There is no default."),
-    case(
-        "missing-why",
-        ", why: by construction",
-        "",
-        "score:",
-        "columns.score.why: 'why' is missing. Say in a few words where this comes from.",
-    ),
-    case(
-        "missing-domain",
-        "domain: [0, 100], ",
-        "",
-        "score:",
-        "columns.score.domain: 'domain' is missing. Declare [lower, upper] "
-        "from what is known of the variable, not from the data.",
-    ),
-    case(
-        "missing-grid",
-        "grid: 0.1, ",
-        "",
-        "score:",
-        "columns.score.grid: 'grid' is missing. Declare the step between two values, like 1 or 0.01.",
-    ),
-    case(
-        "missing-outside",
-        "outside: fail, ",
-        "",
-        "score:",
-        "columns.score.outside: 'outside' is missing. Say clamp or fail for values outside the domain.",
-    ),
-    case(
-        "missing-values",
-        "values: [1, 2, 3], missing: {category: 3}, ",
-        "",
-        "site:",
-        "columns.site.values: 'values' is missing. List the categories that may occur.",
-    ),
-    case(
-        "missing-role",
-        "role: quasi, ",
-        "",
-        "site:",
-        "columns.site.role: 'role' is missing. Say identifier, quasi, confidential or weight.",
-    ),
     case(
         "missing-do",
         "do: keep, ",
@@ -252,22 +157,6 @@ IN_WORDS = [
         "calibrate, synthesise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
-    case(
-        "too-many-ends",
-        "[0, 100]",
-        "[0, 1, 100]",
-        "domain: [0, 1,",
-        "columns.score.domain: domain must be a list of two."
-        " Declare [lower, upper] from what is known of the variable, not from the data.",
-    ),
-    case(
-        "domain-no-list",
-        "[0, 100]",
-        "100",
-        "domain: 100",
-        "columns.score.domain: domain must be a list."
-        " Declare [lower, upper] from what is known of the variable, not from the data.",
-    ),
     case("domain-of-texts", "[0, 100]", "[0, many]", "many", "columns.score.domain.1: 'many': must be a number."),
     case(
         "method",
@@ -285,94 +174,21 @@ IN_WORDS = [
         "columns.site.do: an identifier is never released. Say do: drop, or give it the role of what it is.",
     ),
     case(
-        "format",
-        "parquet, csv",
-        "parquet, xlsx",
-        "xlsx",
-        "publish.formats.1: 'xlsx' is not allowed for formats. Allowed: 'parquet', 'csv', 'dta' or 'sav'.",
-    ),
-    case(
         "missing-word",
         "missing: fail",
         "missing: maybe",
         "missing: maybe",
         "columns.score.missing: 'maybe' is not allowed for missing.",
     ),
-    case("name", "ana", "Ana Q", "steward", f"steward: 'Ana Q' is not a name. {NAMES}"),
-    case("release-name", '"2"]', '"a b"]', '"a b"', f"releases.1: 'a b' is not a name. {NAMES}"),
     case("releases-form", TWO, "weekly", "releases", f"releases: 'weekly' is not allowed for releases. {FORMS}"),
-    case("releases-number", TWO, "5", "releases", f"releases: '5' is not allowed for releases. {FORMS}"),
     case("list-and-period", TWO, '{list: ["1"], every: month, cron: "0 6 1 * *"}', "releases", ONE_KIND),
-    case("neither-list-nor-period", TWO, '{cron: "0 6 1 * *"}', "releases", ONE_KIND),
-    case(
-        "unknown-period",
-        TWO,
-        '{every: fortnight, cron: "0 6 1 * *"}',
-        "every",
-        "releases.every: 'fortnight' is not allowed for every. Allowed: 'day', 'week', 'month', 'quarter' or 'year'.",
-    ),
     case("period-without-cron", TWO, "{every: month}", "releases", "releases.cron: 'cron' is missing."),
-    case("list-without-cron", TWO, '{list: ["1", "2"]}', "releases", "releases.cron: 'cron' is missing."),
-    case(
-        "cron-of-four-fields",
-        TWO,
-        '{list: ["1", "2"], cron: "0 6 1 *"}',
-        "cron",
-        "releases.cron: '0 6 1 *': a timetable has five fields (minute, hour, day of month, month, day of week) and this has 4, "
-        f"{CRON}.",
-    ),
-    case(
-        "cron-out-of-range",
-        TWO,
-        '{every: month, cron: "61 6 1 * *"}',
-        "cron",
-        "releases.cron: '61 6 1 * *': the minute '61' is out of range: this field takes 0 to 59, or *, lists (1,3), "
-        f"ranges (1-5) and steps (*/2, 1-5/2), {CRON}.",
-    ),
-    case(
-        "cron-that-never-fires",
-        TWO,
-        '{every: month, cron: "0 6 30 2 *"}',
-        "cron",
-        f"releases.cron: '0 6 30 2 *': the month '2' has no day of month '30': it never fires, {CRON}.",
-    ),
-    case(
-        "cron-no-text",
-        TWO,
-        "{every: month, cron: 5}",
-        "cron",
-        "releases.cron: '5': must be a text of five fields, like '0 6 1 * *'.",
-    ),
-    case("cron-empty", TWO, "{every: month, cron: }", "cron", "releases.cron: cron is empty. Fill it in."),
-    case("scheduled-no-list", TWO, '{list: once, cron: "0 6 1 * *"}', "list", "releases.list: list must be a list."),
-    case("scheduled-empty-list", TWO, '{list: [], cron: "0 6 1 * *"}', "list", "releases.list: list is empty."),
-    case(
-        "scheduled-name",
-        TWO,
-        '{list: ["1", "a b"], cron: "0 6 1 * *"}',
-        '"a b"',
-        f"releases.list.1: 'a b' is not a name. {NAMES}",
-    ),
-    case(
-        "scheduled-twice",
-        TWO,
-        '{list: ["1", "1"], cron: "0 6 1 * *"}',
-        "list",
-        "releases.list: holds the same entry twice.",
-    ),
     case(
         "first-of-another-period",
         TWO,
         '{every: month, first: 2026-Q1, cron: "0 6 1 * *"}',
         "first",
         "releases.first: '2026-Q1': '2026-Q1' is not the name of a month, like 2026-03.",
-    ),
-    case(
-        "first-that-is-none",
-        TWO,
-        '{every: day, first: 2026-02-30, cron: "0 6 1 * *"}',
-        "first",
-        "releases.first: '2026-02-30': '2026-02-30' is not a day that there is.",
     ),
     case(
         "first-of-a-list",
@@ -382,15 +198,7 @@ IN_WORDS = [
         "releases.first: '1': says which period a series begins with, and is for 'every': a list begins with its first release.",
     ),
     case("text", "known sites", "5", "why: 5", "columns.site.why: '5' is not a text. Put it in quotes if it is meant as one."),
-    case(
-        "dropped-number",
-        "[note, other]",
-        "[note, 5]",
-        "5]\n",
-        "drop.1: '5' is not a text. Put it in quotes if it is meant as one.",
-    ),
     case("whole-number", "k: 5", "k: 5.5", "k: 5.5", "protect.k: '5.5' is not a whole number."),
-    case("too-small", "reviewers: 2", "reviewers: 0", "reviewers", "review.reviewers: '0' is too small. The least allowed is 1."),
     case(
         "too-large", "reviewers: 2", "reviewers: 11", "reviewers", "review.reviewers: '11' is too large. The most allowed is 10."
     ),
@@ -398,17 +206,10 @@ IN_WORDS = [
         "not-above", "{income: 2}", "{income: 0}", "income: 0}", "protect.weights.income: '0' is too small. It must be above 0."
     ),
     case("no-list", "drop: [note, other]", "drop: note", "drop: note", "drop: drop must be a list."),
-    case("empty-list", '["1", "2"]', "[]", "releases", "releases: releases is empty."),
     case("empty-text", "path: people.csv", 'path: ""', "path", "source.path: path is empty."),
     case("no-mapping", "{reviewers: 2}", "2", "review:", "review: review must be a mapping."),
-    case("empty-mapping", "{reviewers: 2}", "", "review:", "review: review must be a mapping."),
-    case("weights-no-mapping", "{income: 2}", "2", "weights", "protect.weights: weights must be a mapping."),
-    case("errors-no-mapping", "{income: 0.2}", "2", "expected_error", "gates.expected_error: expected_error must be a mapping."),
     case("column-no-mapping", SITE, "keep", "site:", "columns.site: site must be a mapping."),
-    case("column-empty", SITE, "", "site:", "columns.site: site must be a mapping."),
-    case("column-list", SITE, "[keep]", "site:", "columns.site: site must be a mapping."),
     case("epsilon-text", "epsilon: 2", 'epsilon: "2"', "epsilon", "protect.epsilon: '2': must be a number."),
-    case("epsilon-zero", "epsilon: 2", "epsilon: 0.0", "epsilon", "protect.epsilon: '0.0': must be above 0."),
     case(
         "epsilon-negative",
         "epsilon: 2",
@@ -425,7 +226,6 @@ IN_WORDS = [
         "The ledger counts whole billionths: round it down.",
     ),
     case("percent", "5%", "0.05", "at_most", "suppress.at_most: '0.05': must be a percentage from 0% to 100%, like 5%."),
-    case("percent-above", "5%", "101%", "at_most", "suppress.at_most: '101%': must be a percentage from 0% to 100%, like 5%."),
     case(
         "two-sources",
         "path: people.csv",
@@ -455,16 +255,7 @@ IN_WORDS = [
         "not_before",
         "publish.not_before: '2027-01-15T09:30': must be a date and time with its zone, like 2027-01-15T09:30Z.",
     ),
-    case(
-        "instant-before-the-calendar",
-        "2027-01-15T09:30Z",
-        "0001-01-01T00:00+14:00",
-        "not_before",
-        "publish.not_before: '0001-01-01T00:00+14:00': must be a date and time with its zone, like 2027-01-15T09:30Z.",
-    ),
-    case("twice", "[note, other]", "[note, note]", "drop: [", "drop: holds the same entry twice."),
     case("category", "[1, 2, 3]", "[1, [2], 3]", "[2]", "columns.site.values.1: must be a list of texts or whole numbers."),
-    case("too-long", "known sites", "x" * 201, "why: xx", "columns.site.why: "),
 ]
 
 
@@ -484,29 +275,9 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
 @pytest.mark.parametrize(
     ("old", "new", "path", "suggestion"),
     [
-        ("path: people.csv", "path: people.csv, paths: 1", "source", "Did you mean 'path'?"),
         ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit, slots."),
-        ("k: 5", "k: 5, konsistency: none", "protect", "Did you mean 'consistency'?"),
-        ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role, domain, grid, outside."),
-        (
-            "do: keep",
-            "do: keep, grid: 1",
-            "columns.site",
-            "Known: label, description, unit, question, labels, codes, role, values, missing, do, why.",
-        ),
         ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
-        (
-            "do: noise",
-            "do: noise, values: [1]",
-            "columns.income",
-            "Known: label, description, unit, question, codes, do, role, domain, grid, outside, why, missing, transform, atoms, "
-            "centre, tail.",
-        ),
-        ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
-        ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),
         ("min_rows: 10", "min_rows: 10, max_rows: 1", "gates", "Did you mean 'min_rows'?"),
-        ("reviewers: 2", "reviewers: 2, colour: 1", "review", "Known: reviewers."),
-        ("[parquet, csv]", "[parquet, csv], colour: 1", "publish", "Known: formats, not_before, formulas."),
     ],
 )
 def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, suggestion: str) -> None:
@@ -521,17 +292,6 @@ def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, sugge
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "suggestion"), [("zone", "Known: list, every, first, cron."), ("crom", "Did you mean 'cron'?"), ("until", "Known: ")]
-)
-@pytest.mark.parametrize("schedule", [LIST, MONTHLY], ids=["list", "periods"])
-def test_unknown_keys_of_a_timetable_are_errors(schedule: str, key: str, suggestion: str) -> None:
-    """As in every other mapping: one error, at the key, with the keys that may stand there."""
-    text = change(POLICY, (TWO, schedule.replace("}", f", {key}: CET}}")))
-    [sentences] = problems_of(text)
-    assert sentences.startswith(problem(text, f"{key}: CET", f"releases.{key}: '{key}' is not known here. {suggestion}"))
-
-
 RULES = [
     case(
         "columns-look-alike",
@@ -541,13 +301,6 @@ RULES = [
         "columns.Income: 'Income' and 'income' look alike. Rename one of them in the source.",
     ),
     case(
-        "dropped-and-declared",
-        "[note, other]",
-        "[note, score]",
-        "score]",
-        "drop.1: 'score' is under columns too. Declare it in one place.",
-    ),
-    case(
         "dropped-looks-like-declared",
         "[note, other]",
         "[note, SCORE]",
@@ -555,26 +308,11 @@ RULES = [
         "drop.1: 'SCORE' and 'score' look alike. Rename one of them in the source.",
     ),
     case(
-        "dropped-look-alike",
-        "[note, other]",
-        "[note, no te]",
-        "no te]",
-        "drop.1: 'no te' and 'note' look alike. Rename one of them in the source.",
-    ),
-    case(
         "release-column-declared",
         "release_column: wave",
         "release_column: site",
         "release_column",
         "source.release_column: 'site' is declared again under columns or drop. "
-        "The release column is never released: name it here only.",
-    ),
-    case(
-        "release-column-dropped",
-        "release_column: wave",
-        "release_column: note",
-        "release_column",
-        "source.release_column: 'note' is declared again under columns or drop. "
         "The release column is never released: name it here only.",
     ),
     case(
@@ -595,39 +333,12 @@ RULES = [
         "Name the column, or set releases to once.",
     ),
     case(
-        "timetable-without-column",
-        ", release_column: wave",
-        "",
-        "releases:",
-        "releases: several releases need source.release_column to tell their records apart. "
-        "Name the column, or set releases to once.",
-        (TWO, LIST),
-    ),
-    case(
-        "periods-without-column",
-        ", release_column: wave",
-        "",
-        "releases:",
-        "releases: several releases need source.release_column to tell their records apart. "
-        "Name the column, or set releases to once.",
-        (TWO, MONTHLY),
-    ),
-    case(
         "differencing-of-once",
         TWO,
         "once",
         "differencing_below",
         "gates.differencing_below: there is one release, and nothing to compare it with. Remove differencing_below.",
         (", release_column: wave", ""),
-    ),
-    case(
-        "differencing-0-of-once",
-        TWO,
-        "once",
-        "differencing_below",
-        "gates.differencing_below: there is one release, and nothing to compare it with. Remove differencing_below.",
-        (", release_column: wave", ""),
-        ("differencing_below: 3", "differencing_below: 0"),
     ),
     case(
         "differencing-of-nobody",
@@ -735,14 +446,6 @@ RULES = [
         "columns.score.grid: the domain is empty: its upper end is not above its lower end.",
     ),
     case(
-        "grid-no-divisor",
-        "grid: 0.1",
-        "grid: 0.3",
-        "grid: 0.3",
-        "columns.score.grid: the domain is not a whole number of grid steps wide. "
-        "Choose domain and grid so that (upper - lower) / grid is a whole number.",
-    ),
-    case(
         "grid-too-fine",
         "grid: 0.1",
         "grid: 1e-14",
@@ -772,14 +475,6 @@ RULES = [
         "suppress: there are no groups to suppress: no quasi-identifier is released. "
         "Remove suppress, or keep a column of role quasi.",
     ),
-    case(
-        "min-rows-below-two-clusters",
-        "min_rows: 10",
-        "min_rows: 9",
-        "min_rows",
-        "gates.min_rows: min_rows is below 2 k = 10: a release has two clusters of k records at least. Lower k, if a "
-        "release may have fewer records; otherwise raise min_rows.",
-    ),
 ]
 
 
@@ -790,23 +485,6 @@ def test_what_the_parts_must_agree_on(changes: tuple[tuple[str, str], ...], at: 
     assert problems_of(text) == (problem(text, at, message),)
 
 
-def test_no_noise_is_an_error() -> None:
-    """A policy without a noise column protects nothing by noise; what refers to one is told as well."""
-    income = POLICY[POLICY.index("  income:") : POLICY.index("drop:")]
-    text = change(POLICY, (income, ""), (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""))
-    expected = "columns: no column has do: noise, so there is nothing to protect with noise. Declare at least one."
-    assert problems_of(text) == (problem(text, "columns:", expected),)
-
-
-@pytest.mark.parametrize("columns", ["{}", "[id, site]", "everything", ""])
-def test_columns_that_are_no_mapping_are_one_error(columns: str) -> None:
-    """What refers to columns is not told too: there is nothing to refer to until they are there."""
-    declared = POLICY[POLICY.index("columns:") : POLICY.index("drop:")]
-    text = change(POLICY, (declared, f"columns: {columns}\n"), ("suppress: {quasi_groups_below: 5, at_most: 5%}\n", ""))
-    expected = "columns: columns must be a mapping from column names to what is done with them."
-    assert problems_of(text) == (problem(text, "columns:", expected),)
-
-
 @pytest.mark.parametrize("epsilon", ["0.000000001", "0.0000008"])
 def test_an_epsilon_too_small_for_its_share_is_told_here(epsilon: str) -> None:
     """What the epsilon of one column cannot carry is an error of the policy, not a surprise when it is planned or run."""
@@ -815,13 +493,6 @@ def test_an_epsilon_too_small_for_its_share_is_told_here(epsilon: str) -> None:
     )
     sentences = problems_of(text)
     assert all("epsilon" in one and "Use a larger epsilon" in one for one in sentences), sentences
-
-
-def test_a_domain_beyond_exact_doubles_is_an_error() -> None:
-    """Few grid steps far from 0, where doubles are hundreds of steps apart: the source's numbers would be lost."""
-    text = change(POLICY, ("[0, 5000]", "[1152921504606846976, 1152921504606851976]"), (", missing: {fill: 0}", ""))
-    [sentences] = problems_of(text)
-    assert "columns.income." in sentences
 
 
 def test_whole_number_categories_beyond_int64_are_an_error() -> None:
@@ -847,7 +518,7 @@ def test_extremes_are_errors_of_the_policy(old: str, new: str, message: str) -> 
     assert message in problems_of(text)[0]
 
 
-@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "[[],"])
+@pytest.mark.parametrize("opening", ["[", "{a: ", "[[],"])
 def test_what_is_nested_too_deeply_is_read_no_further(opening: str) -> None:
     """It ends at the first level too many: what a level costs grows with how deep it is."""
     document = read_yaml(opening * 10_000)
@@ -856,31 +527,12 @@ def test_what_is_nested_too_deeply_is_read_no_further(opening: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["a: 1\n", "- 1\n", "- {a: 1, b: 2}\n"])
+@pytest.mark.parametrize("line", ["- {a: 1, b: 2}\n"])
 def test_what_has_too_many_keys_is_read_no_further(line: str) -> None:
     """It ends at the first one too many: each takes the counter of a desk some hundredths of a millisecond."""
     document = read_yaml(line * 50_000)
     assert [what for _, what, _ in document.problems] == ["this has more than 25,000 keys and values."]
     assert 5_000 <= document.place_of(()).line <= 25_000
-
-
-def test_a_plan_of_many_columns_splits_epsilon_once() -> None:
-    """And not once for each column, which takes the square of their number."""
-    columns = "".join(
-        f"  c{number}: {{role: quasi, do: noise, domain: [0, 9], grid: 1, outside: clamp, missing: fail, why: known}}\n"
-        for number in range(40)
-    )
-    text = POLICY.partition("columns:")[0].replace(", weights: {income: 2}", "")
-    text += f"columns:\n  id: {{role: identifier, do: drop}}\n{columns}"
-    before = budget._split.cache_info().misses
-    make_plan(parse_policy(text, name="policy.yaml"))
-    assert budget._split.cache_info().misses - before <= 2
-
-
-def test_forty_levels_are_read() -> None:
-    """No more than that are refused."""
-    assert read_yaml("[" * 39 + "]" * 39).problems == []
-    assert read_yaml("".join(f"{' ' * i}a:\n" for i in range(38))).problems == []
 
 
 def test_columns_equal_after_normalisation_are_an_error() -> None:
@@ -891,29 +543,12 @@ def test_columns_equal_after_normalisation_are_an_error() -> None:
     assert sentences.startswith("p.yaml:12:3: ")
 
 
-def test_a_decomposed_name_is_the_same_column_and_keeps_its_place() -> None:
-    """Names are compared in NFC; an error still names the line where the decomposed one stands."""
-    policy = parse(("  score:", "  cafe\u0301:"), ("{income: 0.2}", "{caf\u00e9: 0.2}"))
-    assert list(policy.noise_columns) == ["income", "caf\u00e9"]
-    text = change(POLICY, ("  score:", "  cafe\u0301:"), ("missing: fail", "missing: {fill: 101}"))
-    assert problems_of(text) == (
-        problem(
-            text,
-            "missing: {fill: 101}",
-            "columns.caf\u00e9.missing: the fill lies outside the domain. Choose a number inside it.",
-        ),
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "p.yaml:1:1: the file is empty."),
-        ("# only a comment\n", "p.yaml:1:1: the file is empty."),
         ("people", "p.yaml:1:1: a policy is a mapping that starts with 'policy: NAME'."),
-        ("- policy: people\n", "p.yaml:1:1: a policy is a mapping that starts with 'policy: NAME'."),
         ("policy: people\nsteward: [ana\n", "p.yaml:3:1: this is not readable as YAML: "),
-        ("policy: people\n\tsteward: ana\n", "p.yaml:2:1: this is not readable as YAML: "),
         ("policy: people\nsteward: *ana\n", "anchors and aliases (& and *) are not allowed here. Write the value out."),
         ("policy: people\n---\npolicy: other\n", "p.yaml:2:1: this is not readable as YAML: "),
         ("policy: \x07\n", "p.yaml:1:1: this is not readable as YAML: it holds characters that are no text."),
@@ -944,12 +579,6 @@ def test_anchors_and_aliases_are_errors_each_at_its_place() -> None:
     sentences = [one for one in problems_of(text) if "anchors and aliases" in one]
     places = [problem(text, at, "").removesuffix(" ") for at in ("&who", "&a note", "*a]")]
     assert [one[: len(place)] for one, place in zip(sentences, places, strict=True)] == places
-
-
-@pytest.mark.parametrize("text", ["policy: &a [*a]\n", "policy: &a {b: *a}\n"])
-def test_an_alias_of_itself_is_an_error(text: str) -> None:
-    """A value inside itself is refused as an alias, not followed."""
-    assert any("anchors and aliases" in one for one in problems_of(text))
 
 
 def test_aliases_of_aliases_are_not_written_out() -> None:
@@ -988,11 +617,7 @@ def test_categories_are_whole_numbers_or_texts(written: str, values: tuple[int |
     ("written", "nano"),
     [
         ("0.1", 100_000_000),
-        ("0.7", 700_000_000),
         (".5", 500_000_000),
-        ("2", 2_000_000_000),
-        ("2.0", 2_000_000_000),
-        ("2.", 2_000_000_000),
         ("1e-3", 1_000_000),
         ("0.123456789", 123_456_789),
         ("+1.000000001", 1_000_000_001),
@@ -1004,67 +629,6 @@ def test_epsilon_is_exact_from_the_text(written: str, nano: int) -> None:
     assert parse(("epsilon: 2", f"epsilon: {written}")).protect.epsilon.nano == nano
 
 
-def test_numbers_are_exact_from_the_text() -> None:
-    """Domain, grid, weights and limits are decimals, as written."""
-    policy = parse(
-        ("[0, 100], grid: 0.1", "[-0.3, 0.3], grid: 0.1"), ("{income: 2}", "{income: 0.1}"), ("{income: 0.2}", "{score: 1e-1}")
-    )
-    column = policy.noise_columns["score"]
-    assert (column.domain, column.grid, column.exact_grid.width) == ((Decimal("-0.3"), Decimal("0.3")), Decimal("0.1"), 6)
-    assert policy.protect.weights == {"income": Decimal("0.1")}
-    assert policy.gates.expected_error == {"score": Decimal("0.1")}
-
-
-def test_a_list_with_a_timetable_is_the_list() -> None:
-    """Its names in their order, as texts, and the cron; nobody's period."""
-    policy = parse((TWO, '{list: [1, "2020.1"], cron: "0 6 1 * *"}'))
-    assert (policy.release_names, policy.every, policy.is_series) == (("1", "2020.1"), None, True)
-    assert policy.cron is not None
-    assert policy.cron.text == "0 6 1 * *"
-
-
-@pytest.mark.parametrize("every", ["day", "week", "month", "quarter", "year"])
-def test_releases_by_period_have_no_names_of_their_own(every: str) -> None:
-    """Every period that is known can be declared; it is a series without end, whose names the clock gives."""
-    policy = parse((TWO, f'{{every: {every}, cron: "30 5 * * mon"}}'))
-    assert (policy.release_names, policy.every, policy.is_series) == ((), every, True)
-    assert policy.cron is not None
-    assert policy.cron.text == "30 5 * * mon"
-
-
-@pytest.mark.parametrize(
-    ("every", "first"),
-    [("day", "2026-03-31"), ("week", "2026-W09"), ("month", "2026-03"), ("quarter", "2026-Q1"), ("year", "2026")],
-)
-def test_a_series_may_say_where_it_begins(every: str, first: str) -> None:
-    """By the name of a period, in quotes or not."""
-    for said in (first, f"'{first}'"):
-        policy = parse((TWO, f'{{every: {every}, first: {said}, cron: "30 5 * * mon"}}'))
-        assert (policy.every, policy.first, policy.release_names) == (every, first, ())
-    assert parse((TWO, f'{{every: {every}, cron: "30 5 * * mon"}}')).first is None
-
-
-def test_the_canonical_form_of_a_series_has_what_the_file_says() -> None:
-    """Nothing of what is empty."""
-    sentences = json.loads(parse((TWO, MONTHLY)).canonical_json())["releases"]
-    assert sentences == {"cron": "0 6 1 * *", "every": "month"}
-    listed = json.loads(parse((TWO, LIST)).canonical_json())["releases"]
-    assert listed == {"cron": "0 6 1 * *", "list": ["1", "2"]}
-
-
-def test_without_a_timetable_somebody_opens_the_releases() -> None:
-    """Neither cron nor period: a list, or one release called once."""
-    once = parse((TWO, "once"), (", release_column: wave", ""), NOT_COMPARED)
-    assert (once.release_names, once.every, once.cron, once.is_series) == (("once",), None, None, False)
-    assert (parse().release_names, parse().every, parse().cron, parse().is_series) == (("1", "2"), None, None, True)
-
-
-def test_one_scheduled_release_needs_no_release_column() -> None:
-    """As with a list of one: there is nothing to tell apart."""
-    policy = parse((TWO, '{list: ["1"], cron: "0 6 1 * *"}'), (", release_column: wave", ""), NOT_COMPARED)
-    assert (policy.release_names, policy.is_series) == (("1",), False)
-
-
 EACH_ROW = ("{column: id, records_per_release: 1}", "each-row")
 
 
@@ -1073,15 +637,10 @@ EACH_ROW = ("{column: id, records_per_release: 1}", "each-row")
     [
         ([], 3),
         ([NOT_COMPARED], 10),
-        ([NOT_COMPARED, (TWO, LIST)], 10),
         ([NOT_COMPARED, (TWO, MONTHLY)], 10),
-        ([(TWO, MONTHLY)], 3),
         ([("differencing_below: 3", "differencing_below: 0")], 0),
         ([NOT_COMPARED, (TWO, '["1"]')], 0),
-        ([NOT_COMPARED, (TWO, "once"), (", release_column: wave", "")], 0),
         ([NOT_COMPARED, EACH_ROW], 0),
-        ([NOT_COMPARED, EACH_ROW, (TWO, MONTHLY)], 0),
-        ([EACH_ROW, ("differencing_below: 3", "differencing_below: 0")], 0),
     ],
 )
 def test_a_series_of_persons_is_compared_unless_it_says_no(changes: list[tuple[str, str]], below: int) -> None:
@@ -1098,19 +657,11 @@ def test_epsilon_is_split_by_the_weights() -> None:
 SAME = {
     "comments": [("policy: people", "# why\npolicy: people  # of course")],
     "order-of-parts": [("retain: 90 days\n", ""), ("policy: people\n", "retain: 90 days\npolicy: people\n")],
-    "order-of-options": [("{method: idp-cbls, epsilon: 2, k: 5,", "{k: 5, epsilon: 2, method: idp-cbls,")],
-    "block-style": [("person: {column: id, records_per_release: 1}", "person:\n  column: id\n  records_per_release: 1")],
     "point": [("epsilon: 2", "epsilon: 2.0"), ("[0, 5000], grid: 1", "[0.0, 5000.00], grid: 1.0"), ("{fill: 0}", "{fill: 0.0}")],
-    "exponent": [("[0, 5000]", "[0, 5e3]"), ("grid: 0.1", "grid: 1e-1")],
-    "trailing-zeros": [("grid: 0.1", "grid: 0.100"), ("5%", "5.0%"), ("{income: 2}", "{income: 2.00}")],
-    "signs": [("epsilon: 2", "epsilon: +2"), ("[0, 100]", "[+0, +100]")],
-    "quotes": [("steward: ana", 'steward: "ana"'), ("[note, other]", "['note', \"other\"]")],
     "releases": [('["1", "2"]', "[1, 2]")],
     "zone": [("2027-01-15T09:30Z", "2027-01-15T10:30+01:00")],
     "defaults": [("records_per_release: 1", "records_per_release: 1"), (", records_per_release: 1", "")],
-    "days": [("90 days", "90   days")],
     "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: yes")],
-    "clamp-as-truth": [("consistency: isotonic", "consistency: isotonic, clamp: true")],
 }
 DIFFERENT = {
     "policy": [("policy: people", "policy: persons")],
@@ -1121,13 +672,8 @@ DIFFERENT = {
     "person": [("column: id", "column: number"), ("  id:", "  number:")],
     "releases": [('"2"]', '"2", "3"]')],
     "timetable": [(TWO, LIST)],
-    "other-timetable": [(TWO, LIST.replace("0 6", "0 7"))],
-    "releases-of-the-timetable": [(TWO, LIST.replace('"2"', '"2", "3"'))],
     "periods": [(TWO, MONTHLY)],
-    "other-periods": [(TWO, MONTHLY.replace("month", "quarter"))],
-    "other-timetable-of-periods": [(TWO, MONTHLY.replace("0 6 1", "0 6 2"))],
     "first-of-periods": [(TWO, MONTHLY.replace("month", "month, first: 2026-01"))],
-    "other-first-of-periods": [(TWO, MONTHLY.replace("month", "month, first: 2026-02"))],
     "method": [("idp-cbls", "idp-ls")],
     "epsilon": [("epsilon: 2", "epsilon: 2.000000001")],
     "k": [("k: 5,", "k: 4,")],
@@ -1148,10 +694,8 @@ DIFFERENT = {
     "dropped": [("[note, other]", "[note]")],
     "suppress-below": [("quasi_groups_below: 5", "quasi_groups_below: 6")],
     "suppress-most": [("5%", "6%")],
-    "no-suppress": [("suppress: {quasi_groups_below: 5, at_most: 5%}\n", "")],
     "min-rows": [("min_rows: 10", "min_rows: 11")],
     "differencing": [("differencing_below: 3", "differencing_below: 4")],
-    "no-differencing": [("differencing_below: 3", "differencing_below: 0")],
     "differencing-not-said": [NOT_COMPARED],
     "expected-error": [("{income: 0.2}", "{income: 0.3}")],
     "reviewers": [("reviewers: 2", "reviewers: 3")],
@@ -1161,40 +705,10 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (LIST, "{cron: '0   6 1 * *', list: [1, 2]}"),
-        (MONTHLY, '\n  cron: "0 6 1 * * "\n  every: month'),
-        (MONTHLY.replace("month", "year, first: 2026"), '\n  first: "2026"\n  cron: "0 6 1 * * "\n  every: year'),
-    ],
-    ids=["list", "periods", "periods from one on"],
-)
-def test_hash_ignores_how_a_timetable_is_written(old: str, new: str) -> None:
-    """Order, style and spaces of a timetable do not change the hash either."""
-    assert parse((TWO, new)).canonical_hash() == parse((TWO, old)).canonical_hash()
-
-
 @pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
 def test_hash_ignores_how_it_is_written(changes: list[tuple[str, str]]) -> None:
     """Comments, order of keys, style and the spelling of numbers do not change the hash."""
     assert parse(*changes).canonical_hash() == parse().canonical_hash()
-
-
-def test_the_canonical_form_says_whether_values_are_clamped() -> None:
-    """The default is written out; `no` and `false` are one meaning."""
-    free, also = (parse(("consistency: isotonic", f"consistency: isotonic, clamp: {word}")) for word in ("no", "false"))
-    assert json.loads(parse().canonical_json())["protect"]["clamp"] == "yes"
-    assert json.loads(free.canonical_json())["protect"]["clamp"] == "no"
-    assert free.canonical_hash() == also.canonical_hash() != parse().canonical_hash()
-    assert (parse().clamps, free.clamps) == (True, False)
-
-
-def test_a_clamp_that_is_neither_yes_nor_no_is_refused() -> None:
-    with pytest.raises(PolicyInvalid) as refused:
-        parse(("consistency: isotonic", "consistency: isotonic, clamp: maybe"))
-    [problem] = refused.value.problems
-    assert "protect.clamp: 'maybe' is not allowed for clamp. Allowed: 'yes' or 'no'." in problem
 
 
 def test_hash_tells_every_meaning_apart() -> None:
@@ -1202,50 +716,6 @@ def test_hash_tells_every_meaning_apart() -> None:
     hashes = {name: parse(*changes).canonical_hash() for name, changes in DIFFERENT.items()} | {"": parse().canonical_hash()}
     assert len(set(hashes.values())) == len(hashes), hashes
     assert all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes.values())
-
-
-def test_policies_of_one_hash_split_epsilon_alike() -> None:
-    """The order of the columns is not in the hash, so it must not decide who gets the odd nano-epsilon."""
-    plain = [(", weights: {income: 2}", ""), ("epsilon: 2", "epsilon: 1.000000001")]
-    income, score = (line for line in POLICY.splitlines(keepends=True) if "do: noise" in line)
-    one, other = parse(*plain), parse(*plain, (income + score, score + income))
-    assert one.canonical_hash() == other.canonical_hash()
-    assert one.column_epsilon == other.column_epsilon
-
-
-def test_load_reads_a_file(tmp_path: Path) -> None:
-    """A file with a byte-order mark loads; errors name the file."""
-    file = tmp_path / "people.yaml"
-    file.write_text("\ufeff" + POLICY, encoding="utf-8")
-    assert load_policy(file) == parse()
-    file.write_text(change(POLICY, ("k: 5", "k: 0")))
-    with pytest.raises(PolicyInvalid) as caught:
-        load_policy(file)
-    assert caught.value.problems == (f"{file}:7:41: protect.k: '0' is too small. The least allowed is 1.",)
-
-
-@pytest.mark.parametrize(
-    ("content", "kind", "phrase"),
-    [
-        (None, WrongUsage, "there is no such file. Check the path."),
-        ("directory", WrongUsage, "this is a directory. Name a file in it."),
-        ("é".encode("latin-1"), PolicyInvalid, "this is not UTF-8 text."),
-        (b"#" * 1_000_001, PolicyInvalid, "this is too large for a policy (over 1 MB)."),
-    ],
-    ids=["missing", "directory", "not-utf8", "too-large"],
-)
-def test_load_refuses_what_is_no_text_file(
-    tmp_path: Path, content: bytes | str | None, kind: type[Exception], phrase: str
-) -> None:
-    """What cannot be a policy is told by the name of the file."""
-    file = tmp_path / "people.yaml"
-    if isinstance(content, bytes):
-        file.write_bytes(content)
-    elif content:
-        file.mkdir()
-    with pytest.raises(kind) as caught:
-        load_policy(file)
-    assert str(caught.value) == f"{file}: {phrase}"
 
 
 UNITS = {
@@ -1294,7 +764,7 @@ def mutate(text: str, mutations: list[tuple[str, str, int, int, str]]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(MUTATION, min_size=1, max_size=4))
 def test_a_damaged_policy_loads_or_is_invalid(mutations: list[tuple[str, str, int, int, str]]) -> None:
     """Whatever happens to the demo's policy: it loads and can be planned, or every problem has its place; no other exception."""

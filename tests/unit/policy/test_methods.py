@@ -10,21 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from release_pipeline.analyst import Facts, law_of
-from release_pipeline.analyst.facts import ColumnFacts
-from release_pipeline.claims.suite import list_suite
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.atoms import warn_of_atoms
 from release_pipeline.policy.loss import release_loss
-from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
+from release_pipeline.policy.plan import check_rows, make_plan
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.views import plan_to_json
 from release_pipeline.policy.words import describe_claim
-from release_pipeline.privacy import Epsilon, Grid, mask_column
+from release_pipeline.privacy import mask_column
 from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_method
 from release_pipeline.privacy.catalogue.definitions import DP, IDP, UNBOUNDED
-from release_pipeline.privacy.scales import TRIMMED, OfDomain
 
 PLAIN = find_method("dp-um")
 TOY = replace(PLAIN, name="dp-invented", summary="a toy of individual ranking")
@@ -46,76 +40,6 @@ columns:
 """,
         name="toy",
     )
-
-
-def test_an_entry_is_all_that_a_policy_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new method that works column by column is loaded, planned, stated, charged and attacked by its entry alone."""
-    monkeypatch.setitem(METHODS, "dp-invented", TOY)
-    toy, plain = policy_of("dp-invented"), policy_of("dp-um")
-    assert list(describe_plan(make_plan(toy, rows=700)))[3:5] != list(describe_plan(make_plan(plain, rows=700)))[3:5]
-    as_plain = [line.replace("dp-invented: a toy of individual ranking", f"dp-um: {PLAIN.summary}") for line in _lines(toy)]
-    assert " ".join(" ".join(as_plain).split()) == " ".join(" ".join(_lines(plain)).split())
-    assert plan_to_json(make_plan(toy))["method"] == "dp-invented"
-    assert state_claim(toy) == state_claim(plain)
-    assert describe_claim(toy) == describe_claim(plain)
-    assert release_loss(toy, records=700) == release_loss(plain, records=700)
-    assert list_suite()["dp-invented"].claim in TOY.claims
-    values = [float(number) for number in range(100)]
-    drawn = [
-        mask_column(values, domain=(0, 1000), grid=1, method=method, epsilon=2, k=5, secret=SECRET).values.tolist()
-        for method in ("dp-invented", "dp-um")
-    ]
-    assert drawn[0] == drawn[1]
-
-
-class Doubled(OfDomain):
-    """Another public scale than that of any method here."""
-
-    def size(self, width: int, epsilon: Epsilon) -> int:
-        """Twice as large."""
-        return 2 * super().size(width, epsilon)
-
-
-@pytest.mark.parametrize("model", ["dp-um", "laplace"])
-def test_another_public_scale_is_that_of_everything_that_is_said_and_drawn(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise, plan, warnings and the analyst's law follow from the rule of the entry, and from no rule of another method."""
-    spec = METHODS[model]
-    claims = tuple(replace(claim, rule=Doubled()) for claim in spec.claims)
-    monkeypatch.setitem(METHODS, "dp-invented", replace(spec, name="dp-invented", claims=claims))
-    k = 5 if spec.takes_k else None
-    of_k = f", k: {k}" if k else ""
-    values = [float(number) for number in range(100)]
-    scales: list[int] = []
-    shown: list[float | None] = []
-    laws: list[int | None] = []
-    warned: list[str] = []
-    for method in ("dp-invented", model):
-        masked = mask_column(values, domain=(0, 1000), grid=1, method=method, epsilon=2, k=k, secret=SECRET)
-        scales.append(int(masked.scale.max()))
-        policy = policy_of(method, of_k, atoms=", atoms: [0]")
-        shown.append(make_plan(policy, rows=20_000).columns[0].noise)
-        warned.append(" ".join(warn_of_atoms(policy, 20_000)))
-        column = ColumnFacts("income", "noise", "number", Grid.declare((0, 1000), 1), Epsilon.of(2), ())
-        facts = Facts(method, "column", k, policy.consistency, True, 20_000, 20_000, False, {"income": column}, True)
-        laws.append(law_of(facts, "income").scale)
-    assert scales == laws == [1000, 500]
-    assert shown[0] == pytest.approx(2 * (shown[1] or 0), rel=1e-3)
-    assert warned[0] != warned[1]
-
-
-def _lines(policy: Policy) -> list[str]:
-    return [line for line in describe_plan(make_plan(policy, rows=700)) if not line.startswith("hash")]
-
-
-def test_without_its_entry_nobody_has_heard_of_it() -> None:
-    """With every method that there is."""
-    with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-invented")
-    [problem] = refused.value.problems
-    said, _, allowed = problem.rstrip(".").rpartition("Allowed: ")
-    assert said.endswith("'dp-invented' is not a method. ")
-    assert sorted(allowed.split(", ")) == sorted(METHODS)
-    assert {"laplace", "idp-cbls", "dp-mdav", "mdav", "k-epsilon"} <= set(METHODS)
 
 
 def _without_rule(spec: MethodSpec) -> MethodSpec:
@@ -199,32 +123,6 @@ def test_a_claim_of_an_unknown_definition_is_refused_and_never_charged(monkeypat
     with pytest.raises(PolicyInvalid) as refused:
         policy_of("dp-invented")
     assert "the definition is none of dp, zcdp, idp, k-epsilon, k-anonymity" in str(refused.value.problems)
-
-
-def test_a_scope_that_the_method_does_not_claim_is_refused_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry may claim fewer scopes than others of its family."""
-    monkeypatch.setitem(METHODS, "dp-invented", replace(TOY, claims=tuple(c for c in TOY.claims if c.scope == "column")))
-    policy_of("dp-invented")
-    with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-invented", ", k: 5, scope: centroid")
-    assert "protect.scope: the scope is not 'column'" in str(refused.value.problems)
-
-
-@pytest.mark.parametrize("option", ["order", "grouping"])
-def test_an_empty_option_of_another_method_is_not_asked_to_be_filled_in(option: str) -> None:
-    """Filled in, it would be refused all the same."""
-    with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-um", f", k: 5, {option}: ")
-    assert f"'{option}' is not known here" in str(refused.value.problems)
-
-
-@pytest.mark.parametrize(("method", "scope"), [("dp-um", "column"), ("idp-ls", "centroid")])
-def test_a_complete_entry_that_is_wrong_draws_no_noise(method: str, scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of one method under the scales of another: the accountant sees more than epsilon before anything is drawn."""
-    monkeypatch.setitem(METHODS, "dp-invented", replace(METHODS[method], name="dp-invented", sums=TRIMMED))
-    values = [0.0, 0.0] + [1000.0] * 10
-    with pytest.raises(InvalidArgument, match="too small for its claim"):
-        mask_column(values, domain=(0, 1000), grid=1, method="dp-invented", epsilon=1, k=3, scope=scope, secret=SECRET)
 
 
 def test_a_claim_for_all_tables_needs_scales_that_no_table_decides() -> None:

@@ -6,11 +6,10 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from release_pipeline.policy.periods import (
-    EXAMPLE,
     KINDS,
     PATTERN,
     Every,
@@ -20,7 +19,6 @@ from release_pipeline.policy.periods import (
     next_period,
 )
 
-SECOND = timedelta(seconds=1)
 TICK = timedelta(microseconds=1)
 ANY_KIND = st.sampled_from(KINDS)
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -35,33 +33,17 @@ def at(*parts: int) -> datetime:
 # each kind: the name of a period, when it begins and when it has ended
 KNOWN: list[tuple[Every, str, datetime, datetime]] = [
     ("day", "2026-03-31", at(2026, 3, 31), at(2026, 4, 1)),
-    ("day", "2024-02-28", at(2024, 2, 28), at(2024, 2, 29)),
     ("day", "2024-02-29", at(2024, 2, 29), at(2024, 3, 1)),
-    ("day", "2023-02-28", at(2023, 2, 28), at(2023, 3, 1)),
     ("day", "1900-02-28", at(1900, 2, 28), at(1900, 3, 1)),
-    ("day", "2000-02-29", at(2000, 2, 29), at(2000, 3, 1)),
     ("day", "2025-12-31", at(2025, 12, 31), at(2026, 1, 1)),
-    ("day", "0987-06-05", at(987, 6, 5), at(987, 6, 6)),
-    ("week", "2026-W09", at(2026, 2, 23), at(2026, 3, 2)),
     ("week", "2026-W01", at(2025, 12, 29), at(2026, 1, 5)),  # ISO: the week of the year's first Thursday
-    ("week", "2025-W01", at(2024, 12, 30), at(2025, 1, 6)),
     ("week", "2020-W53", at(2020, 12, 28), at(2021, 1, 4)),
-    ("week", "2026-W53", at(2026, 12, 28), at(2027, 1, 4)),
-    ("week", "2021-W01", at(2021, 1, 4), at(2021, 1, 11)),
-    ("week", "2021-W52", at(2021, 12, 27), at(2022, 1, 3)),
     ("week", "2024-W09", at(2024, 2, 26), at(2024, 3, 4)),
-    ("month", "2026-03", at(2026, 3, 1), at(2026, 4, 1)),
     ("month", "2024-02", at(2024, 2, 1), at(2024, 3, 1)),
     ("month", "2025-12", at(2025, 12, 1), at(2026, 1, 1)),
-    ("month", "2026-01", at(2026, 1, 1), at(2026, 2, 1)),
-    ("quarter", "2026-Q1", at(2026, 1, 1), at(2026, 4, 1)),
     ("quarter", "2024-Q1", at(2024, 1, 1), at(2024, 4, 1)),
-    ("quarter", "2026-Q2", at(2026, 4, 1), at(2026, 7, 1)),
-    ("quarter", "2026-Q3", at(2026, 7, 1), at(2026, 10, 1)),
     ("quarter", "2026-Q4", at(2026, 10, 1), at(2027, 1, 1)),
-    ("year", "2026", at(2026, 1, 1), at(2027, 1, 1)),
     ("year", "2024", at(2024, 1, 1), at(2025, 1, 1)),
-    ("year", "0987", at(987, 1, 1), at(988, 1, 1)),
 ]
 
 
@@ -72,12 +54,6 @@ def test_known_periods(every: Every, name: str, begin: datetime, end: datetime) 
     assert name_period(every, begin) == name_period(every, end - TICK) == name
     assert name_period(every, begin - TICK) != name != name_period(every, end)
     assert next_period(every, name) == name_period(every, end)
-
-
-@pytest.mark.parametrize("every", KINDS)
-def test_the_example_of_every_kind_is_one(every: Every) -> None:
-    """What is shown to a steward is the name of a period."""
-    assert name_period(every, begin_of(every, EXAMPLE[every])) == EXAMPLE[every]
 
 
 @given(ANY_KIND, MOMENTS)
@@ -104,14 +80,6 @@ def test_periods_follow_each_other_without_a_gap(every: Every, moment: datetime)
     assert next_period(every, ended) == name
 
 
-@given(ANY_KIND, MOMENTS, MOMENTS)
-def test_names_are_in_the_order_of_time(every: Every, one: datetime, other: datetime) -> None:
-    """Sorted as texts, periods are sorted by time: names have as many digits in every year."""
-    before, after = sorted([one, other])
-    assert name_period(every, before) <= name_period(every, after)
-    assert len(name_period(every, one)) == len(name_period(every, other)) == len(EXAMPLE[every])
-
-
 @given(st.dates(date(2, 1, 1), date(9998, 12, 20)))
 def test_names_are_those_of_other_calendars(day: date) -> None:
     """ISO's own text of the day, and its week and year of Thursday."""
@@ -125,54 +93,20 @@ def test_names_are_those_of_other_calendars(day: date) -> None:
     assert name_period("year", moment) == day.isoformat()[:4]
 
 
-def test_a_year_has_so_many_periods() -> None:
-    """365 or 366 days, 52 or 53 weeks, 12 months, 4 quarters, and each once."""
-    for year, days, weeks in ((2023, 365, 52), (2024, 366, 52), (2026, 365, 53), (2020, 366, 53), (1900, 365, 52)):
-        for every, first, count in (
-            ("day", f"{year}-01-01", days),
-            ("week", f"{year}-W01", weeks),
-            ("month", f"{year}-01", 12),
-            ("quarter", f"{year}-Q1", 4),
-        ):
-            names = [first]
-            while (following := next_period(every, names[-1])).startswith(str(year)):  # type: ignore[arg-type]
-                names.append(following)
-            assert len(set(names)) == len(names) == count, (every, year)
-
-
 BROKEN: list[tuple[Every, str]] = [
-    ("day", "2026-02-30"),
     ("day", "2023-02-29"),
-    ("day", "1900-02-29"),
     ("day", "2026-13-01"),
-    ("day", "2026-00-01"),
-    ("day", "2026-01-00"),
     ("day", "0000-01-01"),
-    ("day", "2026-1-1"),
-    ("day", "20260101"),
     ("day", "2026-01-01T00"),
     ("day", "2026-01-01\n"),
-    ("day", " 2026-01-01"),
     ("day", "٢٠٢٦-٠١-٠١"),
-    ("week", "2026-W09\n"),
-    ("week", "2026-W00"),
     ("week", "2025-W53"),
     ("week", "2026-W54"),
     ("week", "2026-w09"),
-    ("week", "2026-W9"),
-    ("week", "0000-W10"),
     ("month", "2026-00"),
-    ("month", "2026-13"),
-    ("month", "2026-3"),
-    ("month", "0000-05"),
     ("quarter", "2026-Q1\n"),
     ("quarter", "2026-Q0"),
     ("quarter", "2026-Q5"),
-    ("quarter", "2026-q1"),
-    ("quarter", "0000-Q1"),
-    ("year", "0000"),
-    ("year", "26"),
-    ("year", "02026"),
     ("year", "-2026"),
     ("year", ""),
 ]
@@ -187,15 +121,6 @@ def test_what_names_no_period_is_a_value_error_in_words(every: Every, name: str)
         assert "is not " in str(refused.value)
 
 
-@pytest.mark.slow
-@given(ANY_KIND, ANY_KIND, MOMENTS)
-def test_no_name_is_that_of_two_kinds(one: Every, other: Every, moment: datetime) -> None:
-    """A day is no week, a month no quarter: a name says what it is of."""
-    assume(one != other)
-    with pytest.raises(ValueError, match="is not the name of"):
-        begin_of(other, name_period(one, moment))
-
-
 @given(ANY_KIND, st.data())
 def test_any_text_of_the_form_is_a_period_or_a_value_error(every: Every, data: st.DataObject) -> None:
     """To the ends of what a calendar has (the years 1 to 9999), nothing else than a `ValueError` is raised."""
@@ -203,15 +128,3 @@ def test_any_text_of_the_form_is_a_period_or_a_value_error(every: Every, data: s
     with suppress(ValueError):
         assert begin_of(every, name) < end_of(every, name)
         assert name_period(every, begin_of(every, name)) == name
-
-
-@pytest.mark.parametrize(
-    ("every", "name"),
-    [("day", "9999-12-31"), ("week", "9999-W52"), ("month", "9999-12"), ("quarter", "9999-Q4"), ("year", "9999")],
-)
-def test_the_end_of_the_calendar_is_a_value_error(every: Every, name: str) -> None:
-    """A period that ends after the year 9999 is refused like any other that there is not: a source may hold such a text."""
-    assert begin_of(every, name).year == 9999
-    for function in (end_of, next_period):
-        with pytest.raises(ValueError):
-            function(every, name)

@@ -23,21 +23,6 @@ def read(shape: str = SHAPE) -> Policy:
     return parse_policy(TEXT + shape, name="people.yaml")
 
 
-def test_the_hash_does_not_know_it() -> None:
-    """Nothing that is released depends on it."""
-    assert read().shape is not None
-    assert read().canonical_hash() == parse_policy(TEXT, name="people.yaml").canonical_hash()
-    assert "shape" not in read().canonical_json()
-
-
-def test_it_is_read_with_its_numbers() -> None:
-    """Quantiles ascend whatever their order in the file."""
-    shape = read().shape
-    assert shape is not None
-    assert [float(share) for share in shape.columns["income"].quantiles] == [0.5, 0.9]
-    assert {float(value): float(share) for value, share in shape.columns["income"].at.items()} == {0: 0.12}
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -62,24 +62,10 @@ def test_of_refuses_what_is_no_exact_epsilon(value: Any) -> None:
         Epsilon.of(value)
 
 
-def test_true_is_not_an_epsilon() -> None:
-    """A boolean is a mistake, not 1."""
-    with pytest.raises(InvalidType):
-        Epsilon.of(True)
-
-
 def test_equality_order_and_text() -> None:
     """Equal to the number that it prints as; hashes agree; sums are exact."""
     assert Epsilon.of("0.1") + Epsilon.of("0.2") == Epsilon.of("0.3") == 0.3
     assert hash(Epsilon.of(2)) == hash(2)
     assert Epsilon.of(1) < Epsilon.of("1.000000001") <= 1.5
     assert [str(Epsilon.of(text)) for text in ("2", "0.50", "0.000000001", "0", "10")] == ["2", "0.5", "0.000000001", "0", "10"]
-    assert Epsilon.of("0.5") != "0.5"
     assert Epsilon.of("0.3").times(5) == 1.5
-
-
-@pytest.mark.parametrize("weights", [[], [0], [1, -1]])
-def test_split_refuses_useless_weights(weights: list[int]) -> None:
-    """At least one, all positive."""
-    with pytest.raises(InvalidArgument):
-        Epsilon(10).split(weights)

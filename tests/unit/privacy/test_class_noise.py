@@ -16,22 +16,19 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import Epsilon, Grid
-from release_pipeline.privacy.budget import MAX_NANO
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
     class_diameters,
     class_scales,
     epsilon_for,
-    expect_magnitude,
     expect_relative_errors,
     expect_square,
 )
 from release_pipeline.privacy.noise import MAX_SCALE
-from release_pipeline.privacy.standing_out import confidence_width, confidence_widths, find_exposed, find_small_classes
+from release_pipeline.privacy.standing_out import confidence_width
 
 SECRET = bytes(range(32))
 GRID = Grid.declare((0, 100), 1)
-WIDE = Grid.declare((0, 2**40), 1)
 DIGITS = 60
 
 classes_of_numbers = st.lists(st.lists(st.integers(0, 2**40), min_size=1, max_size=6), min_size=1, max_size=6)
@@ -61,27 +58,6 @@ def test_scales_are_the_diameters_over_epsilon_rounded_up(classes: Any, without:
         assert all(t == 0 or Fraction(span, t) <= epsilon.fraction for span, t in zip(spans, wanted, strict=True))
 
 
-def test_a_class_of_one_number_has_no_noise() -> None:
-    """Scale 0 if and only if the diameter is 0, and then the number comes out as it is, however small epsilon is."""
-    q, group = np.array([7, 7, 7, 50, 51]), np.array([1, 1, 1, 0, 0])
-    scale = class_scales(q, group, Epsilon(1))
-    assert scale.tolist() == [10**9, 0]
-    noisy = add_class_noise(q, group, scale, GRID, secret=SECRET, context=("a",))
-    assert noisy[:3].tolist() == [7, 7, 7]
-    assert np.all(noisy[3:] != q[3:])
-
-
-def test_without_classes_there_are_no_scales_and_no_noise() -> None:
-    q, group = np.array([4, 9]), np.array([-1, -1])
-    scale = class_scales(q, group, Epsilon.of(1))
-    assert len(scale) == len(class_diameters(q, group)) == 0
-    assert add_class_noise(q, group, scale, GRID, secret=SECRET, context=("a",)).tolist() == [4, 9]
-    assert expect_square(q, group, scale, 100).tolist() == [0, 0]
-    relative, count = expect_relative_errors(q.astype(float), group, scale, 1.0)
-    assert len(relative) == len(count) == 0
-    assert find_small_classes(group, np.array([False, False]), k=2).tolist() == [False, False]
-
-
 @pytest.mark.parametrize("group", [[0, 2], [1, 1], [-1, 3]])
 def test_gaps_between_the_classes_are_refused(group: list[int]) -> None:
     with pytest.raises(InvalidArgument, match="a class without records"):
@@ -101,26 +77,6 @@ def test_numbers_come_back_into_the_domain() -> None:
     assert np.all(free[group < 0] == 60)
 
 
-def test_a_draw_depends_on_its_place_its_scale_and_the_context_alone() -> None:
-    """Other classes, their number, and other records' scales change nothing; another context or secret does."""
-    q = np.full(300, 2**39)
-    alone = np.zeros(300, dtype=np.int64)
-    many = np.arange(300) % 10
-    scales = np.array([77, 5, 0, 2**30, 77, 9, 1, 2, 3, 4])
-    options: dict[str, Any] = {"secret": SECRET, "context": ("release", 1, "height")}
-    one = add_class_noise(q, alone, np.array([77]), WIDE, **options)
-    mixed = add_class_noise(q, many, scales, WIDE, **options)
-    same = np.isin(many, (0, 4))
-    assert np.array_equal(one[same], mixed[same])
-    assert np.all(mixed[many == 2] == q[many == 2])
-    gone = np.where(many == 3, -1, many)
-    left = add_class_noise(q, gone, scales, WIDE, **options)
-    assert np.array_equal(left[gone >= 0], mixed[gone >= 0])
-    assert np.array_equal(one[:120], add_class_noise(q[:120], alone[:120], np.array([77]), WIDE, **options))
-    for other in ({"context": ("release", 1, "weight")}, {"context": ("release", 2, "height")}, {"secret": bytes(32)}):
-        assert np.mean(one == add_class_noise(q, alone, np.array([77]), WIDE, **options | other)) < 0.1
-
-
 def _q(t: int) -> Decimal:
     return (Decimal(-1) / t).exp()
 
@@ -129,22 +85,6 @@ def _tail(t: int) -> Callable[[int], Decimal]:
     """P[Z >= j] for j >= 1, from the probabilities: (1 - q)/(1 + q) times the geometric series of q^j."""
     q = _q(t)
     return lambda j: (1 - q) / (1 + q) * q**j / (1 - q)
-
-
-@pytest.mark.parametrize("t", [1, 2, 3, 10, 47])
-def test_magnitude_is_the_sum_over_the_law(t: int) -> None:
-    """E|Z| = sum |z| P[Z = z]; no noise, no magnitude."""
-    with localcontext() as context:
-        context.prec = DIGITS
-        q = _q(t)
-        total = sum(2 * z * (1 - q) / (1 + q) * q**z for z in range(1, 120 * t))
-    assert expect_magnitude(np.array([t, 0])) == pytest.approx([float(total), 0], rel=1e-14)
-
-
-@pytest.mark.parametrize("t", [10**4, 10**9, MAX_SCALE])
-def test_magnitude_of_large_scales_is_the_scale(t: int) -> None:
-    """1/sinh(1/t) = t (1 - 1/(6 t^2) + ...)."""
-    assert expect_magnitude(np.array([t]))[0] == pytest.approx(t * (1 - 1 / (6 * t * t)), rel=1e-13)
 
 
 def test_relative_errors_by_hand() -> None:
@@ -172,24 +112,13 @@ def _squares(x: int, t: int, width: int) -> Fraction:
         return Fraction(inside + x * x * (tail(x) if x else 0) + (width - x) ** 2 * (tail(width - x) if width > x else 0))
 
 
-@pytest.mark.parametrize("t", [1, 2, 7, 40, 1000, 9_999, 10_001, 499_999, 10**6, 2 * 10**6, 3 * 10**6, 10**9, MAX_SCALE])
-@pytest.mark.parametrize("width", [1, 2, 30, 200])
+@pytest.mark.parametrize("t", [1, 7, 9_999, 10_001, 10**6, MAX_SCALE])
+@pytest.mark.parametrize("width", [1, 30])
 def test_squares_are_the_sum_over_the_law(t: int, width: int) -> None:
     """Every place in the domain, scales far below and above it: on both sides of where the series takes over (d/t = 1e-4)."""
     q = np.arange(width + 1)
     found = expect_square(q, np.zeros(width + 1, dtype=np.int64), np.array([t]), width)
     assert found == pytest.approx([float(_squares(x, t, width)) for x in range(width + 1)], rel=1e-8)
-
-
-def test_squares_without_noise_or_class_are_0() -> None:
-    assert expect_square(np.array([5, 5, 6, 7]), np.array([0, 0, -1, -1]), np.array([0]), 10).tolist() == [0, 0, 0, 0]
-
-
-def test_squares_of_a_wide_domain_are_the_variance() -> None:
-    """Far from both ends E = Var Z = 1 / (2 sinh(1/(2t))^2)."""
-    t = np.array([1, 5, 300, 2**20])
-    found = expect_square(np.full(4, 2**39), np.arange(4), t, 2**40)
-    assert found == pytest.approx(1 / (2 * np.sinh(1 / (2 * t)) ** 2), rel=1e-9)
 
 
 def _one_over(epsilon: Epsilon) -> float:
@@ -204,18 +133,9 @@ def test_the_needed_epsilon_is_the_smallest_that_will_do(wanted: float) -> None:
     assert found.nano == 1 or _one_over(Epsilon(found.nano - 1)) > wanted
 
 
-def test_where_no_epsilon_will_do_there_is_none() -> None:
-    """A floor that the error never goes under, and no error at all where every number is 0."""
-    assert epsilon_for(lambda epsilon: 1 + 1 / float(epsilon), 1.0) is None
-    assert epsilon_for(lambda epsilon: math.nan, 1.0) is None
-    assert epsilon_for(_one_over, 1e-6 * (1 - 1e-9)) is None
-    assert epsilon_for(_one_over, 1e-6) == Epsilon(MAX_NANO)
-    assert epsilon_for(lambda epsilon: 0.0, 0.0) == Epsilon(1)
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 5])
-@pytest.mark.parametrize("confidence", ["0.0001", "0.3", "0.5", "0.9", "0.95", "0.99", "0.999", "0.999999999"])
-@pytest.mark.parametrize("t", [1, 2, 3, 10, 163])
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("confidence", ["0.0001", "0.5", "0.99", "0.999999999"])
+@pytest.mark.parametrize("t", [1, 3, 163])
 def test_a_confidence_width_is_the_least_that_suffices(t: int, confidence: str, m: int) -> None:
     """P[|Z| <= w]^m >= c, and not so for w - 1, adding the probabilities up one by one."""
     with localcontext() as context:
@@ -230,38 +150,8 @@ def test_a_confidence_width_is_the_least_that_suffices(t: int, confidence: str, 
     assert confidence_width(t, c, m) == w
 
 
-@pytest.mark.parametrize("t", [10**6, 10**12, MAX_SCALE])
-@pytest.mark.parametrize("m", [1, 2, 3])
-def test_a_confidence_width_of_a_large_scale(t: int, m: int) -> None:
-    """Beyond adding up: P[|Z| <= w] = 1 - 2 q^(w+1)/(1 + q) with more digits than the code has."""
-    c = Decimal("0.99")
-    w = confidence_width(t, c, m)
-    with localcontext() as context:
-        context.prec = 120
-        q = _q(t)
-        reached = [(1 - 2 * (Decimal(-(v + 1)) / t).exp() / (1 + q)) ** m for v in (w - 1, w)]
-    assert reached[0] < c <= reached[1]
-
-
-def test_without_noise_the_box_is_the_number_itself() -> None:
-    assert [confidence_width(0, Decimal(c), 3) for c in ("0.01", "0.5", "0.999999")] == [0, 0, 0]
-    widths = confidence_widths([np.array([0, 10, 1]), np.array([10, 0, 1])], Decimal("0.99"))
-    assert widths.tolist() == [[0, confidence_width(10, Decimal("0.99"), 2)], [widths[0, 1], 0], [widths[2, 0]] * 2]
-    assert widths[0, 1] > confidence_width(10, Decimal("0.99"), 1)
-
-
 @pytest.mark.parametrize("confidence", ["0", "1", "-0.5", "1.5", "99", f"0.{'9' * 60}"])
 def test_a_confidence_that_is_none_is_refused(confidence: str) -> None:
     """1 would need an endless box; a share that cannot be told from 1 with the digits there are, too."""
     with pytest.raises(InvalidArgument, match="does not lie between 0 and 1"):
         confidence_width(10, Decimal(confidence), 1)
-
-
-@pytest.mark.parametrize(
-    ("group", "shape"), [([0, 1, 2], (2, 1)), ([0, 0, 1], (2, 2)), ([0, 0, 0], (1, 3))], ids=["class", "column", "columns"]
-)
-def test_boxes_that_do_not_fit_the_classes_are_refused(group: list[int], shape: tuple[int, int]) -> None:
-    """The counting is compiled and looks at no bounds."""
-    numbers = [np.zeros(3, dtype=np.int64)]
-    with pytest.raises(InvalidArgument, match="widths"):
-        find_exposed(numbers, numbers, np.array(group), np.zeros(shape, dtype=np.int64), 2)

@@ -51,19 +51,6 @@ def plant(folder: Path, marker: Path) -> None:
         file.write_bytes(pickle.dumps(numba.__version__) + pickle.dumps(Marker(marker)))
 
 
-def test_a_function_is_compiled_once(folder: Path) -> None:
-    """Kept for the owner alone, whatever the umask; others' functions are not kept there."""
-    before = os.umask(0)
-    try:
-        assert [compile_anew() for _ in range(2)] == [(42, False), (42, True)]
-    finally:
-        os.umask(before)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    kept = {file.name.split("-")[0] for file in folder.rglob("*.nb?")}
-    assert kept == {"test_compiling.twice"}
-    assert not numba.config.CACHE_DIR
-
-
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
 @pytest.mark.parametrize("content", [b"", b"\x80\x04 what is this", b"\x80\x04N."])
 def test_a_damaged_file_is_replaced(folder: Path, kind: str, content: bytes) -> None:
@@ -86,32 +73,3 @@ def test_what_others_could_have_written_is_not_read(folder: Path, tmp_path: Path
     folder.chmod(0o700)
     compile_anew()
     assert (tmp_path / "not run").exists()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who can give a folder away")
-def test_somebody_elses_folder_is_not_ours(folder: Path, tmp_path: Path) -> None:
-    """As with `sudo` that keeps HOME, also behind a link."""
-    compile_anew()
-    plant(folder, tmp_path / "not run")
-    os.chown(folder, 65534, 65534)
-    assert compile_anew() == (42, False)
-    folder.rename(tmp_path / "theirs")
-    folder.symlink_to(tmp_path / "theirs")
-    os.lchown(folder, 65534, 65534)
-    assert compile_anew() == (42, False)
-    assert not (tmp_path / "not run").exists()
-
-
-def test_without_a_folder_it_is_compiled_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where none can be made, and where there is no home."""
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert [compile_anew() for _ in range(2)] == [(42, False)] * 2
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", no_home)
-    assert compile_anew() == (42, False)
-
-
-def no_home() -> Path:
-    """As of an account without one."""
-    raise RuntimeError

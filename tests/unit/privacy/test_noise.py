@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 import os
 import pickle
-import sys
-from collections.abc import Iterator
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -26,9 +21,7 @@ from release_pipeline.privacy.noise import (
     MAX_SCALE,
     NoiseError,
     PositionMixer,
-    discrete_gaussian,
     exponentials,
-    gaussian,
     laplace,
     orders,
     shuffled_first,
@@ -65,14 +58,6 @@ def test_cutting_the_work_changes_nothing(cuts: tuple[int, ...]) -> None:
     assert np.array_equal(np.concatenate(pieces), discrete_laplace(scales, noise_stream(SECRET, "cut")))
 
 
-def test_a_draw_does_not_depend_on_its_neighbours_scales() -> None:
-    """Draw i is a function of (secret, context, i, scale of i)."""
-    other = MIXED.copy()
-    other[::2] = 5
-    a, b = (discrete_laplace(scales, noise_stream(SECRET, "local")) for scales in (MIXED, other))
-    assert np.array_equal(a[1::2], b[1::2])
-
-
 def test_exact_arithmetic_alone_gives_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an enclosure that decides nothing, every decision goes through exact arithmetic, and no draw changes."""
     fast = discrete_laplace(MIXED, noise_stream(SECRET, "exact"))
@@ -89,31 +74,12 @@ def test_enclosure_of_exp(scale: int, data: st.DataObject) -> None:
         assert abs(found - 2**32 * (-Decimal(u) / scale).exp()) < 16
 
 
-@pytest.mark.parametrize("scale", [2**20 * 256, 2**31, 2**32 * 256 + 1, MAX_SCALE])
-def test_enclosure_is_tight_where_its_series_ends(scale: int) -> None:
-    """Just below each multiple of t/256, where the series is worst, the error is below 8 of the 16 units that are allowed."""
-    u = np.array([(h + 1) * scale // 256 - 2 for h in range(256)], dtype=np.uint64)
-    found = laplace._exp_enclosure(u, np.full(256, scale, dtype=np.uint64))
-    with localcontext(prec=60):
-        errors = [abs(int(e) - 2**32 * (-Decimal(int(x)) / scale).exp()) for e, x in zip(found, u, strict=True)]
-    assert max(errors) < 8
-
-
 @given(st.integers(1, 2**60), st.integers(1, 2**60), st.sampled_from([1, 63, 64, 200]))
 def test_exp_digits_is_the_floor(a: int, b: int, bits: int) -> None:
     """floor(2^bits exp(-a/b)), against decimal arithmetic of 200 digits."""
     a = min(a, 100 * b)
     with localcontext(prec=200):
         assert noise.exp_digits(a, b, bits) == int(2**bits * (-Decimal(a) / b).exp())
-
-
-@pytest.mark.parametrize("bits", [0, 1, 64, 128])
-def test_exp_digits_of_large_numbers_are_none(bits: int) -> None:
-    """2^-bits is above exp(-a/b) long before a/b is too large for a power of two; just below, the series agrees."""
-    assert noise.exp_digits(2**200, 3, bits) == 0
-    with localcontext(prec=60):
-        for a in range(max(1, 10 * bits - 5), 10 * bits + 5):
-            assert noise.exp_digits(a, 10, bits) == int(2**bits * (-Decimal(a) / 10).exp())
 
 
 def test_undecided_bits_are_refined() -> None:
@@ -149,63 +115,6 @@ def test_anything_but_integers_is_refused(scales: Any) -> None:
         discrete_laplace(scales, noise_stream(SECRET))
 
 
-@pytest.mark.parametrize("scales", [[-1], [MAX_SCALE + 1], np.array([2**63], dtype=np.uint64), [[1]]])
-def test_inadmissible_scales_are_refused(scales: Any) -> None:
-    """Negative, too large and two-dimensional scales."""
-    with pytest.raises(InvalidArgument):
-        discrete_laplace(scales, noise_stream(SECRET))
-
-
-def test_empty_and_zero_scales() -> None:
-    """No scales, no draws; scale 0, no noise."""
-    assert discrete_laplace([], noise_stream(SECRET)).tolist() == []
-    assert discrete_laplace(np.zeros(100, dtype=np.int64), noise_stream(SECRET)).tolist() == [0] * 100
-
-
-def _float_locals(run: Any) -> Iterator[str]:
-    """Names of floating-point values held by any function of the package noise while `run` runs."""
-    found: set[str] = set()
-
-    def watch(frame: FrameType, _event: str, _argument: Any) -> Any:
-        if Path(frame.f_code.co_filename).parent != FOLDER:
-            return None
-        for name, value in frame.f_locals.items():
-            kind = getattr(getattr(value, "dtype", None), "kind", "")
-            if isinstance(value, float | complex) or kind in ("f", "c"):
-                found.add(f"{frame.f_code.co_name}: {name}")
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
-    yield from sorted(found)
-
-
-def draw_both() -> None:
-    """Some draws of every law."""
-    discrete_laplace(MIXED, noise_stream(SECRET, "float"))
-    for variance in (Fraction(1, 4), 10**6, Fraction(2**100, 3)):
-        discrete_gaussian(variance, 100, noise_stream(SECRET, "float"))
-
-
-@pytest.mark.parametrize("module", [laplace, gaussian], ids=["laplace", "gaussian"])
-def test_no_float_is_in_the_path(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
-    """While drawing, no variable of the package holds a float; the watch does see one that is planted."""
-    exponentials._exp_table.cache_clear()
-    laplace._geometric_thresholds.cache_clear()
-    assert list(_float_locals(draw_both)) == []
-    monkeypatch.setattr(module, "exp_enclosure", lambda exponents: exponentials.exp_enclosure(exponents).astype(np.float64))
-
-    def draw_with_a_float() -> None:
-        with contextlib.suppress(TypeError):
-            draw_both()
-
-    assert list(_float_locals(draw_with_a_float)) == ["are_below: estimate"]
-
-
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
 def test_the_source_has_no_float_operation(file: Path) -> None:
     """No float literal, no true division and no floating-point function stands where draws are made, nor do moments reach it."""
@@ -231,13 +140,6 @@ def test_a_weak_secret_is_refused(secret: Any) -> None:
     """A secret is 32 bytes."""
     with pytest.raises(InvalidArgument, match="32 bytes"):
         noise_stream(secret)
-
-
-@pytest.mark.parametrize("part", [1.5, None, True, ("a",)])
-def test_an_unclear_context_is_refused(part: Any) -> None:
-    """Only text, integers and bytes."""
-    with pytest.raises(InvalidType):
-        noise_stream(SECRET, part)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])  # noqa: S301
@@ -269,11 +171,6 @@ def test_a_forked_process_does_not_repeat_its_parents_stream() -> None:
     assert discrete_laplace([5] * 10, stream).tolist() == whole[10:].tolist()
 
 
-def test_a_stream_does_not_show_its_key() -> None:
-    """Neither in its text nor in an error."""
-    assert repr(noise_stream(SECRET)) == "<NoiseStream at lane 0>"
-
-
 @given(st.integers(1, 40))
 def test_position_mixer_is_one_to_one(bits: int) -> None:
     """mix then unmix is the identity; small domains are permuted completely."""
@@ -285,15 +182,8 @@ def test_position_mixer_is_one_to_one(bits: int) -> None:
     assert np.array_equal(mixer.unmix(mixed), positions)
 
 
-def test_shuffle_is_a_permutation_that_depends_on_the_key() -> None:
-    """Every position once; another key, another order."""
-    a, b = (shuffled_positions(1000, noise_stream(SECRET, name)) for name in ("a", "b"))
-    assert sorted(a.tolist()) == list(range(1000))
-    assert a.tolist() != b.tolist() != list(range(1000))
-
-
-@pytest.mark.parametrize("count", [0, 1, 7, 1_000, 30_011])
-@pytest.mark.parametrize("few", [0, 1, 64, 2_000])
+@pytest.mark.parametrize("count", [0, 7, 30_011])
+@pytest.mark.parametrize("few", [1, 2_000])
 def test_the_first_of_a_shuffle_are_those_of_the_whole_order(count: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is looked at together, and the stream goes on at the same place."""
     monkeypatch.setattr(orders, "_SLICE", 1_000)

@@ -110,20 +110,3 @@ def test_a_column_by_rho_says_what_it_claims(method: str) -> None:
 def test_what_is_no_claim_by_rho_is_refused(options: dict[str, str], words: str) -> None:
     with pytest.raises(InvalidArgument, match=words):
         mask_column([1, 2, 3, 4], domain=(0, 10), grid=1, k=3, **{"epsilon": 1, **options})  # pyright: ignore[reportArgumentType]
-
-
-def test_noise_that_no_sampler_could_draw_is_refused_before_anything() -> None:
-    """A domain so wide, with so little rho, that the variance leaves what can be drawn."""
-    with pytest.raises(InvalidArgument, match="64"):
-        compute_statistics(
-            [1, 2, 3],
-            grid=Grid.declare((0, 2**52), 1),
-            method="dp-um",
-            epsilon=Epsilon(1),
-            k=1,
-            scope="column",
-            definition="zcdp",
-            consistency="none",
-            secret=SECRET,
-            context=(),
-        )

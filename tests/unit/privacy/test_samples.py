@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from release_pipeline.errors import InvalidArgument
@@ -13,8 +11,6 @@ from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.samples import (
     risk_in_population,
     risk_of_records,
-    weighted_mean,
-    weighted_quantiles,
 )
 
 
@@ -44,46 +40,14 @@ def test_risks_of_the_french_example() -> None:
     assert whole.worst == pytest.approx(risk[6])
 
 
-@pytest.mark.parametrize("each", [1.0, 2.0, 50.0, 557.0, 10_000.0])
-@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 99, 100, 101, 340, 5_000])
+@pytest.mark.parametrize("each", [1.0, 50.0, 10_000.0])
+@pytest.mark.parametrize("size", [1, 32, 33, 100, 101])
 def test_risks_of_large_groups_are_their_integral(size: int, each: float) -> None:
     """However many records share their quasi-identifiers: E[1/F] by numerical integration, where scipy has no function."""
     rest = 1 - 1 / each
     integral, _ = quad(lambda u: 1 / (1 - rest * (1 - u ** (1 / size))), 0, 1, epsrel=1e-11, limit=500)
     risk = risk_of_records(np.zeros(size, dtype=np.int64), np.full(size, each))
     assert risk == pytest.approx(np.full(size, integral / each / size), rel=1e-8)
-
-
-def test_a_census_has_the_risk_of_its_groups() -> None:
-    """Where everybody stands for themselves alone: 1 over the size of the group, and who is alone is alone."""
-    group = np.array([0, 1, 1, 2, 2, 2, 3])
-    assert risk_of_records(group, np.ones(7)) == pytest.approx([1, 0.5, 0.5, 1 / 3, 1 / 3, 1 / 3, 1])
-    assert risk_in_population(group, np.ones(7)).population_uniques == 2
-
-
-def test_population_uniques_are_as_many_as_expected() -> None:
-    """In populations as the model has them (a cell of F people is 1/F as likely), sampled at one in ten: as many sample uniques
-    are alone in the population, and as many guesses are right, as was said of the sample alone."""
-    numbers = np.random.default_rng(7)
-    sizes = np.arange(1, 3001)
-    cells = numbers.choice(sizes, size=60_000, p=1 / sizes / (1 / sizes).sum())
-    sampled = numbers.binomial(cells, 0.1)
-    group = np.repeat(np.arange(len(cells)), sampled)
-    whole = risk_in_population(np.unique(group, return_inverse=True)[1], np.full(len(group), 10.0))
-    alone = sampled == 1
-    assert whole.sample_uniques == alone.sum()
-    assert whole.population_uniques == pytest.approx((cells[alone] == 1).sum(), rel=0.05)
-    assert whole.identified == pytest.approx((sampled / cells).sum(), rel=0.03)
-
-
-@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 6)), min_size=1, max_size=30))
-def test_a_weight_is_like_as_many_records(records: list[tuple[int, int]]) -> None:
-    """Means and quantiles."""
-    values, weights = (np.array(part, dtype=np.float64) for part in zip(*records, strict=True))
-    spelled = np.repeat(values, weights.astype(int))
-    assert weighted_mean(values, weights) == pytest.approx(spelled.mean())
-    shares = [0.05, 0.25, 0.5, 0.9, 1.0]
-    assert weighted_quantiles(values, weights, shares) == np.quantile(spelled, shares, method="inverted_cdf").tolist()
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])

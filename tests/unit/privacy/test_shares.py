@@ -5,11 +5,9 @@ The figures are those of Anonymeter's tests (github.com/statice/anonymeter, comm
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from scipy import stats
 
-from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.shares import Share, difference_beyond, measure_share, subtract_shares, wilson_interval
 
 
@@ -36,61 +34,10 @@ def test_the_interval_is_anonymeters(successes: int, of: int, rate: float, error
     assert share.value == successes / of
 
 
-@pytest.mark.parametrize(("successes", "rate", "error"), [(850, 0.849, 0.022), (0, 0.002, 0.002), (1000, 0.998, 0.002)])
-def test_the_interval_of_a_thousand_is_anonymeters(successes: int, rate: float, error: float) -> None:
-    found = middle(measure_share(ones(successes, 1000), among=10**6))
-    assert (round(found[0], 3), round(found[1], 3)) == (rate, error)
-
-
 @pytest.mark.parametrize(("successes", "of"), [(0, 7), (3, 7), (7, 7), (40, 1000), (999, 1000)])
 def test_the_interval_is_scipys(successes: int, of: int) -> None:
     wanted = stats.binomtest(successes, of).proportion_ci(0.95, "wilson")
     assert wilson_interval(successes / of, of) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
-
-
-def test_what_was_tried_to_the_end_is_exact() -> None:
-    share = measure_share([0.25, 0.5, 0], among=3)
-    assert (share.low, share.value, share.high) == (0.25, 0.25, 0.25)
-    sampled = measure_share([0.25, 0.5, 0], among=4)
-    assert sampled.low < 0.25 < sampled.high
-    assert measure_share([1], among=None).low < 1
-
-
-def test_of_nothing_tried_nothing_is_known() -> None:
-    assert measure_share([], among=5) == Share(0.0, 0.0, 1.0, 0, 5)
-    assert measure_share([], among=None) == Share(0.0, 0.0, 1.0, 0, None)
-    assert measure_share([], among=0) == Share(0.0, 0.0, 0.0, 0, 0)
-
-
-@pytest.mark.parametrize("successes", [[1.1], [-0.1], [np.nan], [[1, 0]]])
-def test_a_success_is_a_number_from_0_to_1(successes: list[float]) -> None:
-    with pytest.raises(InvalidArgument):
-        measure_share(successes, among=None)
-
-
-def test_more_tried_than_there_are() -> None:
-    with pytest.raises(InvalidArgument, match="more were tried"):
-        measure_share([1, 1], among=1)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("law", ["yes and no", "ties", "uniform"])
-def test_95_percent_of_intervals_hold_the_mean(law: str) -> None:
-    """At least, for fractions; about, for yes and no. Intervals of 0.7 times the length do not."""
-    chance = np.random.default_rng(3)
-    draw = {
-        "yes and no": lambda: (chance.random(200) < 0.2).astype(float),
-        "ties": lambda: (chance.random(200) < 0.6) / chance.integers(1, 5, 200),
-        "uniform": lambda: chance.random(200),
-    }[law]
-    mean = {"yes and no": 0.2, "ties": 0.6 * (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, "uniform": 0.5}[law]
-    shares = [measure_share(draw(), among=None) for _ in range(3000)]
-    held = np.mean([share.low <= mean <= share.high for share in shares])
-    short = np.mean([abs(mean - middle(share)[0]) <= 0.7 * middle(share)[1] for share in shares])
-    assert held > 0.94
-    if law == "yes and no":
-        assert held < 0.97
-        assert short < 0.9
 
 
 def test_what_is_beyond_is_anonymeters() -> None:
@@ -101,25 +48,11 @@ def test_what_is_beyond_is_anonymeters() -> None:
     assert (round(share.value, 3), round(middle(share)[1], 3)) == (0.333, 0.16)
 
 
-def test_what_is_beyond_is_cut_off_at_0_and_1() -> None:
-    """bind_value: nothing below 0 and nothing above 1; a control group that is always hit leaves nothing to be told."""
-    below = difference_beyond(measure_share(ones(10, 100), among=None), measure_share(ones(30, 100), among=None))
-    assert (below.value, below.low, below.high) == (0, 0, 0)
-    above = difference_beyond(measure_share(ones(100, 100), among=None), measure_share(ones(0, 100), among=None))
-    assert above.low < above.value < above.high == 1
-    always = Share(1.0, 1.0, 1.0, 10, 10)
-    assert difference_beyond(always, always) == Share(0.0, 0.0, 1.0, 10, 10)
-    assert difference_beyond(measure_share([], among=None), always) == Share(0.0, 0.0, 1.0, 0, None)
-
-
 @pytest.mark.parametrize(
     ("one", "other", "low", "high"),
     [
         ((56, 70), (48, 80), 0.0524, 0.3339),
-        ((9, 10), (3, 10), 0.1705, 0.8090),
-        ((6, 7), (2, 7), 0.0582, 0.8062),
         ((5, 56), (0, 29), -0.0381, 0.1926),
-        ((0, 10), (0, 20), -0.1611, 0.2775),
         ((10, 10), (0, 10), 0.6075, 1.0),
     ],
 )
@@ -129,8 +62,3 @@ def test_a_difference_is_newcombes(one: tuple[int, int], other: tuple[int, int],
     found, turned = subtract_shares(*shares), subtract_shares(*reversed(shares))
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
     assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
-
-
-def test_a_difference_of_nothing_tried_is_not_known() -> None:
-    found = subtract_shares(measure_share([], among=None), measure_share([1], among=None))
-    assert (found.low, found.high) == (-1, 1)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.stats
-import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.utility import (
-    column_error,
     correlation_matrix,
     covariance_matrix,
-    f_measure,
     measure_clamping,
-    pmse,
-    pmse_by_chance,
     rank_correlation_matrix,
     sse_paper,
 )
@@ -42,18 +36,6 @@ def test_sse_paper_literally(pair: tuple[Numbers, Numbers]) -> None:
     assert sse_paper(list(x.T), list(y.T)) == pytest.approx(total / len(x))
 
 
-def test_column_error_is_relative_to_the_variance() -> None:
-    """0 for the data themselves, 1 for their mean, 0 for a constant column, also one whose mean is rounded."""
-    x = np.array([1.0, 2.0, 3.0, 10.0])
-    assert column_error(x, x) == 0
-    assert column_error(x, np.full(4, x.mean())) == pytest.approx(1)
-    assert column_error(x, x + 2) == pytest.approx(4 / np.var(x))
-    assert column_error(x, x + 2, variance=8.0) == 0.5
-    assert column_error(x, x + 2, variance=0.0) == 0
-    assert column_error(np.ones(3), np.zeros(3)) == 0
-    assert column_error(np.full(10, 0.1), np.zeros(10)) == 0
-
-
 @given(
     st.integers(1, 4).flatmap(lambda m: arrays(np.float64, st.tuples(st.integers(2, 15), st.just(m)), elements=st.integers(0, 9)))
 )
@@ -71,26 +53,6 @@ def test_covariances_and_correlations_equal_numpys(table: Numbers) -> None:
                 assert np.isnan(correlations[a, b])
 
 
-def test_a_constant_column_has_no_correlation_however_its_mean_is_rounded() -> None:
-    """0.1 ten times has a mean that is not 0.1, and a variance that is not 0, in floating point."""
-    x = np.full(10, 0.1)
-    assert np.isnan(correlation_matrix(covariance_matrix([x, np.arange(10.0)]))[0, 1])
-
-
-@given(arrays(np.bool_, 12), arrays(np.bool_, 12))
-def test_f_measure_equals_scikit_learns(truth: npt.NDArray[np.bool_], said: npt.NDArray[np.bool_]) -> None:
-    """0 where nobody is and nobody is said to be."""
-    assert f_measure(truth, said) == pytest.approx(sklearn.metrics.f1_score(truth, said, zero_division=0))
-
-
-def test_pmse_by_definition_and_by_chance() -> None:
-    """0 for scores that are the share of everybody, a quarter where halves are told with certainty. By chance, for
-    halves: (parameters - 1) / (4 records)."""
-    assert pmse(np.full(7, 0.3), 0.3) == 0
-    assert pmse(np.array([0.0, 1.0, 0.0, 1.0]), 0.5) == 0.25
-    assert pmse_by_chance(5, 0.5, 1000) == pytest.approx(4 / 4000)
-
-
 @given(columns(2), st.integers(-4, 0), st.integers(1, 4))
 def test_what_clamping_takes_is_by_its_definition(column: Numbers, low: int, high: int) -> None:
     """The share of records that lie outside, and the mean square of how far they are moved over the variance as they came."""
@@ -101,23 +63,6 @@ def test_what_clamping_takes_is_by_its_definition(column: Numbers, low: int, hig
         assert taken.variance == pytest.approx(np.mean(moved**2) / np.var(column))
     else:
         assert taken.variance == 0
-
-
-def test_clamping_at_the_edges_of_what_numbers_are() -> None:
-    """Half a step beyond an end is still on the grid; a missing number is not outside; the largest floats have finite figures."""
-    grid = Grid.declare((0, 10), 2)
-    assert measure_clamping(np.array([-1.0, 11.0, 5.0]), grid).share == 0
-    assert measure_clamping(np.array([-1.1, 11.1, 5.0]), grid).share == 2 / 3
-    assert measure_clamping(np.array([np.nan, 5.0, 12.0, np.nan]), grid).share == 1 / 4
-    assert measure_clamping(np.array([np.nan, np.nan]), grid).share == 0
-    largest = measure_clamping(np.array([1.7e308, -1.7e308, 5.0, 5.0]), grid)
-    assert (largest.share, largest.variance) == (0.5, pytest.approx(1.0))
-    assert measure_clamping(np.array([50.0, 51.0]), grid).variance == pytest.approx((40**2 + 41**2) / 2 / 0.25)
-
-
-def test_values_as_a_method_sees_them() -> None:
-    """In the domain, on the grid, in their own units."""
-    assert Grid.declare((-1, 1), "0.5").snap(np.array([-7.0, -0.3, 0.2, 0.3, 99.0])).tolist() == [-1, -0.5, 0, 0.5, 1]
 
 
 def test_correlations_of_ranks_are_scipys() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from release_pipeline.privacy.vectors import (
     MdavSpec,
     check_vector_sizes,
     compute_vectors,
-    find_reach,
     mask_vectors,
-    public_scales,
     quantise_columns,
 )
 
@@ -60,38 +57,6 @@ def test_a_release_is_its_sums_and_noise_of_its_scales(order: Any, statistic: An
     if scope == "table":
         assert done.loss <= 2
     assert str(TABLE[0, 0]) not in repr(done)
-
-
-def test_the_same_secret_gives_the_same_and_another_context_another() -> None:
-    one, again = (mask_vectors(TABLE, clamp=False, **DECLARED).values for _ in range(2))
-    other = mask_vectors(TABLE, clamp=False, **DECLARED, context=("other",)).values
-    assert (one == again).all()
-    assert not (one == other).any()
-
-
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    """But for ties, whose records are the same: the set of sums is that of the set of records."""
-    turned = RNG.permutation(len(TABLE))
-    one, other = mask_vectors(TABLE, **DECLARED), mask_vectors(TABLE[turned], **DECLARED)
-    assert (one.statistic == other.statistic).all()
-    assert (one.scale == other.scale).all()
-
-
-def test_what_clamping_and_rounding_do_comes_first() -> None:
-    """Values beyond the domain are moved to its end, whatever they were."""
-    wild = TABLE.copy()
-    wild[TABLE[:, 0] == 100, 0] = 1e12
-    assert (mask_vectors(wild, **DECLARED).values == mask_vectors(TABLE, **DECLARED).values).all()
-
-
-def test_public_scales_of_plain_sums() -> None:
-    """t_a = W_a reach / (share_a epsilon): one chain through p clusters, or what the curve lets it."""
-    spec = spec_of(order="corner")
-    assert public_scales([100, 20], spec, clusters=20) == [4000, 267]  # 100 * 20 / 0.5 and 20 * 20 / 1.5, rounded up
-    assert public_scales([100, 20], spec_of(scope="centroid"), clusters=20) == [200, 14]
-    assert find_reach([100, 20], spec, clusters=20) == 20
-    curve = find_reach([100, 20], spec_of(), clusters=20)
-    assert curve == min(Fraction((4**level - 1) * 3, 4 * 2**level) + Fraction(20, 2**level) for level in range(8)) < 20
 
 
 def test_mdav_has_exact_sums_and_no_noise() -> None:
@@ -140,12 +105,3 @@ def test_wrong_input_is_refused_in_words(changes: dict[str, Any], words: str) ->
     with pytest.raises(ReleasePipelineError) as caught:
         mask_vectors(TABLE, **{**DECLARED, **changes})
     assert words in caught.value.what
-
-
-def test_no_records_and_missing_ones_are_refused() -> None:
-    with pytest.raises(ReleasePipelineError):
-        mask_vectors(TABLE[:0], **DECLARED)
-    broken = TABLE.copy()
-    broken[3, 1] = np.nan
-    with pytest.raises(ReleasePipelineError, match="1 missing or infinite"):
-        mask_vectors(broken, **DECLARED)

@@ -7,14 +7,13 @@ import re
 import pytest
 
 from release_pipeline.policy import parse_policy
-from release_pipeline.privacy.utility import Clamping
 from release_pipeline.stages.checks import (
     Facts,
     check_facts,
     check_release_column,
+    check_roles,
+    count_least_records,
     notice,
-    notice_clamping,
-    notice_releases,
     refusals,
     round_up,
 )
@@ -83,43 +82,8 @@ def test_no_message_has_an_exact_count_of_records(count: int) -> None:
         assert counts <= {10, 20, 1, 1_111}, message  # 1: the records that a person may have
 
 
-@pytest.mark.parametrize(
-    ("missing", "counts", "told"),
-    [
-        ("fail", {"above": 1_200}, "up to 1,200 records outside the declared domain, clamped to it (50.00% of all)."),
-        (
-            "keep, codes: {-8: refused}",
-            {"coded": 1},
-            "up to 10 records with a code for no value, released without one as declared.",
-        ),
-        ("keep", {"missing": 1_000}, "up to 1,000 records without a value, released without one as declared."),
-        ("{fill: 0}", {"missing": 2}, "up to 10 records without a value, filled as declared."),
-        (
-            "fail",
-            {"most_frequent": 1_200},
-            "heavy ties; at least half of the records share one value, so many clusters are constant.",
-        ),
-    ],
-)
-def test_what_is_noticed_is_told_with_column_and_count(missing: str, counts: dict[str, int], told: str) -> None:
-    """Word for word, one record and many."""
-    text = TEXT.replace("why: known", f"why: known, missing: {missing}")
-    text = text.replace("dp-um, epsilon: 4, k: 20", "dp-cdf, epsilon: 4") if "keep" in missing else text
-    policy = parse_policy(text, name="people.yaml")
-    assert notice(Facts(2_400, {"income": counts}, {"income": "number"}), policy) == [f"column income: {told}"]
-
-
-def test_much_clamping_and_records_of_other_releases_are_told() -> None:
-    """Of clamping only that it took much."""
-    policy = parse_policy(TEXT, name="people.yaml")
-    taken = {"income": Clamping(share=0.001, variance=0.2)}
-    assert notice_clamping(taken, policy) == [
-        "column income: clamping took more than 10% of its variance. Means, spreads and links between columns are those of the "
-        "clamped values."
-    ]
-    own = TEXT.replace("{path: people.csv}", "{path: people.csv, release_column: year}").replace("once", '["1"]')
-    policy = parse_policy(own, name="people.yaml")
-    assert notice_releases({"undeclared": 0}, policy) == []
-    assert notice_releases({"undeclared": 3}, policy) == [
-        "column year: up to 10 records of releases that the policy does not list."
-    ]
+def test_identifiers_do_not_go_on_nor_fewer_records_than_two_clusters() -> None:
+    """Only released columns go on; without a gate a release needs 2 k records."""
+    policy = parse_policy(EVERYTHING, name="people.yaml")
+    assert refusals(check_roles(["rent", "person"], policy)) == ["column person: goes on without being released."]
+    assert count_least_records(parse_policy(TEXT.replace("gates: {min_rows: 1000}\n", ""), name="people.yaml")) == 40

@@ -12,7 +12,7 @@ import pytest
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.compared import Compared, read_tables
-from release_pipeline.stages.measures.linkage import LEAST_NOISE, MOST_PAIRS, Rung, list_pairs, measure_ladder, note_linkage
+from release_pipeline.stages.measures.linkage import LEAST_NOISE, measure_ladder
 
 SECRET = bytes(32)
 NAMES = ("a", "b", "c")
@@ -84,7 +84,7 @@ def link_by_hand(compared: Compared, masked: tuple[str, ...], *, by_noise: bool 
 
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize("blank", [0.0, 0.3])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_rung_is_that_of_all_pairs_of_rows(seed: int, blank: float, classes: bool) -> None:
     """The best set, the median over all sets, and the guess within what is known of kept columns."""
     compared = make_compared(policy_of(), seed=seed, blank=blank, classes=classes)
@@ -101,71 +101,3 @@ def test_every_rung_is_that_of_all_pairs_of_rows(seed: int, blank: float, classe
     lower = max(rung.linked.value for rung in rungs[:-1])
     top = max(lower, link_by_hand(compared, NAMES), link_by_hand(compared, NAMES, by_noise=True))
     assert rungs[-1].linked.value == rungs[-1].median == pytest.approx(top)
-
-
-@pytest.mark.parametrize("junk", [1, 2])
-def test_columns_of_pure_noise_make_the_top_no_lower(junk: int) -> None:
-    """Whoever knows all columns leaves them out, or weighs them by their noise: good columns stay good."""
-    compared = make_compared(policy_of(1, kept=False), rows=51)
-    random = np.random.default_rng(8)
-    good, noisy = policy_of(1, kept=False), policy_of(1 + junk, kept=False)
-    records = {name: random.integers(0, 51, 51).astype(np.float64) for name in NAMES}
-    records["a"] = np.arange(51, dtype=np.float64)
-    own = compared.own
-    released = {name: random.choice(records[name], len(own)) for name in NAMES} | {"a": records["a"][own] + 0.01}
-    read, table = read_tables({"records": pa.table(records)}), pa.table(released)
-    tops = [
-        measure_ladder(Compared(policy, read, table, own, table), noise_stream(SECRET))[-1].linked.value
-        for policy in (good, noisy)
-    ]
-    assert tops[0] > 0.9
-    assert tops[1] >= tops[0]
-
-
-def test_kept_columns_link_more_than_masked_ones_alone() -> None:
-    """What the ladder is for: site and sex beside the masked columns."""
-    compared = make_compared(policy_of(1))
-    without = Compared(policy_of(1, kept=False), compared.read, compared.released, compared.own, compared.released)
-    tops = [measure_ladder(each, noise_stream(SECRET))[-1].linked.value for each in (compared, without)]
-    assert tops[0] > tops[1] + 0.1
-
-
-@pytest.mark.parametrize(
-    ("masked", "kept", "known"),
-    [(1, True, [0, 1]), (2, True, [0, 1, 2]), (1, False, [1]), (2, False, [1, 2]), (3, False, [1, 2, 3])],
-)
-def test_there_are_as_many_rungs_as_differ(masked: int, kept: bool, known: list[int]) -> None:
-    """No rung of kept columns where none is kept; the last one is of all columns."""
-    rungs = measure_ladder(make_compared(policy_of(masked, kept=kept)), noise_stream(SECRET))
-    assert [rung.masked for rung in rungs] == known
-    assert rungs[-1].columns == NAMES[:masked]
-    assert rungs[-1].control == pytest.approx(1 / 40 if not kept else rungs[0].linked.value)
-
-
-def test_a_sample_has_an_interval_and_the_exact_guess() -> None:
-    """Of fewer rows than there are; what kept columns give is of all rows."""
-    compared = make_compared(policy_of())
-    rungs = measure_ladder(compared, noise_stream(SECRET), sample=20)
-    assert rungs[0].linked.value == pytest.approx(link_by_hand(compared, ()))
-    assert (rungs[-1].linked.tried, rungs[-1].linked.among) == (20, 33)
-    assert rungs[-1].linked.low < rungs[-1].linked.value < rungs[-1].linked.high
-
-
-def test_the_headline_is_the_top() -> None:
-    """As evidence keeps it."""
-    rungs: tuple[Rung, ...] = measure_ladder(make_compared(policy_of()), noise_stream(SECRET))
-    noted = note_linkage(rungs)
-    assert noted["record_linkage"]["value"] == rungs[-1].linked.value
-    assert noted["record_linkage_by_chance"] == rungs[0].linked.value
-    assert [rung["masked"] for rung in noted["linkage_ladder"]] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("count", [2, 10, 11, 20])
-def test_of_many_columns_some_pairs_are_tried_each_column_alike(count: int) -> None:
-    """All of ten columns, and no more than so many of others; none twice, and every column in equally many, but for one."""
-    names = [f"c{i}" for i in range(count)]
-    pairs = list_pairs(names)
-    assert len(pairs) == min(count * (count - 1) // 2, MOST_PAIRS)
-    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
-    often = [sum(name in pair for pair in pairs) for name in names]
-    assert max(often) - min(often) <= 2

@@ -14,18 +14,14 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 
-from release_pipeline.flow import forecast
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy import arrays, class_noise, distributions, groups, risk, standing_out
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
+from release_pipeline.privacy import arrays, distributions, risk
 from release_pipeline.privacy.by_value import quantiles
-from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
+from release_pipeline.privacy.noise import orders
 from release_pipeline.privacy.records import ArrayRecords
-from release_pipeline.privacy.risk import closeness
-from release_pipeline.privacy.whole_table import expected, pool
+from release_pipeline.privacy.whole_table import expected
 from release_pipeline.privacy.whole_table import measure as measuring
-from release_pipeline.privacy.whole_table import rows as making
-from release_pipeline.stages import audit, audit_synthetic, column_table, suppress
+from release_pipeline.stages import audit, column_table
 from release_pipeline.stages.column_table import ColumnTable, select_cells
 from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.expected_linkage import expect_linkage
@@ -39,8 +35,6 @@ from release_pipeline.store.scratch import OnDisk
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 ROWS = 200_000
-MOST = 56  # bytes of a record: seven arrays of numbers, and Arrow's texts, which are not counted here, come in the eighth
-MOST_RECORDS = 92  # where every record is a cluster of its own
 PIECES = (
     (column_table, "PART"),
     (arrays, "SUMMED"),
@@ -55,7 +49,6 @@ PIECES = (
     (risk, "_AT_ONCE"),
 )
 ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
-ON_DISK_EACH = 4  # and of one record more, where what is of fixed size is left out
 SECRET = bytes(range(32))
 HEAD = """\
 gates: {linkage: 100%}
@@ -211,263 +204,5 @@ def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_pat
     assert max(peaks.values()) <= ON_DISK, {stage: round(peak, 1) for stage, peak in peaks.items()}
 
 
-@pytest.mark.parametrize(("is_on_disk", "most"), [(False, MOST), (True, ON_DISK_EACH)])
-def test_different_values_by_group_take_no_more(
-    is_on_disk: bool, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each record with a value of its own, and most of them in one group."""
-    for module, name in PIECES:
-        monkeypatch.setattr(module, name, 4_096)
-    where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-    rng = np.random.default_rng(5)
-    group, values = where.empty(ROWS, np.int64), where.empty(ROWS, np.float64)
-    group[:], values[:] = rng.random(ROWS) < 0.02, rng.random(ROWS)
-    peak = measure_peak(lambda: closeness(group, values, ordered=True, arrays=where))
-    assert peak <= most, peak
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_on_disk", [False, True])
-def test_a_table_made_anew_is_what_the_forecast_counts(is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stages hold of one record more: the table of half as many records is a part of it. What is of fixed size (the pool, a
-    block of rows, the records that are attacked) is smaller here."""
-    for module, name in PIECES:
-        monkeypatch.setattr(module, name, 4_096)
-    for module, name, value in (
-        (making, "BLOCK", 10_000),
-        (pool, "MOST_POOL", 60_000),
-        (audit_synthetic, "ATTACKED_SAMPLE", 3_000),
-    ):
-        monkeypatch.setattr(module, name, value)
-    columns = 3
-    policy = make_policy("dp-table", columns, k=0)
-    peaks: list[dict[str, float]] = []
-    for rows in (ROWS // 50, ROWS // 4, ROWS // 2):  # what is loaded for the first is not counted
-        where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-        made = read_made(Stored())
-        names = policy.released_columns
-        peaks.append(
-            measure_stages(
-                policy, where, {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in names}
-            )
-        )
-    grown = {stage: 4 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
-    fixed, each = forecast.HELD["whole-table"]
-    most = ON_DISK_EACH if is_on_disk else fixed + each * (columns + 1)
-    print({stage: round(one, 1) for stage, one in grown.items()}, most)
-    assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
-
-
-def measure_stages(policy: Policy, where: Arrays, records: dict[str, Any]) -> dict[str, float]:
-    """The most that each stage held, in bytes of one of `ROWS` records."""
-    rows = len(next(iter(records.values())))
-    kept = records
-    if isinstance(where, OnDisk):
-        kept = {name: where.keep_column(iter([column]), column.type, rows) for name, column in records.items()}
-    stored = Stored()
-
-    def read(table: str, columns: Sequence[str] | None, *, where: tuple[str, str] | None = None) -> pa.Table:
-        if table != "records":
-            return stored.read(table, columns, where=where)
-        return pa.table({name: kept[name] for name in columns or ()})
-
-    strategy, columns = find_strategy(policy, records=ArrayRecords(where)), dict[str, Any]()
-
-    def keep_parts(column: Any, count: int) -> Any:
-        parts = column if isinstance(column, Iterator) else iter(column.chunks)
-        return keep_on_disk(where, parts, count) if isinstance(where, OnDisk) else pa.chunked_array(list(parts))
-
-    def group() -> None:
-        stored.tables |= strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=stored.keep).tables
-
-    def mask() -> None:
-        masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
-        assert isinstance(masked, ColumnTable)
-        for name in masked.column_names:
-            columns[name] = keep_parts(masked.parts(name), masked.num_rows)
-
-    def streams(*purpose: Any) -> NoiseStream:
-        return noise_stream(SECRET, *purpose)
-
-    peaks = {"expect": measure_peak(lambda: strategy.expect(read, secret=SECRET, progress=quiet))}
-    if not policy.protect.is_synthetic:
-        keep = stored.keep
-        peaks["link"] = measure_peak(lambda: expect_linkage(policy, strategy, read, secret=SECRET, progress=quiet, keep=keep))
-        stored.columns.clear()
-    peaks["group"] = measure_peak(group)
-    peaks["measure"] = measure_peak(
-        lambda: stored.tables.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet))
-    )
-    peaks["mask"] = measure_peak(mask)
-    masked, left = ColumnTable(tuple(columns), len(columns[RECORD]), lambda name: columns[name]), list[Any]()
-    peaks["suppress"] = measure_peak(lambda: left.append(strategy.suppress(read, masked)))
-    table: Any = left[0].table
-    rest = {name: keep_parts(table.column(name), table.num_rows) for name in columns}
-    released = ColumnTable(tuple(columns), table.num_rows, lambda name: rest[name])
-    peaks["audit"] = measure_peak(lambda: strategy.audit(read, released, groups=None, streams=streams, progress=quiet))
-    return peaks
-
-
-CLASSES = (
-    HEAD
-    + """\
-protect: {method: k-epsilon, grouping: ola, epsilon: 4, k: 5}
-columns:
-  town: {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}}
-  age:  {role: quasi, do: generalise, why: x, hierarchy: {intervals: LEVELS, domain: [0, 199999], grid: 1, outside: fail}}
-  c0:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
-  c1:   {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
-suppress: {grouping_at_most: 5%, confidence: 90%, at_most: 90%}
-"""
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("is_on_disk", "ages", "levels"),
-    [(False, 50, [10]), (True, 50, [10]), (False, 0, [10]), (True, 0, [10, 100, 1000, 10000, 100000])],
-)
-def test_classes_are_what_the_forecast_counts(
-    is_on_disk: bool, ages: int, levels: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What stages hold of one record more, where there are few combinations of quasi-identifiers, and where each record has one
-    of its own, in classes of about ten."""
-    own = (
-        (class_noise, "SUMMED"),
-        (standing_out, "SUMMED"),
-        (standing_out, "PIECE"),
-        (suppress, "_AT_ONCE"),
-        (groups, "_AT_ONCE"),
-    )
-    for module, name in (*PIECES, *own):
-        monkeypatch.setattr(module, name, 4_096)
-    monkeypatch.setattr(audit, "ATTACKED_SAMPLE", 3_000)
-    policy, made = parse_policy(CLASSES.replace("LEVELS", str(levels)), name="many.yaml"), read_made(Stored())
-    peaks: list[dict[str, float]] = []
-    for rows in (ROWS // 50, ROWS // 10, ROWS // 5):  # what is loaded for the first is not counted
-        where: Arrays = OnDisk(tmp_path, 4_096) if is_on_disk else IN_MEMORY
-        records = {name: made("records", [name]).column(0).slice(0, rows).combine_chunks() for name in ("town", "c0", "c1")}
-        records["age"] = pa.array(np.arange(rows) % (ages or rows), pa.float64())
-        peaks.append(measure_stages(policy, where, records))
-    grown = {stage: 10 * (peaks[2][stage] - peaks[1][stage]) for stage in peaks[0]}
-    fixed, each = forecast.HELD["classes"]
-    most = ON_DISK_EACH if is_on_disk else fixed + each * 4
-    if not ages:
-        most += forecast.COMBINATION + forecast.LABELLED + (len(levels) + 2) * forecast.LABEL + forecast.CLUSTER["classes"] // 5
-    print({stage: round(one, 1) for stage, one in grown.items()}, most)
-    assert max(grown.values()) <= most, {stage: round(one, 1) for stage, one in grown.items()}
-
-
-def prepare_group(strategy: Any) -> tuple[Read, Stored, Callable[[], None]]:
-    """How a strategy reads, what is stored, and its `group`, of which everything is stored."""
-    stored = Stored()
-    read = read_made(stored)
-
-    def group() -> None:
-        stored.columns.clear()
-        stored.tables |= strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=stored.keep).tables
-
-    return read, stored, group
-
-
 def quiet(_: str) -> None:
     """No progress."""
-
-
-def count_forecast(policy: Policy) -> float:
-    """The bytes of a record that the forecast has for arrays."""
-    needed = forecast.forecast_memory(policy, ROWS, allowed=1 << 60).needed
-    return (needed - forecast.PROGRAM) / ROWS - forecast.STORED
-
-
-def check_masking(policy: Policy) -> Stored:
-    """That no stage up to the noise holds more than the forecast counts; gives what they stored."""
-    strategy = find_strategy(policy)
-    read, stored, group = prepare_group(strategy)
-
-    def expect() -> None:
-        strategy.expect(read, secret=SECRET, progress=quiet)
-
-    expect()  # what is loaded for it is not counted
-    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
-    stored.tables |= strategy.measure(read, secret=SECRET, context=(), progress=quiet)
-    masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
-    masked.column("c0")
-    peaks["mask"] = measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])
-    print(peaks, count_forecast(policy))
-    assert max(peaks.values()) <= count_forecast(policy), peaks
-    return stored
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [1, 12])
-@pytest.mark.parametrize(("method", "k"), [("dp-um", 1), ("idp-ls", 2), ("idp-cbls", 3), ("idp-cbls", 20)])
-def test_exact_sums_of_one_column_are_held_at_a_time(method: str, k: int, columns: int) -> None:
-    """Of few records to a cluster and many columns all of them would be more than what is held of one column. What is hashed of
-    them is what the forecast counts."""
-    stored = check_masking(make_policy(method, columns, k=k))
-    statistics = stored.read("statistics", None)
-    assert stored.tables == {}
-    assert len(statistics) == columns * (ROWS // k)
-    longest = max(statistics.column(name).nbytes for name in statistics.column_names) / len(statistics)
-    most = forecast.NAMED + len("c0")
-    assert most - 4 <= longest <= most, longest
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 2, 20])
-def test_simulated_counts_are_what_the_forecast_counts(k: int) -> None:
-    """With k 1, as it is unless a policy says otherwise, they are some arrays as long as the table."""
-    check_masking(make_policy("dp-cdf", 2, k=k))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [2, 10])
-@pytest.mark.parametrize(
-    ("method", "k"),
-    [
-        ("order: hilbert", 2),
-        ("order: hilbert", 20),
-        ("order: corner, statistic: trimmed", 3),
-        ("order: corner, statistic: trimmed", 60_000),
-        ("order: hilbert, scope: centroid", 2),
-    ],
-)
-def test_vectors_are_what_the_forecast_counts(method: str, k: int, columns: int) -> None:
-    """Beside the numbers that were read, of which there is one column at a time."""
-    text = HEAD + f"protect: {{method: dp-mdav, epsilon: 4, k: {k}, {method}}}\ncolumns:\n  town: {{role: quasi, do: drop}}\n"
-    number = "{role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}"
-    check_masking(parse_policy(text + "".join(f"  c{place}: {number}\n" for place in range(columns)), name="many.yaml"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [2, 6])
-@pytest.mark.parametrize("method", ["idp-cbls", "dp-cdf", "laplace"])
-def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters, noise, suppression, audit, the last look before publishing; clusters are stored, and read when needed."""
-    monkeypatch.setattr(measures, "HELD", 0)
-    policy = make_policy(method, columns)
-    strategy = find_strategy(policy)
-    read, stored, group = prepare_group(strategy)
-
-    def expect() -> None:
-        strategy.expect(read, secret=SECRET, progress=quiet)
-
-    expect()  # what is loaded for it is not counted
-    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
-    measured = strategy.measure(read, secret=SECRET, context=(), progress=quiet)
-    stored.tables |= measured
-    masked = strategy.mask(read, secret=SECRET, context=(), progress=quiet)
-    peaks["mask"] = measure_peak(lambda: [masked.column(name) and None for name in masked.column_names])
-    found: list[Any] = []
-    peaks["suppress"] = measure_peak(lambda: found.append(strategy.suppress(read, masked)))
-    released = found[0].table
-    own = released.column(RECORD).to_numpy()
-    everybody = ColumnTable(("town",), ROWS, lambda name: read("records", [name]).column(0))
-    compared = Compared(policy, read, released, own, everybody)
-    peaks["groups"] = measure_peak(lambda: measure_groups(released, policy))
-    peaks["audit"] = measure_peak(lambda: measure_columns(compared))
-    published = ColumnTable(tuple(policy.published_columns), released.num_rows, lambda name: released.column(name))
-    peaks["publish"] = measure_peak(lambda: list(check_released(published, policy, rows=ROWS, on_grid=True)))
-    most = MOST_RECORDS if method == "laplace" else MOST
-    assert max(peaks.values()) <= most, {stage: round(peak, 1) for stage, peak in peaks.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -74,34 +73,11 @@ def test_values_may_lie_anywhere_where_the_policy_says_so() -> None:
         ]
 
 
-def test_whole_numbers_may_come_as_texts() -> None:
-    """As they do from CSV, where every kept column is text; a number that is written otherwise is another category."""
-    assert list(check_released(table(sex=pa.array(["0"] * 3 + ["1"] * 3)), policy(), rows=6)) == []
-    odd = table(sex=pa.array(["00"] * 3 + ["1"] * 3))
-    assert list(check_released(odd, policy(), rows=6)) == ["Column sex has values that are not declared."]
-
-
-OTHER_COLUMNS: dict[str, Callable[[pa.Table], pa.Table]] = {
-    "one more": lambda good: good.append_column("person", pa.array(["p1"] * 6)),
-    "one less": lambda good: good.drop_columns(["remark"]),
-    "another order": lambda good: good.select(["sex", "town", "remark", "income", "rent"]),
-    "another name": lambda good: good.rename_columns(["town", "sex", "remark", "income", "Rent"]),
-    "one twice": lambda good: good.append_column("rent", good.column("rent")),
-}
-
-
-@pytest.mark.parametrize("how", OTHER_COLUMNS)
-def test_other_columns(how: str) -> None:
-    """More, fewer, turned round or called otherwise: one sentence, and the rest is not looked at."""
-    found = list(check_released(OTHER_COLUMNS[how](table()), policy(), rows=7))
-    assert found == ["The data have other columns than the policy releases."]
-
-
-@pytest.mark.parametrize("rows", [0, 5, 7, 12345])
-def test_another_number_of_records(rows: int) -> None:
-    """Than the candidate was noted with."""
-    found = list(check_released(table(), policy(), rows=rows))
-    assert found == [f"The data have 6 records, and {rows:,} were recorded."]
+def test_other_columns() -> None:
+    """One more, or turned round: one sentence, and the rest is not looked at."""
+    more = table().append_column("person", pa.array(["p1"] * 6))
+    for other in (more, table().select(["sex", "town", "remark", "income", "rent"])):
+        assert list(check_released(other, policy(), rows=7)) == ["The data have other columns than the policy releases."]
 
 
 @pytest.mark.parametrize("value", [LOW - 1e-9, HIGH + 1e-9, float("nan"), float("inf"), float("-inf"), None])
@@ -112,53 +88,6 @@ def test_a_number_outside_its_domain(value: float | None, place: int) -> None:
     values[place] = value
     found = list(check_released(table(income=pa.array(values, pa.float64())), policy(), rows=6))
     assert found == ["Column income has values outside its domain."]
-
-
-@pytest.mark.parametrize(
-    ("column", "values"),
-    [
-        ("town", pa.array(["north"] * 3 + ["south"] * 3)),
-        ("town", pa.array(["north"] * 3 + [""] * 3)),
-        ("sex", pa.array([0] * 3 + [2] * 3, pa.int64())),
-        ("remark", pa.array(["yes"] * 5 + ["No"])),
-    ],
-)
-def test_a_category_that_is_not_declared(column: str, values: pa.Array) -> None:
-    """A text, an empty one, a number, another spelling; in the last place too."""
-    assert list(check_released(table(**{column: values}), policy(), rows=6)) == [
-        f"Column {column} has values that are not declared."
-    ]
-
-
-def test_small_groups() -> None:
-    """Below the limit of the policy, over both quasi-identifiers together; not where the policy has no rule."""
-    small = table(sex=pa.array([0] * 4 + [1] * 2, pa.int64()))
-    assert list(check_released(small, policy(), rows=6)) == ["There are groups of released quasi-identifiers below 3."]
-    assert list(check_released(small, policy(below=None), rows=6)) == []
-
-
-def test_everything_at_once() -> None:
-    """All the sentences that apply, not the first alone."""
-    bad = table(
-        town=pa.array(["x", "y", "z"] * 2),
-        income=pa.array([9999.0] * 6),
-        rent=pa.array([9.0] * 6),
-        remark=pa.array(["maybe"] * 6),
-    )
-    assert list(check_released(bad, policy(), rows=1)) == [
-        "The data have 6 records, and 1 were recorded.",
-        "Column income has values outside its domain.",
-        "Column rent has values outside its domain.",
-        "Column town has values that are not declared.",
-        "Column remark has values that are not declared.",
-        "There are groups of released quasi-identifiers below 3.",
-    ]
-
-
-def test_without_kept_columns_there_are_no_groups() -> None:
-    """Numbers alone, under a policy that has no quasi-identifiers."""
-    numbers = table().select(["income", "rent"])
-    assert list(check_released(numbers, policy(below=None, keep=False), rows=6)) == []
 
 
 RECORDS = st.lists(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy
 from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.stages.served import Served, expect_served, read_served
+from release_pipeline.stages.served import Served, expect_served
 from tests.integration.sites import policy_text
 
 COLUMNS = """
@@ -42,33 +40,6 @@ def test_figures_are_means_over_releases_of_the_worst() -> None:
     assert expect_served("income", make(), simulated, numbers, cluster, weighted)["group_mean"] == pytest.approx(1.5)
 
 
-def test_groups_of_a_swapped_column_are_not_expected() -> None:
-    """Its entries change places, and what is expected is of each record's own group."""
-    columns = """
-  town: {role: quasi, do: keep, values: [a, b, c], why: needed}
-  ill: {role: confidential, do: swap, values: [x, y], why: needed}
-  income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"""
-    policy = make(
-        columns=columns,
-        protect="{method: dp-cdf, epsilon: 2, swap: {k: 10, within: kept}}",
-        suppress="{quasi_groups_below: 10, at_most: 5%}",
-        audit="{groups: [ill, town]}",
-    )
-    table = pa.table({"town": ["a"] * 20, "ill": ["x", "y"] * 10, "income": [1.0] * 20})
-    served = read_served(policy, lambda _, names: table if names is None else table.select(list(names)))
-    assert served.names == (("town", ("a",)),)
-
-
-def test_small_groups_and_blanks_are_left_out() -> None:
-    """Groups of fewer than ten records, as on the page."""
-    table = pa.table({"town": ["a"] * 12 + ["b"] * 3 + [None] * 2, "w": [1] * 17, "income": [1.0] * 17})
-    served = read_served(make(), lambda _, columns: table if columns is None else table.select(list(columns)))
-    assert served.groups[0].tolist() == [0] * 12 + [-1] * 5
-    assert served.weights is not None
-    ungrouped = make(gates="{quantile: {income: 5}}", audit="")
-    assert not read_served(ungrouped, lambda _, columns: table.select(list(columns or []))).groups
-
-
 def test_errors_of_groups_are_means_over_releases_and_records() -> None:
     """Known by hand: over the variance of all values; who has no value, or no group, counts not."""
     numbers = np.array([10.0, 20, 30, 40, np.nan])
@@ -80,11 +51,6 @@ def test_errors_of_groups_are_means_over_releases_and_records() -> None:
     assert found["group_error"] == pytest.approx(4 / 125)
     parted = make(protect="{method: idp-cbls, epsilon: 2, k: 5, partitions: 2}", gates="{min_rows: 40}")
     assert expect_served("income", parted, simulated, numbers, np.arange(5), served) == {}
-
-
-def test_nothing_is_expected_without_a_limit() -> None:
-    found = expect_served("income", make(gates="{min_rows: 20}"), iter([]), np.zeros(3), np.zeros(3, dtype=np.intp), Served())
-    assert found == {}
 
 
 @pytest.mark.parametrize(
@@ -100,10 +66,3 @@ def test_limits_without_a_figure_are_refused(parts: dict[str, str], words: str) 
     with pytest.raises(PolicyInvalid) as refused:
         make(**{"gates": gates, **parts})
     assert words in str(refused.value.problems)
-
-
-def test_check_says_the_limits() -> None:
-    """In the column's own unit."""
-    words = " ".join(" ".join(describe_plan(make_plan(make()))).split())
-    assert "a quantile of income expected to differ by at most 5" in words
-    assert "the mean of a group of income expected to differ by at most 2" in words

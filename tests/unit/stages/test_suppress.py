@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.stages.suppress import Suppression, encode, group_sizes, suppress_small_groups
+from release_pipeline.stages.suppress import Suppression, suppress_small_groups
 
 Table = list[list[int]]
 
@@ -65,57 +64,9 @@ def test_no_small_group_is_left(table: Table, below: int) -> None:
     assert all(size >= below for size in Counter(released(table, done)).values())
 
 
-@given(tables(), st.integers(2, 12))
-def test_large_groups_are_left_alone_and_few_are_dropped(table: Table, below: int) -> None:
-    """Only records of small groups lose anything; fewer than `below` are dropped, and those keep their cells until then."""
-    done = suppress_small_groups(np.array(table, dtype=np.int64), below)
-    sizes = Counter(map(tuple, table))
-    touched = done.blank.any(axis=1) | done.dropped
-    assert [bool(one) for one in touched] == [sizes[tuple(row)] < below for row in table]
-    assert done.dropped.sum() < below
-    assert not (done.blank.any(axis=1) & done.dropped).any()
-    assert all(blanks in (0, 1, len(table[0])) for blanks in done.blank.sum(axis=1))
-    assert done.records == touched.sum()
-    assert done.share == pytest.approx(touched.mean())
-
-
-@given(tables(), st.integers(2, 12), st.randoms(use_true_random=False))
-def test_the_order_of_records_does_not_matter(table: Table, below: int, random: object) -> None:
-    """Permuted records lose the same cells."""
-    order = list(range(len(table)))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    codes = np.array(table, dtype=np.int64)
-    straight, permuted = suppress_small_groups(codes, below), suppress_small_groups(codes[order], below)
-    assert (permuted.blank == straight.blank[order]).all()
-    assert (permuted.dropped == straight.dropped[order]).all()
-
-
 def test_first_column_that_suffices_is_blanked() -> None:
     """Either cell would do: the first in the policy's order goes, not both."""
     done = suppress_small_groups(np.array([[0, 0]] * 5 + [[1, 1], [1, 1]]), 2)
     assert not done.blank.any()
     done = suppress_small_groups(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), 2)
     assert done.blank.tolist() == [[True, False]] * 4
-
-
-def test_without_quasi_identifiers_nothing_is_suppressed() -> None:
-    """No column, no group: nobody loses anything."""
-    done = suppress_small_groups(np.zeros((3, 0), dtype=np.int64), 5)
-    assert (done.records, done.share) == (0, 0.0)
-
-
-def test_encode_gives_equal_codes_to_equal_entries_and_minus_one_to_missing_ones() -> None:
-    """Across chunks and types, one column of codes for each."""
-    texts = pa.chunked_array([["a", None], ["b", "a"]])
-    numbers = pa.chunked_array([[7, 7, None, 8]])
-    codes = encode([texts, numbers])
-    assert codes[:, 0].tolist() == [codes[0, 0], -1, codes[2, 0], codes[0, 0]]
-    assert len(set(codes[:, 0].tolist())) == 3
-    assert codes[:, 1].tolist() == [codes[0, 1], codes[0, 1], -1, codes[3, 1]]
-    assert len(set(codes[:, 1].tolist())) == 3
-
-
-def test_group_sizes_count_equal_rows() -> None:
-    """For each row how many equal it; all of them where there is no column."""
-    assert group_sizes(np.array([[1, 2], [1, 2], [2, 1]])).tolist() == [2, 2, 1]
-    assert group_sizes(np.zeros((3, 0), dtype=np.int64)).tolist() == [3, 3, 3]

@@ -120,17 +120,6 @@ def test_a_charge_is_read_back_as_it_was_made(opened: Callable[[], Any]) -> None
         assert all(type(part) in (int, type(None)) for part in reserved.content["loss"].values())
 
 
-def test_charges_are_listed_in_order_and_by_population(opened: Callable[[], Any]) -> None:
-    """Of all or of one; an amount of one population is not spent by another."""
-    with opened() as registry:
-        for number, population in enumerate(("folk", "others", "folk")):
-            charge(registry, number, loss_of(5), cap_of("0.000000010"), population)
-        assert [known.id.release for known in list_charges(registry)] == ["0", "1", "2"]
-        assert [known.id.release for known in list_charges(registry, "folk")] == ["0", "2"]
-        assert list_charges(registry, "nobody") == []
-        assert budgets(registry) == [("folk", "epsilon, iDP, column", 10, 10), ("others", "epsilon, iDP, column", 5, 10)]
-
-
 # sums
 
 
@@ -178,17 +167,6 @@ def test_the_database_lets_nothing_over_the_cap(opened: Callable[[], Any], cap: 
             assert budgets(registry)[0][2:] == (sum(amounts[: number + 1]), cap)
 
 
-def test_many_small_amounts_add_up(opened: Callable[[], Any]) -> None:
-    """Three hundred times a tenth is thirty, and not one nano-epsilon more fits."""
-    with opened() as registry:
-        cap = cap_of(3)
-        for number in range(30):
-            charge(registry, number, loss_of(10**8), cap)
-        assert account_of(registry, cap).spent == "3"
-    with pytest.raises(OverCap), opened() as registry:
-        charge(registry, 30, loss_of(1), cap)
-
-
 # infinity
 
 
@@ -200,17 +178,6 @@ def test_infinity_fits_under_no_cap(opened: Callable[[], Any], part: str) -> Non
         with pytest.raises(OverCap, match="without bound"):
             charge(registry, 1, loss_of(1), cap_of(1000, definition=definition, scope=scope))
         assert (registry.events, budgets(registry)) == ((), [])
-
-
-def test_a_release_counts_as_one_even_if_its_loss_is_infinite(opened: Callable[[], Any]) -> None:
-    """Under a cap of releases: for methods whose guarantee does not compose."""
-    infinite = Loss(None, None, None, None, None, None)
-    with opened() as registry:
-        for number in range(2):
-            charge(registry, number, infinite, cap_of(releases=2))
-        assert budgets(registry) == [("folk", "releases", 2, 2)]
-    with pytest.raises(OverCap, match="over the cap"), opened() as registry:
-        charge(registry, 2, infinite, cap_of(releases=2))
 
 
 def test_nothing_fits_where_infinity_is_spent_already(opened: Callable[[], Any]) -> None:

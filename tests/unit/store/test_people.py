@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from release_pipeline.errors import OutOfSpace
 from release_pipeline.store import people
-from release_pipeline.store.people import insert_people, sort_people, sort_rows
-from release_pipeline.store.sql import statement
+from release_pipeline.store.people import sort_people
 
 Rows = npt.NDArray[np.uint8]
-ROWS = st.lists(st.lists(st.sampled_from([0, 1, 127, 128, 255]), min_size=32, max_size=32).map(bytes), max_size=60)
-
-
-def as_rows(texts: list[bytes]) -> Rows:
-    return np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, 32)
 
 
 def as_texts(rows: Rows) -> list[bytes]:
@@ -34,18 +23,6 @@ def sort_together(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """No more than so many."""
     monkeypatch.setattr(people, "_TOGETHER", rows)
     monkeypatch.setattr(people, "_OF_ROOT", 0)
-
-
-def alike(texts: list[bytes]) -> list[bytes]:
-    """The same, which begin with one and the same eight bytes, or with one of two."""
-    return [bytes([255 * (number % 3 == 2)]) * 8 + text[8:] for number, text in enumerate(texts)]
-
-
-@given(texts=ROWS)
-def test_rows_are_sorted_by_all_of_their_bytes(texts: list[bytes]) -> None:
-    """Also of those that begin alike, with others between them, which no hash of two persons does."""
-    for some in (texts, alike(texts), [*alike(texts), *alike(texts)[::-1]]):
-        assert as_texts(sort_rows(as_rows(some))) == sorted(set(some))
 
 
 @pytest.mark.parametrize("together", [7, 64, 300, 10_000])
@@ -63,11 +40,6 @@ def test_parts_are_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, to
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_nobody(tmp_path: Path) -> None:
-    assert [len(part) for part in sort_people(iter([]), 0, tmp_path)] == []
-    assert sum(len(part) for part in sort_people(iter([as_rows([])]), 10**9, tmp_path)) == 0
-
-
 @pytest.mark.parametrize("together", [10, 179, 180, 181])
 def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, together: int) -> None:
     """To the end: the connection that they are read from is the one that parts are written with."""
@@ -83,29 +55,3 @@ def test_all_are_read_before_the_first_part_comes(monkeypatch: pytest.MonkeyPatc
     first = next(parts)
     assert ended == [True]
     assert len(first) + sum(map(len, parts)) == 180
-
-
-def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    sort_together(monkeypatch, 10)
-    rows = np.random.default_rng(1).integers(0, 256, (100_000, 32), dtype=np.uint8)
-    monkeypatch.setattr(people, "TemporaryFile", lambda dir: Path("/dev/full").open("wb+"))  # noqa: SIM115
-    with pytest.raises(OutOfSpace):
-        list(sort_people([rows], len(rows), Path()))
-
-
-def test_short_reads_are_continued(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The system may give less than was asked for."""
-    sort_together(monkeypatch, 50)
-    whole = os.preadv
-    monkeypatch.setattr(people.os, "preadv", lambda file, into, at: whole(file, [into[0][:33]], at))
-    rows = np.random.default_rng(2).integers(0, 256, (500, 32), dtype=np.uint8)
-    assert as_texts(np.concatenate(list(sort_people([rows], 500, tmp_path)))) == sorted(as_texts(rows))
-
-
-def test_halves_become_columns() -> None:
-    rows = sort_rows(np.random.default_rng(3).integers(0, 256, (300, 32), dtype=np.uint8))
-    with duckdb.connect() as connection:
-        connection.execute(statement("stages/create_people"))
-        insert_people(connection, [rows[:100], rows[100:100], rows[100:]])
-        found = connection.execute("FROM people").fetchall()
-    assert found == [(one[:16], one[16:]) for one in as_texts(rows)]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,11 +98,6 @@ def chain(bodies: list[dict[str, Any]]) -> list[Row]:
 
 # canonical JSON
 
-LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
-CONTENTS = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=4), max_leaves=12
-)
-
 
 def shuffled(content: Any) -> Any:
     """The same content with every mapping filled in the opposite order."""
@@ -115,40 +106,12 @@ def shuffled(content: Any) -> Any:
     return [shuffled(part) for part in content] if isinstance(content, list) else content
 
 
-@given(CONTENTS)
-def test_equal_contents_have_one_text(content: Any) -> None:
-    """ASCII, without a space around its signs, read back as it was, the same in whatever order the mappings were filled."""
-    text = canonical_json(content)
-    assert text.isascii()
-    assert json.loads(text) == content
-    assert canonical_json(shuffled(content)) == text
-    assert canonical_json(json.loads(text)) == text
-
-
 def test_canonical_text_is_this_one() -> None:
     """Keys in order of their characters at every depth; tuples are lists; numbers of any size are exact."""
     content = {"b": (1, None), "a": {"é": 10**30, "Z": True}, "": "ü\n"}
     assert canonical_json(content) == r'{"":"ü\n","a":{"Z":true,"é":1000000000000000000000000000000},"b":[1,null]}'.replace(
         "é", r"\u00e9"
     ).replace("ü", r"\u00fc")
-
-
-@given(st.floats() | st.sampled_from([np.float64(0.5), -0.0]), st.integers(0, 3))
-def test_floats_are_refused_at_any_depth(number: float, depth: int) -> None:
-    """A float has several texts, so it has none: on top, in a list, in a tuple, in a mapping; NaN and whole ones too."""
-    wraps: tuple[Callable[[Any], Any], ...] = (lambda x: [0, x], lambda x: (x,), lambda x: {"a": x}, lambda x: [{"a": (1, x)}])
-    content: Any = number
-    for i in range(depth):
-        content = wraps[(i + depth) % 4](content)
-    with pytest.raises(TypeError):
-        canonical_json(content)
-
-
-@pytest.mark.parametrize("content", [{0.5: 1}, {1: {float("nan"): 1}}, Decimal("0.1"), {1, 2}, b"bytes", datetime.now(UTC)])
-def test_what_has_no_text_is_refused(content: Any) -> None:
-    """Floats as keys, decimals, sets, bytes and moments: whoever adds an event writes them as texts."""
-    with pytest.raises(TypeError):
-        canonical_json(content)
 
 
 def test_an_event_with_a_float_is_not_written(path: Path) -> None:
@@ -199,41 +162,6 @@ def test_every_event_names_the_one_before_and_is_hashed_whole(path: Path) -> Non
         assert seal == kept.seal(digest)
         previous = digest
     assert kept.head == (5, previous)
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_events_are_read_as_they_were_added(path: Path, read_only: bool) -> None:
-    """Number, kind, release, content, hash and moment: also to whoever wrote them, before they are committed."""
-    kept = Kept()
-    before = datetime.now(UTC) - timedelta(seconds=1)
-    with open_registry(path, anchor=kept) as registry:
-        first = registry.add("opened", FIRST, why="ä", amount=10**19)
-        second = registry.add("policy", hash="0")
-        assert registry.events == (first, second)
-    found = read_events(path, kept, read_only=read_only)
-    assert found == (first, second)
-    assert [(event.number, event.kind, event.release) for event in found] == [(1, "opened", FIRST), (2, "policy", None)]
-    assert found[0].content == {"why": "ä", "amount": 10**19}
-    assert before <= found[0].moment <= datetime.now(UTC)
-
-
-def test_opening_without_adding_changes_nothing(path: Path) -> None:
-    """Neither the events nor what is kept elsewhere."""
-    kept = Kept()
-    write_events(path, kept, 2)
-    before = read_events(path, kept), kept.head
-    with open_registry(path, anchor=kept):
-        pass
-    assert (read_events(path, kept), kept.head) == before
-
-
-def test_a_registry_opened_for_reading_takes_no_event(path: Path) -> None:
-    """One that is there, and one that is not."""
-    kept = Kept()
-    for _ in range(2):
-        with open_registry(path, anchor=kept, read_only=True) as registry, pytest.raises(StoreError):
-            registry.add("opened", FIRST)
-        write_events(path, kept, 1)
 
 
 # what somebody else changed
@@ -332,28 +260,6 @@ def test_any_single_edit_is_found_on_opening(path: Path) -> None:
         check()
         put_rows(held, rows, [(len(rows), rows[-1][2])])
         assert len(read_events(path, kept_at_the_beginning(), read_only=False)) == len(rows)
-
-
-def test_rows_count_by_their_numbers_wherever_they_lie(path: Path) -> None:
-    """A database may put its rows in another order: that is no change."""
-    kept = Kept()
-    write_events(path, kept)
-    events = read_events(path, kept)
-    with duckdb.connect(str(path)) as connection:
-        rows = rows_of(connection)
-        put_rows(connection, rows[::-1], [(len(rows), rows[-1][2])])
-    assert read_events(path, kept) == events
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_an_edit_is_found_by_readers_and_writers(path: Path, read_only: bool) -> None:
-    """Nobody works with a registry that was changed."""
-    kept = Kept()
-    write_events(path, kept)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("UPDATE events SET body = replace(body, 'kind2', 'kind3') WHERE number = 3")
-    with pytest.raises(RegistryChanged, match="event 3 was changed"):
-        read_events(path, kept, read_only=read_only)
 
 
 BODIES = ["", "null", "[]", "1", '"text"', "{}", "[" * 100_000, "\x00", '{"number":1}', '{"number":1,"number":1}']
@@ -468,13 +374,6 @@ def test_a_removed_head_is_found_by_what_there_is(path: Path, gone: bool, read_o
             read_events(path, Kept(records=gone), read_only=read_only)
 
 
-def test_a_new_registry_begins_with_a_head(path: Path) -> None:
-    """Before the first event: so that a missing one is always a sign."""
-    kept = Kept()
-    with open_registry(path, anchor=kept):
-        assert kept.head == (0, BEGIN)
-
-
 def test_a_kept_head_that_is_behind_is_no_fault_and_catches_up(path: Path) -> None:
     """Whoever was stopped between the commit and the head left an older one; the next event moves it on."""
     kept = Kept()
@@ -487,35 +386,7 @@ def test_a_kept_head_that_is_behind_is_no_fault_and_catches_up(path: Path) -> No
     assert kept.head == (4, read_events(path, kept)[-1].hash)
 
 
-@pytest.mark.parametrize("table", ["events", "head", "budgets"])
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_removed_table_is_found(path: Path, table: str, read_only: bool) -> None:
-    """By the file alone: the table is not made anew as if nothing had been in it."""
-    write_events(path, Kept())
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(f"DROP TABLE {table}")
-    for _ in range(2):
-        with pytest.raises(RegistryChanged):
-            read_events(path, kept_at_the_beginning(), read_only=read_only)
-
-
 # files that are no registry of ours
-
-
-def test_reading_a_missing_file_is_an_empty_registry_and_makes_none(path: Path) -> None:
-    """`status` on a new site leaves nothing behind."""
-    assert read_events(path, Kept()) == ()
-    assert list(path.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_an_empty_database_left_by_a_crash_is_an_empty_registry(path: Path, read_only: bool) -> None:
-    """Whoever made the file and was stopped before its tables: there is nothing in it, and it can be written."""
-    duckdb.connect(str(path)).close()
-    kept = Kept()
-    assert read_events(path, kept, read_only=read_only) == ()
-    write_events(path, kept, 1)
-    assert len(read_events(path, kept)) == 1
 
 
 @pytest.mark.parametrize("filled", [True, False])
@@ -533,16 +404,6 @@ def test_a_database_of_something_else_is_refused_in_words(path: Path, filled: bo
     with duckdb.connect(str(path), read_only=True) as connection:
         tables = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
     assert tables == [("charges",), ("states",)]
-
-
-def test_a_file_that_is_no_database_is_refused_in_words(path: Path) -> None:
-    """Nothing of it is quoted or changed."""
-    path.write_text(SECRET_WORD * 1000)
-    for read_only in (True, False):
-        with pytest.raises(StoreError, match=r"registry\.duckdb") as refused:
-            read_events(path, Kept(), read_only=read_only)
-        assert SECRET_WORD not in str(refused.value)
-    assert path.read_text() == SECRET_WORD * 1000
 
 
 @pytest.mark.parametrize("read_only", [True, False])
@@ -610,55 +471,6 @@ def test_an_error_caught_inside_the_block_leaves_registry_and_kept_head_agreed(p
 # what this process has verified before
 
 
-@dataclasses.dataclass
-class Counting(Kept):
-    """Counts the seals that were asked for: one for each event that is verified."""
-
-    seals: int = 0
-
-    def seal(self, digest: str) -> str:
-        """As ever."""
-        self.seals += 1
-        return super().seal(digest)
-
-
-def test_the_chain_is_verified_once(path: Path) -> None:
-    """In the next openings only what came after: beside it, one seal shows that the key is the same. What this process wrote it
-    has read back, so the events of another are verified here."""
-    kept = Counting()
-    write_events(path, kept, 6)
-    forget()
-    asked: list[int] = []
-    for _ in range(3):
-        kept.seals = 0
-        assert len(read_events(path, kept)) == 6
-        asked.append(kept.seals)
-    assert asked == [6, 1, 1]
-    write_events(path, kept, 2)
-    kept.seals = 0
-    assert len(read_events(path, kept)) == 8
-    assert kept.seals == 1
-    forget()
-    kept.seals = 0
-    assert len(read_events(path, kept)) == 8
-    assert kept.seals == 8
-
-
-def forget() -> None:
-    """As in a new process."""
-    registry._verified = registry._Verified(Path())
-
-
-def test_what_was_verified_reads_as_if_it_were_verified_now(path: Path) -> None:
-    kept = Kept()
-    write_events(path, kept, 6, apart=True)
-    before = read_events(path, kept)
-    assert read_events(path, kept) == before
-    assert [(event.hash, json.loads(event.body)["content"]) for event in before] == [
-        (digest_of(event.body), event.content) for event in before
-    ]
-
-
 @pytest.mark.parametrize("number", [1, 3, 6])
 @pytest.mark.parametrize(
     "change",
@@ -686,58 +498,3 @@ def test_what_was_verified_under_another_key_is_not(path: Path) -> None:
     read_events(path, kept)
     with pytest.raises(RegistryChanged, match="its seal is not of the vault's key"):
         read_events(path, Kept(kept.head, key=b"another key"))
-
-
-def test_an_event_that_was_given_up_is_not_known(path: Path) -> None:
-    kept = Kept()
-    write_events(path, kept, 3)
-    before = read_events(path, kept)
-    with contextlib.suppress(ZeroDivisionError), open_registry(path, anchor=kept) as registry:
-        registry.add("given up")
-        raise ZeroDivisionError
-    assert read_events(path, kept) == before
-    with open_registry(path, anchor=kept) as registry:
-        registry.add("another")
-    assert [event.kind for event in read_events(path, kept)] == [*(event.kind for event in before), "another"]
-
-
-def test_two_registries_are_not_taken_for_each_other(path: Path) -> None:
-    """Nor an older copy that begins like it."""
-    kept, other = Kept(), Kept()
-    write_events(path, kept, 2)
-    older = path.with_name("older.duckdb")
-    shutil.copy(path, older)
-    other.head = kept.head
-    write_events(path, kept, 2)
-    for _ in range(2):
-        assert len(read_events(path, kept)) == 4
-        assert len(read_events(older, other)) == 2
-    shutil.copy(older, path)
-    with pytest.raises(RegistryChanged, match="an older copy put back"):
-        read_events(path, kept)
-
-
-def test_who_was_handed_an_event_cannot_change_what_the_next_one_reads(path: Path) -> None:
-    kept = Kept()
-    write_events(path, kept)
-    first = read_events(path, kept)
-    content: Any = first[1].content
-    for change in (lambda: content.update(word="mine"), lambda: content["parts"].append(1), lambda: content["parts"][2].clear()):
-        with pytest.raises(TypeError, match="change a copy"):
-            change()
-    second = read_events(path, kept)
-    assert second[1] is first[1]  # it is the same, so it matters
-    assert second[1].content == json.loads(second[1].body)["content"]
-
-
-@pytest.mark.parametrize("known", [b"", b"abcd", b"abcdef", b"abcdefgh", b"abcdefghi", b"abcdefgx", b"abcdefghij", b"Xbcdefghi"])
-def test_a_file_is_the_known_one_only_as_a_whole(tmp_path: Path, known: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compared in pieces, wherever these end: what is longer, shorter or different is read anew."""
-    monkeypatch.setattr(registry, "_PIECE", 4)
-    for content in (b"", b"abcd", b"abcdefgh", b"abcdefghi"):
-        file = tmp_path / "file"
-        file.write_bytes(content)
-        with file.open("rb") as opened:
-            found = registry._read_like(opened, known)
-        assert found == content
-        assert (found is known) == (content == known != b"") or not content

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from release_pipeline.store.raw import RawTable
 
 Row = tuple[str, str | None]
-ROWS: list[Row] = [("b", "1"), ("a", None), ("B ", "2"), ("c", "x"), ("a", "1"), ("\uff42", None)]  # of three households
 
 
 @pytest.fixture
@@ -46,28 +45,6 @@ def count(table: RawTable) -> list[object]:
         table.count_other_sums(["income"], "income", step=1, tolerance=0),
         table.count_persons("home", allowed=2),
     ]
-
-
-def test_counts_are_about_who_is_there(connection: duckdb.DuckDBPyConnection) -> None:
-    """All of them as they were before; only the number of records is that of the slots."""
-    table = load(connection, ROWS)
-    before = count(table)
-    assert table.empty_slots() is None
-    table.fill_slots("home", 4)
-    assert count(table) == before
-    assert (table.count_records(), RawTable(connection, "homes.csv").count_records()) == (12, 12)
-    assert table.kinds["home"] == "text"
-
-
-def test_records_stay_first_and_in_their_order(connection: duckdb.DuckDBPyConnection) -> None:
-    """So that a retry finds the same; empty slots have the key as their household's first record writes it, and nothing else."""
-    table = load(connection, ROWS)
-    table.fill_slots("home", 3)
-    rows = connection.sql("SELECT home, income FROM raw").fetchall()
-    assert rows == [*ROWS, ("a", None), ("c", None), ("c", None)]
-    empty = table.empty_slots()
-    assert empty is not None
-    assert empty.tolist() == [False] * 6 + [True] * 3
 
 
 @given(rows=st.lists(st.tuples(st.sampled_from("abcdefg"), st.none() | st.sampled_from("12")), min_size=1, max_size=30))

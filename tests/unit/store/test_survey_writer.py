@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
-import pyreadstat
 import pytest
 
-from release_pipeline.errors import SourceError, WrongUsage
+from release_pipeline.errors import SourceError
 from release_pipeline.policy.published import FileColumn, SurveyFormat
-from release_pipeline.store import survey_writer
 from release_pipeline.store.survey_writer import read_survey, write_survey
 
 CANARY = "zyxCANARYzyx"
@@ -68,87 +64,6 @@ def test_what_was_written_is_read(tmp_path: Path, form: SurveyFormat) -> None:
     assert read_survey(file, columns_of(form), form).equals(TABLE)
 
 
-def test_others_see_dates_and_times(tmp_path: Path) -> None:
-    """pandas and pyreadstat: as such, and none where there is a reason."""
-    for form in FORMS:
-        write_survey(tmp_path / f"data.{form}", TABLE, columns_of(form), form)
-    tables = [pd.read_stata(tmp_path / "data.dta", convert_categoricals=False), pyreadstat.read_sav(tmp_path / "data.sav")[0]]
-    for cells in tables:
-        days, moments = (pd.to_datetime(cells[name]) for name in ("day", "since"))
-        assert days.dropna().dt.date.tolist() == [dt.date(2020, 2, 29), dt.date(1955, 1, 1), dt.date(1960, 1, 1)]
-        assert moments.dropna().tolist() == [LEAP, dt.datetime(1899, 12, 31)]
-    shown = [
-        reader(tmp_path / f"data.{form}")[1] for reader, form in ((pyreadstat.read_dta, "dta"), (pyreadstat.read_sav, "sav"))
-    ]
-    assert [[known.original_variable_types[name] for name in ("day", "since")] for known in shown] == [
-        ["%td", "%tc"],
-        ["DATE11", "DATETIME20"],
-    ]
-
-
-def test_others_see_labels_and_reasons(tmp_path: Path) -> None:
-    """pandas (its own reader of Stata) and pyreadstat: labels, tagged and user-missing cells; no cell is a code."""
-    for form in FORMS:
-        write_survey(tmp_path / f"data.{form}", TABLE, columns_of(form), form)
-    stata = tmp_path / "data.dta"
-    with pd.io.stata.StataReader(stata) as reader:
-        assert reader.variable_labels()["sex"] == "Sex, of the persön"
-        assert reader.data_label == ""
-        assert reader.time_stamp == "01 Jan 1970 00:00"
-    assert stata.read_bytes()[28:31] == b"118"  # smaller editions of Stata refuse 119
-    cells = pd.read_stata(stata, convert_missing=True, convert_categoricals=False, columns=["income", "sex"])
-    assert [str(cell) for cell in cells["income"]] == [str(0.1 + 0.2), ".a", ".b", "1000000000000000.0", "-0.5"]
-    assert [str(cell) for cell in cells["sex"]][2:4] == [".a", ".z"]
-    assert pd.read_stata(stata, convert_categoricals=False)["income"].isna().sum() == 2
-    known = pyreadstat.read_dta(stata, user_missing=True)[1]
-    assert known.variable_value_labels["sex"] == {1: "male", 2: "female", "a": "refused", "z": "suppressed"}
-    spss, known = pyreadstat.read_sav(tmp_path / "data.sav")
-    assert spss["income"].isna().sum() == spss["sex"].isna().sum() == 2
-    assert known.variable_value_labels["income"] == {-8.0: "refused", -9.0: "left", -11.0: "c", -12.0: "e"}
-    assert known.variable_value_labels["town"] == {"a": "Alder", "long" * 500: "Long"}
-    assert known.original_variable_types["income"].endswith(".3")
-    spss, known = pyreadstat.read_sav(tmp_path / "data.sav", user_missing=True)
-    assert known.missing_ranges["income"] == [{"lo": -12.0, "hi": -8.0}]
-    assert known.missing_ranges["sex"] == [{"lo": -10.0, "hi": -10.0}, {"lo": -8.0, "hi": -8.0}]
-    assert known.creation_time == dt.datetime(1970, 1, 1)
-    assert spss["sex"].tolist() == [1, 2, -8, -10, 1]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_same_table_gives_the_same_bytes_at_any_time(
-    tmp_path: Path, form: SurveyFormat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The library notes when it wrote, and that is set: all that differs between two files without it is the moment."""
-    file = tmp_path / f"data.{form}"
-    write_survey(file, TABLE, columns_of(form), form)
-    first = file.read_bytes()
-    monkeypatch.setattr(survey_writer, "_set_moment", lambda *_: None)
-    write_survey(file, TABLE, columns_of(form), form)
-    raw = file.read_bytes()
-    differ = [place for place, (one, other) in enumerate(zip(first, raw, strict=True)) if one != other]
-    assert differ  # the test has power
-    assert differ[-1] - differ[0] < 20
-    monkeypatch.undo()
-    moment = b"22 Jul 2031 13:59" if form == "dta" else b"22 Jul 3113:59:08"
-    start = raw.index(b"\x11", raw.index(b"<timestamp>")) + 1 if form == "dta" else 92
-    file.write_bytes(raw[:start] + moment + raw[start + len(moment) :])
-    survey_writer._set_moment(file, form)  # pyright: ignore[reportPrivateUsage]
-    assert file.read_bytes() == first
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_header_of_another_form_is_refused(tmp_path: Path, form: SurveyFormat) -> None:
-    """A later version of the library may write the moment elsewhere: then nothing is written over."""
-    file = tmp_path / f"data.{form}"
-    write_survey(file, TABLE, columns_of(form), form)
-    moved = file.read_bytes()
-    moved = moved.replace(b"<timestamp>", b"<timestamps>", 1) if form == "dta" else moved[:80] + b"    " + moved[80:]
-    file.write_bytes(moved)
-    with pytest.raises(WrongUsage, match="writes another header"):
-        survey_writer._set_moment(file, form)  # pyright: ignore[reportPrivateUsage]
-    assert file.read_bytes() == moved
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_that_says_something_else_is_refused(tmp_path: Path, form: SurveyFormat) -> None:
     """Another label, label of a value, reason or column; or no such file. No cell and no label of it is told."""
@@ -174,21 +89,3 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, form: Survey
     with pytest.raises(SourceError, match="it cannot be read") as refused:
         read_survey(file, columns, form)
     assert CANARY not in f"{refused.value} {refused.value.__cause__!r}"
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_columns_are_tried_before_there_is_a_table(form: SurveyFormat) -> None:
-    """What could be written is no news; what the library refuses, or reads otherwise, is a sentence that quotes nothing."""
-    survey_writer.try_survey(columns_of(form), form)
-    with pytest.raises(WrongUsage, match=f"cannot be written as {form}") as refused:
-        survey_writer.try_survey([FileColumn(f"{CANARY} 1", "number")], form)
-    assert CANARY not in f"{refused.value} {refused.value.__cause__!r}"
-    with pytest.raises((SourceError, WrongUsage), match=r"has another|cannot be written"):
-        survey_writer.try_survey([FileColumn("x", "number", "long " * 400)], form)
-
-
-def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sentence."""
-    monkeypatch.setitem(sys.modules, "pyreadstat", None)
-    with pytest.raises(WrongUsage, match=r"need pyreadstat.*\n?.*release-pipeline\[surveys\]"):
-        survey_writer.need_survey_formats()

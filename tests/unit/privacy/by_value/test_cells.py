@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.by_value.cells import cut_cells, find_cells, first_edges, join_edges
+from release_pipeline.privacy.by_value.cells import find_cells, first_edges
 from release_pipeline.privacy.clusters import count_ordered
 
 WIDTHS = st.one_of(st.integers(1, 200), st.integers(1, 2**52))
@@ -35,30 +32,6 @@ def test_they_are_all_of_the_domain(facts: tuple[int, int, list[int]], per_octav
     assert len(edges) <= 2 * per_octave * 54 + 2 * len(atoms) + 3
 
 
-@given(WIDTHS, st.sampled_from([1, 4]))
-def test_they_double_away_from_the_centre_and_are_mirrored(width: int, per_octave: int) -> None:
-    """A centre in the middle has the same cells on both sides."""
-    edges = first_edges(2 * width, centre=width, per_octave=per_octave)
-    assert edges.tolist() == (2 * width + 1 - edges[::-1]).tolist()
-    above = first_edges(width, centre=0, per_octave=per_octave)
-    assert edges[edges >= width].tolist() == (width + above).tolist()
-    assert (np.diff(above)[1:-1] <= above[1:-2]).all()
-
-
-@given(declared(), st.data())
-def test_cutting_keeps_edges_and_gives_equal_pieces(facts: tuple[int, int, list[int]], data: st.DataObject) -> None:
-    """As many as asked for, as far as there are whole numbers; widths that differ by one at most."""
-    edges = first_edges(facts[0], centre=facts[1], atoms=facts[2])
-    wanted = np.array(data.draw(st.lists(st.integers(0, 200), min_size=len(edges) - 1, max_size=len(edges) - 1)))
-    cut = cut_cells(edges, wanted)
-    assert set(edges.tolist()) <= set(cut.tolist())
-    pieces = np.diff(np.searchsorted(cut, edges))
-    assert pieces.tolist() == np.clip(wanted, 1, np.diff(edges)).tolist()
-    for begin, end in itertools.pairwise(edges):
-        inside = np.diff(cut[(cut >= begin) & (cut <= end)])
-        assert inside.max() - inside.min() <= 1
-
-
 @given(declared(), st.data())
 def test_each_number_is_counted_once(facts: tuple[int, int, list[int]], data: st.DataObject) -> None:
     """In the cell that it is in."""
@@ -68,9 +41,3 @@ def test_each_number_is_counted_once(facts: tuple[int, int, list[int]], data: st
     counts = count_ordered(numbers, edges)
     assert counts.tolist() == np.bincount(find_cells(edges, numbers), minlength=len(counts)).tolist()
     assert int(counts.sum()) == len(numbers)
-
-
-@pytest.mark.parametrize(("edges", "joined"), [([[0, 5]], [0, 5]), ([[0, 2, 5], [0, 3, 5]], [0, 2, 3, 5])])
-def test_edges_are_joined(edges: list[list[int]], joined: list[int]) -> None:
-    """All of them, once."""
-    assert join_edges([np.array(part) for part in edges]).tolist() == joined

@@ -7,14 +7,13 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.privacy import Grid
 from release_pipeline.privacy.by_value import ByValue, PureBudget, Stage
 from release_pipeline.privacy.by_value.facts import Facts
-from release_pipeline.privacy.by_value.labels import count_labels, without_labels
+from release_pipeline.privacy.by_value.labels import count_labels
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
 from release_pipeline.privacy.clusters import count_ordered
 from release_pipeline.privacy.grid import IntArray
@@ -66,32 +65,6 @@ def test_as_many_records_lack_a_value_as_were_counted() -> None:
     both = min(len(values), len(own))
     error, other = (np.mean((one[:both] - values[:both]) ** 2) for one in (own, as_good))
     assert error < 2 * other + 20
-
-
-@pytest.mark.parametrize("k", [1, 7, 50])
-def test_no_group_is_given_the_mean_of_a_value_and_a_reason(k: int) -> None:
-    """The majority decides."""
-    declared = declare(k=k)
-    released = declared.release(measure(declared, draw()), RECORDS)
-    assert set(released[released > 1000]) <= {1001, 1002, 1003}
-    assert {1001, 1002} <= set(released)
-
-
-@pytest.mark.parametrize("shares", [(0.02, 0.98, 0, 0), (1, 0, 0, 0), (0, 0.5, 0.5, 0)])
-def test_extremes_do_not_break_it(shares: tuple[float, ...]) -> None:
-    """Nearly nobody, everybody, nobody has a value."""
-    declared = declare()
-    released = declared.release(measure(declared, draw(shares)), RECORDS)
-    assert len(released) == RECORDS
-    assert abs(np.mean(released > 1000) - (1 - shares[0])) < 0.02
-
-
-def test_without_reasons_nothing_is_different() -> None:
-    """The same cells and noise as before there were any."""
-    units = draw((1, 0, 0, 0))
-    plain = measure(declare(labels=0), units)
-    assert without_labels(plain, declare(labels=0).facts(RECORDS)) == (plain, declare(labels=0).facts(RECORDS))
-    assert [stage.edges[-1] for stage in plain] == [1001] * len(plain)
 
 
 @given(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.by_value.mechanism import ZOOM
-from release_pipeline.privacy.by_value.noise_laws import FIRST, PureBudget
+from release_pipeline.privacy.by_value.noise_laws import PureBudget
 
 EPSILONS = st.fractions(min_value=Fraction(1, 10**9), max_value=200, max_denominator=10**9)
 WHOLE = Fraction(1)
@@ -28,15 +28,6 @@ def test_stages_stay_within_epsilon(epsilon: Fraction) -> None:
     assert first.loss + zoomed.loss + third.loss <= epsilon
 
 
-@given(EPSILONS.filter(lambda epsilon: epsilon <= 4))
-def test_no_scale_can_be_smaller(epsilon: Fraction) -> None:
-    """The last stage has all that is left, to the whole number."""
-    budget = PureBudget(epsilon)
-    first = budget.first()
-    last = budget.after(first.loss, WHOLE)
-    assert last.scale == 1 or first.loss + Fraction(2, last.scale - 1) > epsilon
-
-
 @pytest.mark.parametrize(
     ("epsilon", "scales"), [("1", (6, 3)), ("0.1", (60, 30)), ("2", (2, 2)), ("0.001", (5715, 3077)), ("50", (1, 1))]
 )
@@ -45,12 +36,6 @@ def test_known_scales(epsilon: str, scales: tuple[int, int]) -> None:
     budget = PureBudget(Fraction(epsilon))
     first = budget.first()
     assert (first.scale, budget.after(first.loss, WHOLE).scale) == scales
-
-
-@given(EPSILONS.filter(lambda epsilon: epsilon < Fraction(1, 50)))
-def test_small_budgets_are_shared_as_asked(epsilon: Fraction) -> None:
-    """Where whole numbers waste nothing worth speaking of."""
-    assert abs(PureBudget(epsilon).first().loss / (FIRST * epsilon) - 1) < Fraction(1, 100)
 
 
 def test_too_small_an_epsilon_is_refused() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise
+from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.privacy.whole_table import Column, TableBudget, make_design, measure_table
@@ -65,43 +65,6 @@ def test_every_pair_is_in_a_block_and_none_has_more_noise_than_pairs(sizes: list
         assert terms == math.prod(sizes[column] for column in block if column not in pair)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "blocks", "columns"),
-    [
-        ([3] * 9, 12, {3}),  # Steiner's triples: no pair is in two of them
-        ([2] * 12, 6, {6}),
-        ([8] * 10, 45, {2}),  # sums of eight have more noise than a third of the tables saves
-        ([2] * 2, 1, {2}),
-        ([4] * 3, 1, {3}),
-        ([12] * 3, 3, {2}),
-    ],
-)
-def test_few_groups_are_counted_with_many_others(sizes: list[int], blocks: int, columns: set[int]) -> None:
-    found = choose(sizes)
-    assert (len(found), {len(block) for block in found}) == (blocks, columns)
-
-
-def test_a_table_of_wide_and_narrow_columns_has_a_fifth_less_noise() -> None:
-    """Adult's groups: a choice that looks at sizes."""
-    sizes = [3, 7, 11, 6, 7, 12, 6, 5, 2, 3, 2, 3, 4, 2]
-    assert judge(choose(sizes), sizes) < 0.8 * 91
-
-
-@pytest.mark.parametrize(("columns", "values", "epsilon"), [(5, 2, 15), (5, 2, 30), (6, 4, 6), (4, 3, 10), (4, 4, 12)])
-def test_whole_scales_are_looked_at(columns: int, values: int, epsilon: int) -> None:
-    """A scale is 1 at the least: what fewer tables save of it, sums of many counts can cost several times over."""
-    design = make_design([Column(values - 1, nominal=True)] * columns, ROWS, TableBudget(Fraction(epsilon)))
-    blocks = choose_blocks([values] * columns, design.noise_of_each)
-    for block, terms in find_homes(blocks, [values] * columns).values():
-        assert len(block) > 1
-        assert SummedNoise(design.noise_of_each(len(blocks)), terms).deviation < design.pair_deviation
-
-
-def test_columns_of_one_group_are_counted_by_pairs() -> None:
-    """No pair would be a sum of others then."""
-    assert choose_blocks([1] * 6, share) == []
-
-
 def test_the_table_of_a_pair_is_what_counting_it_gives() -> None:
     """By brute force, for every pair of a block."""
     random = np.random.default_rng(3)
@@ -113,20 +76,6 @@ def test_the_table_of_a_pair_is_what_counting_it_gives() -> None:
     for one, other in combinations(range(3), 2):
         summed = sum_block(counts, block, (block[one], block[other]))
         assert (summed == count_together([grouped[one], grouped[other]], summed.shape)).all()
-
-
-@pytest.mark.parametrize("noise", [LaplaceNoise(7), GaussianNoise(Fraction(50, 3))])
-def test_noise_of_sums_is_named_and_has_the_variance_of_its_terms(noise: LaplaceNoise | GaussianNoise) -> None:
-    for wrong in ("x 0", "x -3", "x 1", "x 99999999", "x"):
-        with pytest.raises(ValueError, match=r"no noise of a sum|invalid literal|unpack"):
-            SummedNoise.read(f"Laplace 7 {wrong}")
-    for terms in (1, 12):
-        sums = SummedNoise(noise, terms)
-        assert SummedNoise.read(sums.name) == sums
-        drawn = noise.draw(40_000 * terms, stream("sums", terms)).reshape(-1, terms).sum(axis=1)
-        assert float(drawn.std()) == pytest.approx(sums.deviation, rel=0.03)
-    assert SummedNoise(LaplaceNoise(7)).name == "Laplace 7"
-    assert SummedNoise(LaplaceNoise(7), 12).name == "Laplace 7 x 12"
 
 
 COLUMNS = [
@@ -195,11 +144,3 @@ def test_blocks_have_noise_of_their_own() -> None:
     measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), note)
     assert {purpose[1:] for purpose in purposes if purpose[0] == "block"} == set(measured.blocks)
     assert set(purposes.values()) == {1}
-
-
-def test_by_rho_and_with_weights_pairs_are_counted_one_by_one() -> None:
-    """There is hardly anything to be had by rho; and weights are of pairs."""
-    for budget, weights in ((TableBudget(Fraction(1, 50), by_rho=True), None), (TableBudget(Fraction(1)), {(0, 1): 3})):
-        measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, budget, weights), stream)
-        assert not measured.blocks
-        assert {pair: SummedNoise(law) for pair, law in measured.design.pairs.items()} == measured.noise

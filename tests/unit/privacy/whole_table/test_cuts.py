@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from release_pipeline.privacy.noise import NoiseError, noise_stream
-from release_pipeline.privacy.noise.uniform import uniform_below
-from release_pipeline.privacy.whole_table.cuts import CutLaw, measure_cuts, segments_between
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.whole_table.cuts import CutLaw
 from release_pipeline.privacy.whole_table.places import Places
 
 SECRET = bytes(range(32))
@@ -34,29 +33,6 @@ def test_masses_add_up(width: int, data: st.DataObject) -> None:
         assert places.find(0, width, total - 1) == cut
 
 
-def test_half_of_the_mass_is_near_the_centre_however_wide_the_domain() -> None:
-    """A domain a million times too wide leaves a fifth of all mass to the places that matter, and not a millionth."""
-    places = Places(1000 * 10**6, 0)
-    assert Fraction(places.up_to(1000), places.up_to(places.width)) > Fraction(1, 6)
-    assert Fraction(places.even * places.width, places.up_to(places.width)) == pytest.approx(0.5, abs=0.01)
-
-
-@pytest.mark.parametrize("total", [1, 2, 3, 7, 2**64 - 1, 2**64, 2**64 + 1, 3**100])
-def test_uniform_numbers_lie_below_their_total(total: int) -> None:
-    stream = noise_stream(SECRET, "uniform", total)
-    drawn = [uniform_below(total, stream) for _ in range(400)]
-    assert min(drawn) >= 0
-    assert max(drawn) < total
-    assert len(set(drawn)) >= min(total, 350)
-    thirds = Counter(3 * number // total for number in drawn)
-    assert total < 3 or stats.chisquare([thirds[third] for third in range(3)]).pvalue > 1e-4 or total % 3
-
-
-def test_nothing_is_drawn_from_nothing() -> None:
-    with pytest.raises(NoiseError, match="not positive"):
-        uniform_below(0, noise_stream(SECRET, "uniform"))
-
-
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("faster", [1.0, 1.3])
@@ -74,36 +50,3 @@ def test_cuts_are_drawn_by_their_law(faster: float) -> None:
     expected = [20_000 * weights[cut] / sum(weights.values()) for cut in weights]
     fits = stats.chisquare([drawn[cut] for cut in weights], expected).pvalue
     assert fits > 1e-4 if faster == 1 else fits < 1e-12
-
-
-def test_a_heap_is_cut_off_however_far_from_the_middle_that_is() -> None:
-    """Nine in ten records share one number: the best cuts are beside it, though even they are far from halves."""
-    values = np.sort(np.append(np.full(9_000, 40), np.random.default_rng(1).integers(1, 99, 1_000)))
-    law = CutLaw(Places(99, 0), Fraction(1, 4))
-    drawn = {law.draw(values, (1, 99), noise_stream(SECRET, "heap", number)) for number in range(20)}
-    assert drawn <= {38, 39, 40, 41, 42, 43}
-
-
-def test_cuts_follow_the_records() -> None:
-    """With much epsilon each cell has as many records as the depth says, and atoms are cells of their own."""
-    values = np.sort(np.random.default_rng(3).exponential(2000, 5000).astype(np.int64) + 1)
-    law = CutLaw(Places(100_000, 0), Fraction(2))
-    edges = measure_cuts(values, law, [0, 100_000], 4, noise_stream(SECRET, "cuts"))
-    assert edges[:2].tolist() == [0, 1]
-    assert edges[-2:].tolist() == [100_000, 100_001]
-    held = np.histogram(values, edges)[0]
-    assert held.sum() == 5000
-    inner = held[4:-4]
-    assert len(held) == 2 + 16 + 4
-    assert inner.min() > 270
-    assert inner.max() < 350
-    assert segments_between(100_000, [0, 100_000])[1] == [(1, 100_000)]
-
-
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_few_records_are_cut_all_the_same(count: int) -> None:
-    """No record, or none between the cuts, stops anything: which cells there are tells of noise alone."""
-    law = CutLaw(Places(70, 30), Fraction(1, 50))
-    edges = measure_cuts(np.full(count, 12), law, [0, 30, 70], 5, noise_stream(SECRET, "few", count))
-    assert {0, 1, 30, 31, 70, 71} <= set(edges.tolist())
-    assert (np.diff(edges) > 0).all()

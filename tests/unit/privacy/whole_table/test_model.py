@@ -7,13 +7,11 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table.graph import CliqueTree, count_cells, find_cliques, make_tree
-from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs, choose_tables
+from release_pipeline.privacy.whole_table.graph import count_cells, make_tree
+from release_pipeline.privacy.whole_table.model import Model, Noisy
 
 SIZES = [2, 3, 2, 4, 3]
 CIRCLE = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4)]
@@ -33,25 +31,6 @@ def test_cliques_make_a_tree_whatever_the_pairs(sizes: list[int], data: st.DataO
         roots = [place for place in having if place == 0 or column not in tree.shared[place]]
         assert len(roots) == 1, (tree, column)
     assert count_cells(sizes, tree.cliques) == sum(math.prod(sizes[column] for column in clique) for clique in tree.cliques)
-
-
-def test_a_table_of_several_columns_takes_the_place_of_its_pairs() -> None:
-    """Where it fits into a clique; its pairs are sums of the same counts, and would count twice."""
-    pairs = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)]
-    assert choose_tables(SIZES, pairs, [(0, 1, 2), (1, 3), (2, 3, 4)]) == [(0, 1, 2), (2, 3), (3, 4)]
-    assert choose_tables(SIZES, pairs, [(0, 1), (2, 3)]) == pairs
-
-
-def test_counts_of_three_columns_are_more_than_those_of_their_pairs() -> None:
-    """A model that is fitted to them has what no pair says: a third column that tells whether two others are alike."""
-    truth = np.zeros([2, 2, 2])
-    for one, other in itertools.product(range(2), repeat=2):
-        truth[one, other, one ^ other] = 100
-    for columns, is_found in (([(0, 1, 2)], True), ([(0, 1), (1, 2), (0, 2)], False)):
-        model = Model([2, 2, 2], [measure(truth, own) for own in columns], float(truth.sum()))
-        model.fit()
-        assert model.pairs == [(0, 1), (0, 2), (1, 2)]
-        assert (model.table((0, 1, 2))[0, 0, 1] < 5) == is_found
 
 
 def whole_table(model: Model) -> npt.NDArray[np.float64]:
@@ -98,27 +77,3 @@ def test_counts_without_noise_are_reached_and_more_noise_counts_less() -> None:
     model = Model(SIZES, [sure, Noisy((1,), unsure.counts, unsure.precision / 1e4)], float(truth.sum()))
     model.fit()
     assert np.abs(model.table((1,)) - sure.counts.sum(axis=0)).max() < 0.02 * truth.sum()
-
-
-@pytest.mark.parametrize("count", [1, 5_000])
-def test_samples_have_the_tables(count: int) -> None:
-    """To within one record for each kind of clique."""
-    truth = make_truth()
-    model = Model(SIZES, [measure(truth, pair, 5) for pair in CIRCLE], float(truth.sum()))
-    model.fit()
-    rows = model.sample(count, make_random(bytes(32), "a test"))
-    assert rows.shape == (5, count)
-    assert all(0 <= own.min() <= own.max() < size for own, size in zip(rows, SIZES, strict=True))
-    for one, other in CIRCLE if count > 1 else ():
-        counted = np.zeros((SIZES[one], SIZES[other]))
-        np.add.at(counted, (rows[one], rows[other]), 1 / count)
-        assert np.abs(counted - model.table((one, other)) / truth.sum()).max() < 0.02
-
-
-def test_only_pairs_that_the_model_can_hold_are_chosen() -> None:
-    """The strongest first, and none that says nothing."""
-    strengths = {(0, 1): 50.0, (1, 2): 500.0, (0, 2): 1.0}
-    assert choose_pairs([3, 3, 3], strengths, 1000) == [(1, 2), (0, 1)]
-    assert choose_pairs([600, 600, 600], dict.fromkeys(strengths, 500.0), 1000) == []
-    assert find_cliques([2, 2, 2], [(0, 1), (1, 2), (0, 2)]) == [(0, 1, 2)]
-    assert isinstance(make_tree([2], []), CliqueTree)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Measured, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.cells import Cells, group_cells
 from release_pipeline.privacy.whole_table.slots import count_empty, leave_empty
 
 COLUMNS = (
@@ -54,43 +50,3 @@ def test_rows_are_empty_everywhere_or_nowhere() -> None:
         assert all(len(margin) == cells.count for margin, cells in zip(left.margins, left.cells, strict=True))
         for (one, other), counts in left.pairs.items():
             assert counts.shape == (int(left.groups[one].max()) + 1, int(left.groups[other].max()) + 1)
-
-
-def test_columns_counted_together_are_left_without_the_empty_ones() -> None:
-    """Who has a value in one column has one in all: a pair is the sum over these alone, with the noise of fewer counts."""
-    columns = [Column(values - 1, nominal=True, labels=1, in_slots=True) for values in (2, 3, 2, 2, 4, 2, 2)]
-    draw = np.random.default_rng(2)
-    filled = np.arange(SLOTS) < 2_000
-    entries = [np.where(filled, draw.integers(0, own.width + 1, SLOTS), own.width + 1) for own in columns]
-    off: list[float] = []
-    for number in range(12):
-        design = make_design(columns, SLOTS, TableBudget(Fraction(3)))
-        measured = measure_table(entries.__getitem__, design, partial(noise_stream, b"s" * 32, number))
-        left = leave_empty(measured, 1_000)
-        assert measured.blocks
-        for (one, other), counts in left.pairs.items():
-            groups = [left.groups[place][left.cells[place].find(entries[place][filled])] for place in (one, other)]
-            exact = np.zeros(counts.shape)
-            np.add.at(exact, tuple(groups), 1)
-            assert left.noise[one, other].terms < measured.noise[one, other].terms
-            off.append(float((((counts - exact) / left.noise[one, other].deviation) ** 2).mean()))
-        assert list(left.tables) == list(measured.blocks)
-    assert 0.8 < float(np.mean(off)) < 1.2
-
-
-def test_noise_never_makes_more_empty_slots_than_there_are() -> None:
-    for people in (0, SLOTS):
-        assert 0 <= count_empty(measure(people, epsilon=2)) <= SLOTS
-
-
-@given(st.lists(st.floats(0, 100), min_size=4, max_size=9), st.integers(0, 2))
-def test_empty_slots_are_a_group_of_their_own(held: list[float], labels: int) -> None:
-    """The last, whatever counts say; the others are as they were without."""
-    for nominal in (True, False):
-        column = Column(len(held) - 1, nominal=nominal, labels=labels + 1, in_slots=True)
-        everybody = np.array([*held, *([3.0] * labels), 7.0])
-        found = group_cells(Cells.narrow(column), everybody, 6, 2.0)
-        without = group_cells(Cells.narrow(Column(len(held) - 1, nominal=nominal, labels=labels)), everybody[:-1], 6, 2.0)
-        assert found[:-1].tolist() == without.tolist()
-        assert (found == found[-1]).sum() == 1
-        assert found[-1] == found.max()
