@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
-from release_pipeline.analyst import NoHonestAnswer, Release, explain_kit, law_of, read_release, simulate
+from release_pipeline.analyst import NoHonestAnswer, Release, explain_kit, law_of, read_release
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.mask import mask_table
-from release_pipeline.policy import load_policy
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import make_rows, make_site
 
@@ -92,14 +89,6 @@ def test_a_mean_of_the_package_is_near_the_truth(way: str, release: Release) -> 
         assert mean.low - 1e-9 <= truth <= mean.high + 1e-9
 
 
-def test_both_formats_are_one_release(package: Path, release: Release) -> None:
-    """Columns passed by hand, as from Parquet, give the very answers of the CSV file."""
-    table = pyarrow.parquet.read_table(package / "data.parquet")
-    other = read_release(package, data={name: table.column(name).to_numpy() for name in table.column_names})
-    for name in release.facts.masked:
-        assert np.array_equal(release.data[name], other.data[name])
-
-
 def test_values_lie_where_the_card_says(way: str, package: Path, release: Release) -> None:
     """Unclamped ones leave the domain, and then it is no constraint of the Data Package; all others stay inside."""
     from frictionless import validate
@@ -118,18 +107,6 @@ def test_values_lie_where_the_card_says(way: str, package: Path, release: Releas
     assert ("anywhere: the noise left masked values" in note) == free
 
 
-def test_a_simulation_of_the_package_has_its_facts(way: str, package: Path) -> None:
-    """Made from the card alone; dp-mdav's lacks its order."""
-    made = {name: np.linspace(0, 100, 80) for name in ("income", "rent")}
-    if way == "dp-mdav":
-        with pytest.raises(NoHonestAnswer, match="lacks options"):
-            simulate(made, card_of(package))
-        return
-    release = simulate(made, card_of(package))
-    assert release.facts.method == card_of(package)["method"]["name"]
-    assert release.facts.clamped == (card_of(package)["method"]["values"] == "inside")
-
-
 def test_the_gate_on_the_expected_error_knows_that_nothing_is_moved_back(tmp_path: Path) -> None:
     """At epsilon 1 the noise of a value is as wide as its domain: unclamped its square is some 24 times the variance, clamped a
     fifth of that. A limit between them lets one release through and stops the other before the charge."""
@@ -142,14 +119,3 @@ def test_the_gate_on_the_expected_error_knows_that_nothing_is_moved_back(tmp_pat
     with pytest.raises(Blocked, match="expected error of income"):
         sites["no"].flow().run()
     assert sites["no"].charges() == []
-
-
-def test_the_unaccounted_tool_leaves_values_where_the_policy_says(tmp_path: Path) -> None:
-    """`mask` on a file: outside the domain with clamp: no, inside without."""
-    outside: dict[str, bool] = {}
-    for clamp in ("yes", "no"):
-        tiny = make_site(tmp_path / clamp, protect=f"{{method: laplace, epsilon: 2, clamp: {clamp}}}")
-        policy = load_policy(tiny.home / "policies" / "people.yaml")
-        values = mask_table(policy, tiny.home / "people.csv", release="1").table.column("income").to_numpy()
-        outside[clamp] = bool((values < 0).any() and (values > 1000).any())
-    assert outside == {"yes": False, "no": True}

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.reviewing.page import build_internal_view
 from release_pipeline.stages.shape import lie_on_grid
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite, make_rows, make_site
@@ -38,10 +35,6 @@ def make(home: Path, gates: str = "{min_rows: 20}", **parts: str) -> TinySite:
     return make_site(home, rows=zero_heavy_rows(), gates=gates, releases='["1"]', **PARTS | parts)
 
 
-def evidence_of(tiny: TinySite) -> dict[str, Any]:
-    return json.loads((tiny.folder() / "evidence.json").read_text())
-
-
 @pytest.mark.parametrize(
     ("gate", "words"),
     [
@@ -64,44 +57,6 @@ def test_gates_refuse_before_the_charge(tmp_path: Path, gate: str, words: str) -
     tiny.write_policy(**PARTS, releases='["1"]', gates=f"{{min_rows: 20, {gate.replace('0.0001', '0.5')}}}")
     tiny.flow().run()
     assert len(tiny.charges()) == 1
-
-
-def test_what_is_expected_is_about_what_comes(tmp_path: Path) -> None:
-    """Expected before the charge beside measured on the candidate; without atoms there is no share to expect."""
-    tiny = make(tmp_path / "site")
-    tiny.flow().run()
-    evidence = evidence_of(tiny)
-    expected, measured = evidence["columns"], evidence["audit"]
-    assert measured["atoms"]["income"]["original"] == [ZEROS]
-    assert abs(measured["atoms"]["income"]["released"][0] - ZEROS) < 0.2
-    assert abs(expected["income"]["at_atoms"][0] - ZEROS) < 0.1
-    assert 0 < expected["income"]["atom_share"] < 0.1
-    assert expected["rent"]["atom_share"] is None
-    for name in ("income", "rent"):
-        assert abs(measured["ks"][name] - expected[name]["ks"]) < 0.3
-    assert list(measured["atoms"]) == ["income"]
-
-
-def test_reviewers_are_asked_about_the_shares(tmp_path: Path) -> None:
-    """Before and after, with what was expected, in what to decide and in the table of the column."""
-    tiny = make(tmp_path / "site")
-    tiny.flow().run()
-    view = build_internal_view(tiny.site.policy("people"), read_evidence(evidence_of(tiny), where="here"))
-    asked = next(question for question in view.decide if "income be counted on" in question)
-    assert "At 0 80% before, " in asked
-    assert " after (" in asked
-    assert "% expected); KS " in asked
-    page = (tiny.folder() / "report.html").read_text(encoding="utf-8")
-    assert "share at 0" in page
-
-
-def test_random_parts_expect_shares_of_all_records(tmp_path: Path) -> None:
-    """The mean over the parts, by their records."""
-    tiny = make(tmp_path / "site", "{min_rows: 100}", protect="{method: idp-cbls, epsilon: 4, k: 5, partitions: 2}")
-    tiny.flow().run()
-    expected = evidence_of(tiny)["columns"]["income"]
-    assert abs(expected["at_atoms"][0] - ZEROS) < 0.15
-    assert 0 < expected["ks"] < 0.4
 
 
 def test_card_package_and_kit_tell_of_atoms_and_grid(tmp_path: Path, keys: Keys) -> None:

@@ -7,20 +7,15 @@ import random
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import numpy as np
 import pandas as pd
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.dagster_app.launch import run_release
 from release_pipeline.errors import DataRefused
-from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.mask import mask_table
-from release_pipeline.flow.reviewing.page import build_internal_view, render_report
 from release_pipeline.policy import load_policy
-from release_pipeline.stages.checks import HEAVY_CLAMPING, round_up
-from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site, run_job
+from release_pipeline.stages.checks import round_up
+from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 FAR = "100000000"
 COLUMNS = """
@@ -128,88 +123,3 @@ def test_too_many_clamped_records_are_refused_before_the_charge(tmp_path: Path) 
     assert (tiny.charges(), tiny.status().state) == ([], "blocked")
     with pytest.raises(DataRefused, match="one reason"):
         mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
-
-
-@pytest.mark.parametrize(("limit", "passes"), [("{rent: 95%}", True), ("95%", True), ("{income: 95%}", False), ("50%", False)])
-def test_the_share_that_a_policy_accepts_is_its_own(limit: str, passes: bool, tmp_path: Path) -> None:
-    """One for all columns or one by column; of a column that is not named it stays 1%."""
-    tiny = crowded(tmp_path / "site", clamped_at_most=limit)
-    if passes:
-        tiny.flow().run()
-        assert evidence_of(tiny)["clamping"]["rent"]["share"] == outside_of(tiny, "rent", 6) / 400
-    else:
-        with pytest.raises(DataRefused):
-            tiny.flow().run()
-    assert len(tiny.charges()) == passes
-
-
-@GX_WARNINGS
-def test_the_person_at_the_terminal_sees_warnings_before_the_charge(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Each warning is said while nothing is charged; `run` prints them, and the steps of each stage."""
-    tiny = crowded(tmp_path / "site", clamped_at_most="95%")
-    outside = outside_of(tiny, "rent", 6)
-    said: list[tuple[str, int]] = []
-    run_release(tiny.site, "people", "1", progress=lambda words: said.append((words, len(tiny.charges()))))
-    shown = f"up to {round_up(outside)} records"
-    clamped = f"warning: column rent: {shown} outside the declared domain, clamped to it ({round_up(outside) / 4:.2f}% of all)."
-    assert (clamped, 0) in said
-    assert any("column rent: clamping took more than 10% of its variance" in words for words, _ in said)
-    assert any("column rent: heavy ties" in words for words, _ in said)
-    assert all(charged == 0 for words, charged in said if words.startswith("warning"))
-    assert [words for words, _ in said if words.startswith("clustering")] == ["clustering income", "clustering rent"]
-    assert len(tiny.charges()) == 1
-    again = crowded(tmp_path / "again", clamped_at_most="95%")
-    capfd.readouterr()
-    assert main(["run", "people", "--release", "1", "--home", str(again.home)]) == 0
-    lines = capfd.readouterr().err.splitlines()
-    place = next(number for number, line in enumerate(lines) if line.endswith(clamped))
-    assert place < next(number for number, line in enumerate(lines) if line.endswith("] done"))
-
-
-@GX_WARNINGS
-def test_dagster_shows_them_as_a_check_that_blocks_nothing(tmp_path: Path) -> None:
-    """A warning, in words with counts; the run goes on, and one without any passes the check."""
-    found: list[tuple[bool, str]] = []
-    for name, tiny in {
-        "many": crowded(tmp_path / "many", clamped_at_most="95%"),
-        "none": make_site(tmp_path / "none"),
-    }.items():
-        with dg.DagsterInstance.ephemeral() as instance:
-            result = run_job(tiny, instance=instance)
-        assert result.success, name
-        [check] = [one for one in result.get_asset_check_evaluations() if one.check_name == "warnings"]
-        assert (check.severity, check.blocking) == (dg.AssetCheckSeverity.WARN, False)
-        found.append((check.passed, str(check.metadata["found"].value)))
-    assert (found[0][0], found[1]) == (False, (True, "nothing"))
-    assert "column rent:" in found[0][1]
-    assert "clamped to it" in found[0][1]
-
-
-def test_the_reviewers_page_has_both_figures(tmp_path: Path) -> None:
-    """The gate with its limit, the two figures beside the error, and a question where clamping took much of the variance."""
-    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
-    tiny.flow().run()
-    policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
-    view = build_internal_view(policy, read_evidence(evidence, where="here"))
-    [gate] = [gate for gate in view.gates if gate.name == "share of records of income clamped"]
-    assert (gate.value, gate.limit, gate.passed) == (2 / 300, 0.01, True)
-    income, rent = view.columns
-    assert income.clamped == 2 / 300
-    assert income.clamped_variance is not None
-    assert income.clamped_variance > HEAVY_CLAMPING
-    assert (rent.clamped, rent.clamped_variance) == (0, 0)
-    assert any("May income be published as it was clamped? 0.67% of its records" in question for question in view.decide)
-    assert not any("May rent be" in question for question in view.decide)
-    page = render_report(policy, read_evidence(evidence, where="here"))
-    for words in ("Records clamped", "Variance clamping took", "0.667%", "Clamping moved 0.667% of the records of "):
-        assert words in page
-
-
-def test_the_unaccounted_tool_tells_both_figures(tmp_path: Path) -> None:
-    """In its evidence, and a word in its warnings."""
-    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
-    masked = mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
-    assert masked.columns["income"]["error"] < 0.9
-    assert masked.columns["income"]["clamping"]["share"] == 2 / 300
-    assert masked.columns["income"]["clamping"]["variance"] > HEAVY_CLAMPING
-    assert any("column income: clamping took more than 10% of its variance" in words for words in masked.warnings)

@@ -18,13 +18,10 @@ from release_pipeline.privacy.figures import format_share
 from release_pipeline.report.internal_view import ShareView
 from release_pipeline.report.prose import format_tried
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
-from tests.integration.test_k_epsilon import SUPPRESS
-from tests.integration.test_k_epsilon import site_of as make_classes_site
 
 pytestmark = pytest.mark.slow
 CANARY = 773
 MDAV = "{method: mdav, k: 3}"
-CRITERIA = ("singling_out", "linkability", "inference")
 ALL = "singling_out: {0}, linkability: {0}, inference: {0}"
 
 
@@ -131,37 +128,6 @@ def test_publishing_judges_them_again(tmp_path: Path) -> None:
     file.write_text(json.dumps(evidence))
     found = list(_judge_candidate(tiny.folder(), tiny.flow().policy, tiny.status()))
     assert any("the gain of linking beyond its control group" in fault for fault in found)
-
-
-def test_of_classes_attacks_are_foreseen_on_simulated_noise(tmp_path: Path) -> None:
-    """k-epsilon: the noise that is released is another, kept and generalised columns are among those attacked."""
-    gates = "{min_rows: 20, differencing_below: 0, " + ALL.format("100%") + ", group_error: {income: 90}}"
-    tiny = make_classes_site(tmp_path / "site", gates=gates, suppress=SUPPRESS, audit="{groups: [illness, town]}")
-    tiny.flow().run()
-    evidence = load_evidence(tiny.folder())
-    entries = {entry.attack: entry for entry in evidence.criteria}
-    assert {"inferring illness", "inferring town", "inferring income"} <= set(entries)
-    assert all(entry.foreseen is not None for entry in entries.values() if entry.control is not None)
-    assert entries["linking"].foreseen is not None
-    assert entries["linking"].foreseen.tried > entries["linking"].rate.tried
-    assert "record linkage" in entries
-    income = evidence.columns["income"]
-    assert income.group_error == max(max(own.values()) for own in income.group_errors.values())
-    assert set(income.group_errors["illness"]) <= {"none", "cold", "NA"}
-    page = (tiny.folder() / "report.html").read_text()
-    assert "Error expected" in page
-
-
-def test_a_method_with_a_claim_of_dp_has_them_as_information(tmp_path: Path) -> None:
-    """On the page, without a limit and without what a limit is on."""
-    tiny = make_site(tmp_path / "site", audit="{groups: [town]}")
-    tiny.flow().run()
-    evidence = load_evidence(tiny.folder())
-    assert {entry.criterion for entry in evidence.criteria} == set(CRITERIA)
-    assert all(entry.limit is None and entry.foreseen is None for entry in evidence.criteria)
-    page = (tiny.folder() / "report.html").read_text()
-    assert "The policy sets no limit on what attacks gain" in page
-    assert "halves" not in page
 
 
 def test_the_worst_served_group_just_passes_and_just_does_not(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
-import pyreadstat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,21 +71,6 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateK
     """A site, and its package."""
     tiny = make_trusted_site(tmp_path_factory.mktemp("dates") / "site", keys, rows=make_records(), cap=CAP, **PARTS)
     return tiny, publish_release(tiny, keys)
-
-
-def test_files_of_stata_and_spss_have_them_as_dates(published: tuple[TinySite, Path]) -> None:
-    """The same cells as in Parquet, for other programs too; the code that the source has for no date is no date."""
-    package = published[1]
-    table = pyarrow.parquet.read_table(package / "data.parquet").to_pandas()
-    for form, read in (("dta", pyreadstat.read_dta), ("sav", pyreadstat.read_sav)):
-        cells, known = read(package / f"data.{form}")
-        assert pd.to_datetime(cells["income"]).dt.date.dropna().tolist() == table["income"].dropna().tolist()
-        assert pd.to_datetime(cells["rent"]).tolist() == table["rent"].tolist()
-        told = read(package / f"data.{form}", user_missing=True, disable_datetime_conversion=True)[0]["income"]
-        codes = {label: code for code, label in known.variable_value_labels["income"].items()}
-        assert (table["income_missing"] == "open").sum() == (told == codes["open"]).sum() > 0
-        assert (table["income_missing"] == "blank").sum() == (told == codes["blank"]).sum() > 0
-    assert pd.read_stata(package / "data.dta", convert_categoricals=False)["rent"].tolist() == table["rent"].tolist()
 
 
 def test_a_package_has_dates(published: tuple[TinySite, Path]) -> None:

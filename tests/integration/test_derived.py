@@ -22,7 +22,7 @@ from release_pipeline.policy.derivations import Derivation, Derived, order_deriv
 from release_pipeline.policy.words import not_covered_words
 from release_pipeline.store.derived import count_unread, derive_columns
 from release_pipeline.store.raw import RawTable, create_macros
-from tests.integration.sites import HEADER, TinySite, make_rows, make_site
+from tests.integration.sites import TinySite, make_rows, make_site
 from tests.leaks import find_canaries
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Derivation)
@@ -80,29 +80,6 @@ def test_sums_are_decimal_sums() -> None:
     assert derive({"sum": ["a", "b"]}, ("0.1", "0.2"), ("1", ""), (None, "2"), ("1e3", "-2"))[0] == [0.3, None, None, 998]
     assert derive({"difference": ["a", "b", "c"]}, ("0.3", "0.1", "0.1"), ("5", "1", ""))[0] == [0.1, None]
     assert derive({"sum": ["a", "b"], "codes": [-9]}, ("1", "-9"), ("1", "2"))[0] == [None, 3]
-
-
-def test_large_sums_stay_what_they_are() -> None:
-    """Nine digits are more than floats of this size have: rounding to them would move whole numbers off."""
-    numbers = [10_000_000_002.0, 10_000_000_006.0, 4_354_906.4, 30_000_000_000_007.0]
-    assert derive({"sum": ["a", "b"]}, *((number, 0.0) for number in numbers), kinds="DOUBLE")[0] == numbers
-    assert derive({"difference": ["a", "b"]}, ("1000000000000.1", "1000000000000"))[0] == [0.1]
-
-
-def test_what_is_infinite_is_no_number() -> None:
-    """Neither in texts nor in floats, where a band would take it in; and what only a step on the way could not hold is exact."""
-    how = {"bands": "a", "at": [Decimal(18)], "labels": ["young", "old"]}
-    assert derive(how, ("inf",), ("20",))[1] == {"a": 1}
-    assert derive(how, (float("inf"),), (float("-inf"),), (20.0,), (None,), kinds="DOUBLE")[1] == {"a": 2}
-    assert derive({"difference": ["a", "b"]}, (1.5e308, 1.5e308), (1e308, 0.5), kinds="DOUBLE")[0] == [0, 1e308]
-
-
-def test_limits_move_what_lies_beyond() -> None:
-    how = {"limit": "a", "bottom": Decimal(0), "top": Decimal("10.5")}
-    assert derive(how, ("-1",), ("11",), ("3.25",), ("",))[0] == [0, 10.5, 3.25, None]
-    assert derive({"limit": "a", "top": Decimal(5)}, ("-100",), ("6",))[0] == [-100, 5]
-    assert derive({"limit": "a", "bottom": Decimal(60)}, ("45",), ("60",), ("61.5",), ("",))[0] == [60, 60, 61.5, None]
-    assert derive({"limit": "a", "bottom": Decimal(60), "codes": [-8]}, ("45",), ("-8",))[0] == [60, None]
 
 
 def test_entries_are_merged_by_the_list() -> None:
@@ -202,15 +179,6 @@ def test_what_cannot_be_read_stops_the_release_before_its_charge(tmp_path: Path)
     assert "column town: up to 20 records with an entry that the policy does not list, of which place is derived" in said
     assert not tiny.charges()
     assert not find_canaries({"said": said.encode(), "registry": tiny.site.registry.read_bytes()}, ["canary-4711-income"])
-
-
-def test_a_name_that_the_source_has_too_is_told(tmp_path: Path) -> None:
-    """Nobody could say which of the two is meant."""
-    tiny = site_of(tmp_path / "site")
-    tiny.write_rows([{**row, "band": "low"} for row in make_rows()], header=(*HEADER, "band"))
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    assert "column band: in the file, and derived too" in " ".join(refused.value.findings)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import sign, verify
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.reviewing.bundle import write_bundle
@@ -110,18 +109,6 @@ def test_two_reviews_elsewhere_publish(tiny: TinySite, keys: dict[str, PrivateKe
     folder = publish(tiny.site, RELEASE, key=keys["robot"])
     officer = keys["olga"].public.fingerprint
     assert not [found for found in verify.verify_path(folder, officer) if found.level == "FAIL"]
-
-
-def test_a_rejection_elsewhere(tiny: TinySite, sign_as: Callable[..., Path]) -> None:
-    """With its reason; afterwards nothing is approved."""
-    bundle = export(tiny, "people/1")
-    approval = sign_as("cleo", bundle)
-    with pytest.raises(verify.WrongUsage):
-        sign_as("ben", bundle, "--reject")
-    import_statement(tiny.site, read_statement(sign_as("ben", bundle, "--reject", "--why", "too coarse")))
-    assert tiny.status().state == "rejected"
-    with pytest.raises(Blocked):
-        import_statement(tiny.site, read_statement(approval))
 
 
 @pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
@@ -227,23 +214,6 @@ def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, key
     assert words in difference_of(export(tiny, target))
 
 
-def test_what_was_given_up_is_not_exported(tiny: TinySite) -> None:
-    """As nobody may review it, whose signature would be refused."""
-    revise_release(tiny.site, "people", "1", why="a mistake")
-    with pytest.raises(Blocked, match=r"it was given up for people/1/r2\. Export that one\."):
-        export(tiny, "people/1/r1")
-
-
-def test_populations_are_signed_elsewhere_too(
-    tiny: TinySite, sign_as: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The new cap is shown beside the one that was approved."""
-    tiny.write_cap("epsilon: 12, definition: idp, scope: column")
-    statement = sign_as("olga", export(tiny, "populations.yaml"))
-    assert '-> "12"' in capsys.readouterr().out.replace("-> 12", '-> "12"')
-    assert import_statement(tiny.site, read_statement(statement)).new
-
-
 def _with(name: str, content: bytes) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
     return lambda files: {**files, name: content}
 
@@ -313,17 +283,6 @@ def test_a_lie_about_what_was_approved_before_is_seen(
     for name in ([], None):  # as nobody is called
         sign_as("olga", rewrite(bundle, _rename_before(name)))
         assert "which NO signature vouches for" in capsys.readouterr().out
-
-
-def test_what_changed_is_in_the_folder_too(tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path) -> None:
-    """All of it, as it was shown, and the canonical form in lines."""
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 25, k: 5}")
-    sign_as("olga", export(tiny, POLICY))
-    [folder] = (tmp_path / "machine").glob("review-*")
-    assert 'protect.epsilon: "2" -> "25"' in (folder / sign.CHANGES).read_text()
-    whole = (folder / sign.WHOLE).read_text()
-    assert json.loads(whole) == json.loads((folder / sign.CANONICAL).read_text())
-    assert whole.splitlines()[1].startswith(' "protect"')
 
 
 def test_a_page_with_a_script_is_not_signed(

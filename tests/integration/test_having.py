@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.analyst import NoHonestAnswer, read_release
+from release_pipeline.analyst import read_release
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -110,21 +110,6 @@ def test_means_of_those_who_have_a_value(tmp_path: Path, keys: Mapping[str, Priv
     share = release.table("valued").share({"town": "north"}, level=SURE)
     truth = len([row for row in own["north"] if row["income"] not in ("", "-8")]) / len(everybody)
     assert share.low <= truth <= share.high
-
-
-@pytest.mark.slow
-def test_without_such_a_table_a_mean_is_declined(tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
-    """The number of all records is not that of those who have a value."""
-    rows = [{**row, "w": "1"} for row in make_rows(300, releases=("1",))]
-    header = ("person", "year", "town", "sex", "income", "rent", "name", "remark", "w")
-    tables = "{sums: {by: town, sum: income, epsilon: 4}, heads: {by: town, epsilon: 2}}"
-    parts = {**PARTS, **DP, "releases": '["1"]', "tables": tables, "columns": columns_of(tables)}
-    tiny = make_trusted_site(tmp_path / "site", keys, cap="epsilon: 40, definition: dp, scope: column", **parts)
-    tiny.write_rows(rows, header=header)
-    release = read_release(publish_release(tiny, keys))
-    for where in (None, {"town": "north"}):
-        with pytest.raises(NoHonestAnswer, match="having: income"):
-            release.table("sums").mean(where)
 
 
 @pytest.mark.parametrize(

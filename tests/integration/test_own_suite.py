@@ -15,9 +15,6 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import DataRefused, PolicyInvalid
-from release_pipeline.stages.checks import OWN_SUITE
-from release_pipeline.stages.suite import compile_suite, suite_to_json
-from release_pipeline.stages.validate import load_great_expectations
 from tests.integration.sites import Row, TinySite, failures, make_rows, make_site, run_job
 from tests.leaks import find_canaries
 
@@ -57,21 +54,6 @@ def write_suite(tiny: TinySite, suite: tuple[tuple[str, dict[str, Any]], ...]) -
     expectations = [{"type": name, "kwargs": kwargs, "meta": {}, "severity": "critical"} for name, kwargs in suite]
     text = json.dumps({"name": "own", "expectations": expectations, "meta": {"great_expectations_version": "1.24.1"}})
     (tiny.home / "policies" / "people.json").write_text(text)
-
-
-def test_a_suite_that_holds_is_kept_as_counts(tmp_path: Path) -> None:
-    """In evidence and on the page, next to the suite that the policy compiles into, which the library can load."""
-    rows = make_rows(releases=("1",))
-    rows[0]["remark"] = "another"
-    tiny = make_own(tmp_path / "site", HOLDS, rows)
-    tiny.flow().run()
-    evidence = json.loads((tiny.folder() / "evidence.json").read_text())
-    assert [(one["type"], one["broken"]) for one in evidence["own_suite"]] == [(name, int("regex" in name)) for name, _ in HOLDS]
-    assert evidence["checks_passed"][OWN_SUITE] == len(HOLDS)
-    assert evidence["expectation_suite"] == suite_to_json(tiny.site.policy("people"))
-    assert "expect_column_mean_to_be_between (rent): it holds" in (tiny.folder() / "report.html").read_text()
-    loaded = load_great_expectations().ExpectationSuite(**evidence["expectation_suite"])
-    assert len(loaded.expectations) == len(compile_suite(tiny.site.policy("people")))
 
 
 def test_a_broken_suite_stops_the_release_before_the_charge(tmp_path: Path) -> None:
@@ -126,14 +108,6 @@ def test_a_suite_that_no_release_could_go_by_is_refused(tmp_path: Path, text: st
         tiny.site.policy("people")
     assert words in "\n".join(refused.value.problems)
     assert "people.yaml:" in refused.value.problems[0]
-
-
-def test_what_the_library_does_not_know_does_not_pass(tmp_path: Path) -> None:
-    """An expectation that does not exist, or without its arguments."""
-    tiny = make_own(tmp_path / "site", (("expect_the_unexpected", {}), ("expect_column_values_to_be_in_set", {"column": "sex"})))
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    assert len(refused.value.findings) == 2
 
 
 CANARIES = {"person": "PersonCanary-7Qz", "remark": "RemarkCanary-9Jx", "name": "NameCanary-3Lp"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 from collections.abc import Iterator, Mapping
@@ -13,18 +12,15 @@ from typing import Any
 
 import duckdb
 import jsonschema
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
-import pyreadstat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from release_pipeline.analyst import read_release
-from release_pipeline.cli import main
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.tables import read_table
@@ -35,10 +31,9 @@ from release_pipeline.policy.derivations import Between, Derivation, Derived, Li
 from release_pipeline.policy.periods import KINDS as PERIODS
 from release_pipeline.policy.ties import Tie, find_ties, warn_of_ties
 from release_pipeline.policy.words import not_covered_words
-from release_pipeline.privacy.dates import UNITS, Unit
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.measures.ties import count_broken, count_units
+from release_pipeline.stages.measures.ties import count_broken
 from release_pipeline.stages.package import check_released, spell_out
 from release_pipeline.stages.recompute import make_column, recompute
 from release_pipeline.store.derived import derive_columns
@@ -128,43 +123,6 @@ def test_what_is_published_is_made_of_what_is_published(package: Path) -> None:
 
 
 @pytest.mark.slow
-def test_their_labels_are_where_others_are(package: Path) -> None:
-    """In card, page, description, Parquet and SPSS, whose cells are those of the CSV."""
-    card = json.loads((package / "privacy-card.json").read_text())
-    columns = {column["name"]: column for column in card["columns"]}
-    assert columns["total"]["label"] == "Income and rent"
-    assert "600.5 and more" in (package / "privacy-card.html").read_text()
-    fields = json.loads((package / "datapackage.json").read_text())["resources"][0]["schema"]["fields"]
-    assert fields[0]["title"] == "Income and rent"
-    schema = pyarrow.parquet.read_schema(package / "data.parquet")
-    assert json.loads(schema.field("level").metadata[b"labels"]) == {"high": "600.5 and more", "low": "up to 200"}
-    cells, known = pyreadstat.read_sav(package / "data.sav")
-    assert known.column_names_to_labels["total"] == "Income and rent"
-    assert known.variable_value_labels["level"] == {"low": "up to 200", "high": "600.5 and more"}
-    assert cells[NAMES].equals(pd.read_csv(package / "data.csv")[NAMES].astype(cells[NAMES].dtypes))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("labels: {low:", "labels: {lowest:", "a label of lowest, which no released record may have"),
-        ("label: Income and rent", "labels: {5: five}", "it has no listed entries"),
-    ],
-)
-def test_labels_of_what_is_not_made_are_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    assert old in COLUMNS
-    with pytest.raises(PolicyInvalid) as refused:
-        policy_of(tmp_path / "site", columns=COLUMNS.replace(old, new))
-    assert words in " ".join(map(str, refused.value.faults))
-
-
-def test_stata_has_no_labels_of_texts(tmp_path: Path) -> None:
-    with pytest.raises(PolicyInvalid) as refused:
-        policy_of(tmp_path / "site", publish="{formats: [csv, dta]}")
-    assert "labels whole numbers alone" in " ".join(map(str, refused.value.faults))
-
-
-@pytest.mark.slow
 def test_the_method_never_sees_them(package: Path) -> None:
     """No table of the vault has one; the reviewers see errors and ties, and nothing of it is public."""
     tiny = TinySite(home_of(package))
@@ -226,32 +184,6 @@ def test_the_kit_puts_means_together_of_those_of_the_parts(package: Path) -> Non
     assert "total, level, back: made of the other columns." in " ".join(release.explain())
 
 
-@pytest.mark.slow
-def test_other_ways_give_the_same_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`mask` and `check`; a policy is its own whether or not a column is made anew."""
-    tiny = make_site(tmp_path / "site", cap=CAP, **PARTS)
-    file = tiny.home / "policies" / "people.yaml"
-    output = tmp_path / "o.csv"
-    assert main(["mask", str(tiny.home / "people.csv"), "--policy", str(file), "--release", "1", "-o", str(output),
-                 "--unaccounted"]) == 0  # fmt: skip
-    rows = list(csv.DictReader(output.read_text().splitlines()))
-    assert list(rows[0]) == NAMES
-    assert all(float(row["total"]) == float(row["income"]) + float(row["rent"]) for row in rows)
-    capsys.readouterr()
-    assert main(["check", str(file)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "total confidential recompute made of what is published, after the masking; asked for" in said
-    assert "warning odd: odd, income, rent are masked each on its own" in said
-    assert "With do: recompute odd is made of what is published: it keeps the rule, and costs nothing." in said
-    assert "warning order: income, odd are masked each on its own" in said
-    assert "warning adds" not in said
-    assert main(["check", str(file), "--json"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    assert len(plan["warnings"]) == 2
-    assert plan["recomputed"] == ["total", "place", "level", "back"]
-    assert [column["name"] for column in plan["columns"]] == ["income", "rent", "odd"]
-
-
 @pytest.mark.parametrize(
     ("protect", "changes", "joined"),
     [
@@ -275,28 +207,9 @@ def test_what_is_made_of_several_columns_is_not_covered_by_a_claim_for_lists(
     assert [words.split(": ")[0].removeprefix("What is told of rows by ") for words in told] == ([joined] if joined else [])
 
 
-def test_a_column_without_a_value_makes_none(tmp_path: Path) -> None:
-    """A reason to have no value is no number; suppressed cells are empty, too; fills are values."""
-    policy = policy_of(
-        tmp_path / "site",
-        protect="{method: dp-cdf, epsilon: 8, k: 3}",
-        expect="",
-        columns=COLUMNS.replace("outside: fail, why: known}", "outside: clamp, codes: {-8: refused}, missing: keep, why: k}"),
-    )
-    coded, blank = policy.columns["income"].reason_points
-    table = pa.table({"town": ["north", None, "east"], "income": [7.0, coded, blank], "rent": [1.5] * 3, "odd": [1.0] * 3})
-    published = spell_out(table, policy)
-    assert published.column("total").to_pylist() == [8.5, None, None]
-    assert published.column("level").to_pylist() == ["low", None, None]
-    assert published.column("place").to_pylist() == ["coast", None, "elsewhere"]
-    assert published.column("income_missing").to_pylist() == [None, "refused", "blank"]
-    assert not list(check_released(published, policy, rows=3))
-
-
 FEW = st.sampled_from([None, -8.0, -1.0, 0.0, 3.0])
 WHOLE = FEW | st.integers(-(10**14), 10**14).map(float)
 SHORT = FEW | st.decimals(-(10**8), 10**8, places=3).map(float)
-OTHER = SHORT | st.floats(-1e12, 1e12, allow_subnormal=False)
 KINDS: dict[str, dict[str, Any]] = {
     "total": {"sum": ["a", "b", "c"]},
     "coded total": {"sum": ["a", "b"], "codes": [-8]},
@@ -312,7 +225,6 @@ KINDS: dict[str, dict[str, Any]] = {
     **{every: {"period": "e", "every": every, "codes": ["2021-01-01"]} for every in PERIODS},
 }
 DERIVED: dict[str, Derived] = {name: ADAPTER.validate_python(how) for name, how in KINDS.items()}
-ADDED = [list(DERIVED).index(name) for name in ("total", "coded total", "rest")]
 KINDS_OF = {**dict.fromkeys("abc", pa.float64()), **dict.fromkeys("def", pa.string())}
 DATES = ("2026-08-15", "2021-01-03T23:59:59Z", "2020-12-31 00:00", "2021-01-01", "0001-01-01", "2024-02-30", None)
 TEXTS = ("-8", "-8.0", "-3", "0", "+2.50", ".5", "1e3", "x", None)  # numbers as a CSV has them
@@ -355,29 +267,6 @@ def records_of(numbers: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[
 def test_recomputing_is_what_the_database_derives(database: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]]) -> None:
     """The same function of the same cells, to the last bit: floats have these sums exactly."""
     assert remake(rows) == derive(database, rows)
-
-
-@settings(max_examples=20)
-@given(records_of(OTHER))
-def test_sums_of_other_numbers_are_close(database: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]]) -> None:
-    """To nine digits, or as many as floats of their size have; all else is the same."""
-    for row, mine, theirs in zip(rows, remake(rows), derive(database, rows), strict=True):
-        tolerance = 1.01e-9 + 1e-14 * sum(abs(cell) for cell in row[:3] if cell is not None)
-        for i, (one, other) in enumerate(zip(mine, theirs, strict=True)):
-            assert one == (pytest.approx(other, rel=0, abs=tolerance) if i in ADDED and other is not None else other)
-
-
-@pytest.mark.parametrize("unit", UNITS)
-@settings(max_examples=10)
-@given(rows=st.lists(st.tuples(st.sampled_from(DATES), st.sampled_from(DATES)), min_size=1, max_size=20))
-def test_what_lies_between_dates_is_measured_as_it_is_derived(
-    database: duckdb.DuckDBPyConnection, unit: Unit, rows: list[tuple[Any, ...]]
-) -> None:
-    """It is never recomputed, but the audit counts it in published dates."""
-    how = {"new": ADAPTER.validate_python({"between": ["d", "e"], "unit": unit})}
-    made = derive(database, [(None, None, None, *row, None) for row in rows], how)
-    first, last = (count_units(pa.array([row[i] for row in rows], pa.string()), unit) for i in (0, 1))
-    assert [np.nan if value is None else value for (value,) in made] == pytest.approx(last - first, rel=0, nan_ok=True)
 
 
 VALUES = [
@@ -465,27 +354,6 @@ def test_what_cannot_be_recomputed_is_told(tmp_path: Path, change: tuple[str, st
     assert words in " ".join(map(str, refused.value.faults))
 
 
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ({"gates": "{expected_error: {total: 0.5}}"}, "'total' is made of what is published, and has no noise of its own"),
-        ({"gates": "{min_rows: 20, l_diversity: {level: 2}}"}, "'level' is not a released column"),
-        ({"audit": "{groups: [place]}"}, "'place' is not a column with do: keep or generalise"),
-        ({"audit": "{predict: {total: {above: 3}}}"}, "'total' is not a released column with do: noise or keep"),
-        ({"tables": "{sums: {by: town, sum: total, epsilon: 1}}"}, "a table adds up what is protected"),
-        ({"tables": "{counts: {by: place, epsilon: 1}}"}, "is made of what is published, row by row"),
-        ({"protect": "{method: laplace, epsilon: 6, weights: {total: 2, income: 1}}"}, "'total' is not a column with do: noise"),
-    ],
-)
-def test_other_parts_know_what_they_are(tmp_path: Path, parts: dict[str, str], words: str) -> None:
-    """They have no noise, no share of epsilon and no groups of their own."""
-    tiny = make_site(tmp_path / "site", **PARTS)
-    tiny.write_policy(**{**PARTS, **parts})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    assert words in " ".join(map(str, refused.value.faults))
-
-
 TIED = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -546,10 +414,3 @@ def _count_broken(policy: Any, low: float) -> int:
     table = pa.table({"first": [pair[0] for pair in pairs], "length": [pair[1] for pair in pairs]})
     rule = policy.expect["rule"]
     return count_broken(policy, Tie("rule", rule, rule.columns), spell_out(table, policy))
-
-
-def test_columns_that_are_not_masked_keep_their_rules(tmp_path: Path) -> None:
-    """And of a dropped one nothing is published that could break it."""
-    head, _ = COLUMNS.split("  odd:")
-    columns = head + "  odd:    {role: confidential, do: drop}"
-    assert not find_ties(policy_of(tmp_path / "site", columns=columns))

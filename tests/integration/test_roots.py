@@ -122,12 +122,6 @@ def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
     assert done.stdout.count("Verified: nothing failed.") == done.stdout.count("erified") > 3
 
 
-def test_only_packages_after_a_succession_tell_of_it(walked: Walked) -> None:
-    """Those before it keep their bytes."""
-    assert (walked.package / "officers.json").is_file()
-    assert not (walked.folder / "office" / "releases" / str(SECOND) / "officers.json").exists()
-
-
 def test_a_stranger_with_the_list_of_revoked_keys(walked: Walked, tmp_path: Path) -> None:
     """What the service's key published before stands, under either officer; what the thief makes with it now does not, whatever
     date they write; and without the list that cannot be told."""
@@ -235,13 +229,3 @@ def test_what_a_former_officer_signs_after_the_hand_over(walked: Walked, tmp_pat
         assert len(found) == bool(words)
         assert all(words in each for each in found)
     assert any("not the one that was given" in each for each in failures_of(verify_path(tmp_path / str(THIRD), pia)))
-
-
-def test_older_packages_for_who_knows_the_last_officer(walked: Walked) -> None:
-    """With the publisher's two files; without, they are told what to fetch."""
-    releases = walked.folder / "office" / "releases"
-    pia = json.loads((releases / "officers.json").read_text())["officers"][-1]["content"]["officer"]
-    for release in (SECOND, THIRD):
-        package = releases / str(release)
-        assert any("name the publisher's officers.json" in words for words in failures_of(verify_path(package, pia)))
-        assert failures_of(verify_path(package, pia, str(walked.revoked), str(releases / "officers.json"))) == []

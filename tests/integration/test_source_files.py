@@ -8,7 +8,6 @@ import csv
 import datetime as dt
 import gzip
 import io
-import os
 import random
 import shutil
 import zipfile
@@ -25,16 +24,13 @@ import pyreadstat
 import pytest
 
 from release_pipeline.errors import DataRefused, OutOfSpace, ReleasePipelineError, SourceError
-from release_pipeline.flow.init import draft_policy
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.kinds.missing import BLANK
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store import packed, source, survey_files, survey_reader
+from release_pipeline.store import packed, survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
-from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, describe_survey
-from tests.integration import test_missing as missing
+from release_pipeline.store.survey_files import SurveyFile, describe_survey
 from tests.integration.sites import HEADER, Row, make_rows, make_site
 from tests.integration.sites import SPOILED as DATA
 from tests.leaks import find_canaries
@@ -80,17 +76,6 @@ def test_codes_stay_codes_and_letters_of_stata_stay_letters(tmp_path: Path) -> N
         assert (counts["missing"], counts["not_a_number"]) == (0, 2)  # no blank, and no number either: the policy names it
         counts = table.count_numbers("code", low=0, high=10, step=1, fill=None)
         assert (counts["missing"], counts["not_a_number"], counts["below"]) == (1, 0, 2)
-
-
-def test_four_bytes_are_written_with_few_digits() -> None:
-    """As Stata shows a `float`, and as its CSV has it; of eight bytes nothing is cut off."""
-    values = [float(np.float32(0.1)), 1e-5, 2.0**53, -0.0, 123456.789, None]
-    narrow = survey_reader._as_text([float(np.float32(value)) if value else value for value in values[:2]], "float").to_pylist()
-    assert [np.float32(text) for text in narrow] == [np.float32(0.1), np.float32(1e-5)]
-    assert narrow[0] == "0.1"
-    wide = survey_reader._as_text(values, "double").to_pylist()
-    assert [None if text is None else float(text) for text in wide] == values
-    assert wide[2:4] == ["9007199254740992", "0"]
 
 
 @pytest.mark.slow
@@ -234,20 +219,6 @@ def test_every_kind_of_file_gives_the_candidate_of_the_csv(tmp_path: Path) -> No
         assert table.equals(found["csv"][1]), ending
 
 
-@pytest.mark.slow
-def test_reasons_for_no_value_are_those_of_the_csv(tmp_path: Path) -> None:
-    """Codes, letters of Stata and blanks through a .dta file and dp-cdf: the same cells, and every reason is there."""
-    rows = [
-        {**row, "rent": row["rent"].removesuffix(".0"), "income": row["income"].removesuffix(".0"), "town": row["town"].strip()}
-        for row in missing.make_records()
-    ]
-    found = make_candidates(tmp_path, rows, ("csv", "dta"), **missing.PARTS, cap=missing.CAP)
-    assert found["dta"][0] == found["csv"][0]
-    assert found["dta"][1].equals(found["csv"][1])
-    reasons = {text for column in found["dta"][1].columns for text in column.to_pylist() if isinstance(text, str)}
-    assert {"refused", "not asked", "left", BLANK} <= reasons
-
-
 # what is no such file
 
 
@@ -302,22 +273,6 @@ def test_a_damaged_file_is_one_sentence_without_a_cell(
     assert not find_canaries({"words": words.encode(), "out": printed.out.encode(), "err": printed.err.encode()}, [CANARY])
 
 
-@pytest.mark.slow
-def test_a_header_is_read_once_for_each_file_that_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timetable looks every half minute, and each look is a process."""
-    reads: list[Path] = []
-
-    def count(path: Path, ending: str, *, where: str) -> survey_files.SurveySource:
-        reads.append(path)
-        return survey_files.open_survey(path, ending, where=where)
-
-    monkeypatch.setattr(source, "open_survey", count)
-    for columns in (["a"], ["a", "b"]):
-        pyreadstat.write_sav(pd.DataFrame({name: [1.0] for name in columns}), tmp_path / "x.sav")
-        assert [find_file(tmp_path / "x.sav", expected=frozenset()).header for _ in range(3)] == [tuple(columns)] * 3
-    assert len(reads) == 2
-
-
 def test_the_reader_gets_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reads what strangers send: the environment, where addresses and credentials are, is not its business."""
     (tmp_path / "telling.py").write_text("import os, sys\nsys.exit(10 if 's3cretword' in str(dict(os.environ)) else 0)\n")
@@ -345,23 +300,6 @@ def test_a_reader_that_dies_takes_nothing_with_it(
     with pytest.raises((SourceError, OutOfSpace), match=words) as refused:
         find_file(tmp_path / "good.dta", expected=frozenset())
     assert CANARY not in str(refused.value)
-
-
-def test_a_missing_reader_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra, and no traceback."""
-    (tmp_path / "pyreadstat.py").write_text("raise ImportError\n")
-    make_survey(tmp_path, "dta")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    with pytest.raises(SourceError, match=r"need pyreadstat.*release-pipeline\[surveys\]"):
-        find_file(tmp_path / "good.dta", expected=frozenset())
-
-
-def test_a_transport_file_with_several_tables_is_refused(tmp_path: Path) -> None:
-    """The reader would take the first for the whole."""
-    content = make_survey(tmp_path, "xpt")
-    (tmp_path / "two.xpt").write_bytes(content + content[content.index(b"HEADER RECORD*******MEMB") :])
-    with pytest.raises(SourceError, match="several tables"):
-        find_file(tmp_path / "two.xpt", expected=frozenset())
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "A.XLS", "a.xlsm", "a.xlsb", "a.ods"])
@@ -493,19 +431,3 @@ def test_spoiled_records_get_the_reasons_of_the_csv(
     }
     assert "registry.duckdb" in "".join(outside)
     assert not find_canaries({"words": words.encode(), **outside}, [CANARY])
-
-
-def test_labels_of_a_file_are_told_without_a_record(tmp_path: Path) -> None:
-    """For `init`: what the file says of its columns."""
-    frame = pd.DataFrame({"sex": [1.0, 2.0], "town": [CANARY, "b"]})
-    pyreadstat.write_dta(
-        frame,
-        tmp_path / "a.dta",
-        file_label="Who lives where",
-        column_labels=["Sex", ""],
-        variable_value_labels={"sex": {1: "male", 2: "female"}},
-    )
-    columns = SurveyColumn("sex", "Sex", (("1", "male"), ("2", "female"))), SurveyColumn("town", is_text=True)
-    assert describe_survey(tmp_path / "a.dta", ".dta", where="x") == SurveyFile("Who lives where", columns)
-    drafted = draft_policy("people", tmp_path / "a.dta")
-    assert "\n  # title: Who lives where\n  title:  " in drafted

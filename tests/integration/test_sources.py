@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import json
 import os
 import pwd
 import shutil
@@ -35,7 +34,7 @@ from release_pipeline.store.connections import open_delivered
 from release_pipeline.store.expansion import expand
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
 from tests.guards import HANGING
-from tests.integration.sites import TinySite, make_rows, make_site
+from tests.integration.sites import make_site
 
 SQL = """
 CREATE TABLE {name} AS SELECT
@@ -252,32 +251,6 @@ def test_every_door_gives_what_the_csv_gives(delivered: Path, request: pytest.Fi
     assert all(0 < broken < 60 for broken in found[1][0]["broken"].values()), found[1][0]["broken"]
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if door not in ("zsav", "xpt", "csv.gz", *IN_MEMORY[1:])])
-def test_release_runs_through_every_door(
-    delivered: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str
-) -> None:
-    """From each source to the candidate; ingested again, the same data have the same version."""
-    tiny = make_site(tmp_path / "site")
-    text = POLICY.replace("values: [north, south]", """values: [north, south, 'öst, "x"']""")
-    where = source_of(door)
-    path = str(where.path) if "://" in str(where.path) else str(delivered / str(where.path))
-    place = f"postgres: '{where.postgres}'" if where.postgres else f"path: '{path}'"
-    source = f"{place}, release_column: year" + (f", table: {where.table}" if where.table else "")
-    source += f", query: {json.dumps(where.query)}" if where.query else ""
-    (tiny.home / "policies" / "people.yaml").write_text(text.replace("path: people.csv, release_column: year", source))
-    site = type(tiny.site)(tiny.home, address_of(request, door))
-    monkeypatch.setattr(TinySite, "site", site)
-    first, second = tiny.flow("2020").ingest(), tiny.flow("2020").ingest()
-    assert first.version == second.version
-    facts = tiny.flow("2020").run().facts
-    assert (facts["rows_in"], facts["rows_out"]) == (60, 60)
-    released = pq.read_table(tiny.folder("2020") / "data.parquet")
-    assert set(released.column("member").to_pylist()) == {"true", "false"}
-    assert set(released.column("born").to_pylist()) == {"2020-01-31", "1999-12-01"}
-    evidence = (tiny.folder("2020") / "evidence.json").read_text()
-    assert "s3cretword" not in evidence
-
-
 @pytest.mark.parametrize(
     ("address", "table"),
     [
@@ -359,19 +332,6 @@ def test_a_query_gives_its_records_in_one_order(server: str) -> None:
     assert sorted(found[0][1]) == sorted(i % 7 for i in range(120))
 
 
-def test_a_query_has_all_it_may(server: str) -> None:
-    """Strings with brackets and quotes, comments at its end, a WITH, VALUES."""
-    for query in (
-        "SELECT 1 AS id, ') AS x --' AS town -- the last line",
-        "VALUES (1, 'x')",
-        "WITH a AS (SELECT 1 AS id) SELECT id /* ) */ FROM a",
-        "\n  select 1 as id\n",
-    ):
-        source = find_source(Source(postgres=server, query=query), folder=Path(), values={}, expected=frozenset())
-        with open_raw(source, {"id": source.header[0]}) as table:
-            assert table.numbers("id").tolist() == [1.0]
-
-
 def test_odd_names_in_postgres_and_duckdb_are_quoted(server: str, tmp_path: Path) -> None:
     """A table's name is a name and never SQL."""
     with duckdb.connect(str(tmp_path / "x.duckdb")) as made:
@@ -385,12 +345,6 @@ def test_odd_names_in_postgres_and_duckdb_are_quoted(server: str, tmp_path: Path
             find_source(source, folder=tmp_path, values={}, expected=frozenset())
     assert find_source(Source(path="x.duckdb", table="safe"), folder=tmp_path, values={}, expected=frozenset()).header == ("i",)
     assert "town" in find_source(Source(postgres=server, table="people"), folder=tmp_path, values={}, expected=frozenset()).header
-
-
-def test_missing_table_of_a_duckdb_file_is_one_sentence(delivered: Path) -> None:
-    """The file and the table's name suffice to look."""
-    with pytest.raises(SourceError, match=r"people\.duckdb"):
-        find_source(Source(path="people.duckdb", table="nowhere"), folder=delivered, values={}, expected=frozenset())
 
 
 @pytest.mark.parametrize("view", ["read_csv('{}')", "read_text('{}')", "glob('{}')", "'{}'", "query('SELECT 1 AS i')", "safe"])
@@ -439,32 +393,10 @@ def test_release_column_is_compared_as_text(tmp_path: Path, values: list[Any], k
         assert table.count_records() == {"string": 3, "int64": 3, "bool": 4}[str(kind)]
 
 
-def test_records_counted_as_of_a_release_are_read_as_of_it(tmp_path: Path) -> None:
-    """A release column of floating-point numbers (pandas makes one of whole numbers with a gap): counted and read alike."""
-    policy = parse_policy(POLICY, name="p.yaml")
-    pq.write_table(pa.table({"year": pa.array([2020.0, 2021.0, 2020.0]), "id": [1, 2, 3]}), tmp_path / "x.parquet")
-    source = find_source(Source(path="x.parquet"), folder=tmp_path, values={}, expected=policy.declared)
-    names = {"year": "year", "id": "id"}
-    counted = count_releases(policy, source, names) or {}
-    with open_raw(source, {"id": "id"}, release=("year", "2020")) as table:
-        read_as_2020 = table.count_records()
-    assert (counted["undeclared"] == 0) == (read_as_2020 == 2)
-
-
 def test_names_in_braces_come_from_the_environment() -> None:
     """Every ${NAME} is replaced once; a value is not expanded again; other dollars stay."""
     values = {"A": "x", "B_2": "${A}", "EMPTY": ""}
     assert expand("${A}/${B_2}${EMPTY}/$A/${}/${2}", values) == "x/${A}/$A/${}/${2}"
-
-
-def test_missing_name_means_a_missing_source(tmp_path: Path) -> None:
-    """The variable is named, with what to do; through the flow too, uncharged."""
-    with pytest.raises(SourceError, match=r"the source is missing: NOWHERE is not set\. Set the environment variable NOWHERE\."):
-        expand("${NOWHERE}/x.csv", {"ELSEWHERE": "y"})
-    tiny = make_site(tmp_path / "site", source='{path: "${NOWHERE}/people.csv", release_column: year}')
-    with pytest.raises(SourceError, match="NOWHERE is not set"):
-        tiny.flow().run()
-    assert tiny.charges() == []
 
 
 @pytest.mark.parametrize(("delivered", "table"), [(None, ""), ("", ""), ("a,b\n1", ""), ("no database", "t"), (None, "t")])
@@ -486,13 +418,6 @@ def test_no_message_has_what_a_name_in_braces_stands_for(tmp_path: Path, deliver
         words = [str(refused.value), repr(refused.value.__cause__)]
     assert words[0].startswith("${WHERE}: ")
     assert "s3cretword" not in "".join(words)
-
-
-def test_paths_are_taken_from_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From whatever directory, the source of a site is found."""
-    tiny = make_site(tmp_path / "site", rows=make_rows(30))
-    monkeypatch.chdir("/")
-    assert tiny.flow().ingest().facts["rows"] == 30
 
 
 def test_only_needed_columns_are_ingested(tmp_path: Path) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from release_pipeline.errors import ReleasePipelineError, StoreError
 from release_pipeline.flow.retention import prune
-from release_pipeline.store.spilled import find_spilled
 from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import child, hear
 from tests.integration.sites import TinySite, make_site
@@ -76,66 +73,3 @@ def test_what_a_killed_one_left_is_cleared_away(tiny: TinySite, spill: Path, aft
     else:
         tiny.flow().ingest()
     assert files_of(spill) == [others / "block"]
-
-
-def test_a_link_in_its_place_is_not_followed(tiny: TinySite, spill: Path, tmp_path: Path) -> None:
-    """Neither by a run, which is refused, nor by what clears the folder."""
-    (tiny.home / "site.yaml").write_text(f"spill: {spill}\n")
-    tiny.flow().ingest()
-    victim = tmp_path / "victim"
-    victim.mkdir()
-    (victim / "kept").touch()
-    file = tiny.site.vault / "folk.duckdb"
-    spill.mkdir(parents=True, exist_ok=True)
-    spill.chmod(0o700)
-    find_spilled(file, spill).symlink_to(victim)
-    prune(tiny.site)
-    with pytest.raises(StoreError, match="others than this account"):
-        tiny.flow().validate()
-    assert list(victim.iterdir()) == [victim / "kept"]
-
-
-def for_everybody(folder: Path) -> None:
-    """Anybody may write to it."""
-    folder.mkdir(parents=True)
-    folder.chmod(0o777)
-
-
-def as_a_file(folder: Path) -> None:
-    """No folder."""
-    folder.parent.mkdir(parents=True)
-    folder.touch()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (for_everybody, "others than this account may write to this folder"),
-        (as_a_file, "this account cannot write to this folder"),
-    ],
-)
-def test_a_folder_that_will_not_do_is_refused_before_anything_is_read(
-    tiny: TinySite, spill: Path, make: Callable[[Path], None], words: str
-) -> None:
-    """In words, with what to do; nothing is opened or charged."""
-    make(spill)
-    (tiny.home / "site.yaml").write_text(f"spill: {spill}\n")
-    with pytest.raises(StoreError, match=words) as refused:
-        tiny.flow().run()
-    assert "'spill' in site.yaml" in str(refused.value)
-    assert tiny.charges() == []
-
-
-@pytest.mark.parametrize("said", ["releases", "releases/spill"])
-def test_nothing_is_spilled_where_the_public_reads(tiny: TinySite, said: str) -> None:
-    """Whatever way the folder is named."""
-    (tiny.home / "site.yaml").write_text(f"spill: {said}\n")
-    with pytest.raises(ReleasePipelineError, match="spill is a folder that is published"):
-        tiny.flow().run()
-
-
-def test_a_release_with_a_folder_for_it(tiny: TinySite, spill: Path) -> None:
-    """A path of the site's own, beside it; where memory suffices nothing is written there."""
-    (tiny.home / "site.yaml").write_text(f"memory: 2 GiB\nspill: {spill}\n")
-    assert tiny.flow().run().stage == "candidate"
-    assert files_of(spill) == []

@@ -18,7 +18,6 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.dagster_app.stopping import stopping_after
-from release_pipeline.flow.status.stopped import describe_people, describe_run
 from tests.guards import HANGING
 from tests.integration.processes import wait_for
 from tests.integration.sites import TinySite, make_rows, make_site
@@ -71,38 +70,6 @@ def test_a_stopped_run_says_how_far_it_came(tmp_path: Path, moment: str, what: s
     done = command(tiny.home, *RUN, moment=moment, what=what)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (130, f"release-pipeline: stopped; {words}")
     assert [state for state in tiny.states() if state != "failed"] == states
-
-
-def test_a_stopped_revision_says_whether_it_was_opened(tmp_path: Path) -> None:
-    """Stopped right after the revision was opened: that it is, that nothing is charged for it, and that another --revise would
-    be one more. Then the command that it names makes it, charged once."""
-    tiny = make_site(tmp_path / "site")
-    tiny.flow().run()
-    done = command(tiny.home, *RUN, "--revise", "a correction", moment="revised")
-    assert done.returncode == 130
-    assert done.stderr.splitlines()[-1] == (
-        f"release-pipeline: stopped; people/1/r2 is opened, and nothing is charged for it: {GOES_ON}. "
-        "It was opened as a revision: another --revise would open one more."
-    )
-    assert go_on(tiny) == 0
-    assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1", "people/1/r2"]
-
-
-def test_the_words_for_every_state(tmp_path: Path) -> None:
-    """Not opened, blocked before its charge, and made; and for people, whether anything of it is public."""
-    tiny = make_site(tmp_path / "site")
-    release = tiny.status().id
-    begins = "people/1/r1 is not opened, and nothing is charged for it: `release-pipeline run people --release 1` begins it"
-    assert describe_run(tiny.site, release) == begins
-    tiny.flow().record_blocked("it is too small.")
-    blocked = "people/1/r1 is blocked (`release-pipeline status` says why), and nothing is charged for it"
-    assert describe_run(tiny.site, release) == f"{blocked}: {GOES_ON}"
-    tiny.flow().run()
-    assert describe_run(tiny.site, release).endswith("its state is candidate, and nothing is left to do")
-    assert describe_people(tiny.site, release) == (
-        "people/1/r1 is candidate by the registry, and nothing of it is public: the same command finishes what is left, or says "
-        "that it is done"
-    )
 
 
 def fail_when_stopped() -> None:

@@ -11,7 +11,6 @@ import pyarrow.parquet as parquet
 import pytest
 
 from tests.integration.sites import make_rows, make_site
-from tests.integration.test_k_epsilon import site_of as k_epsilon_site
 
 
 @pytest.mark.slow
@@ -36,16 +35,3 @@ def test_groups_of_a_release_are_those_of_its_tables(tmp_path: Path) -> None:
     page = (folder / "report.html").read_text()
     assert f"By sex, {found['sex'][0]['label']} is served worst" in re.sub(r"<[^>]*>", "", page)
     assert "too small to be measured" in page
-
-
-@pytest.mark.slow
-def test_groups_of_a_generalised_column_are_its_released_labels(tmp_path: Path) -> None:
-    """With the original means of the records that were released, for of others nobody is told a label."""
-    tiny = k_epsilon_site(tmp_path / "site", audit="{groups: [town]}")
-    tiny.flow("1").run()
-    folder = tiny.folder("1")
-    found = json.loads((folder / "evidence.json").read_text())["audit"]["subgroups"]["town"]
-    data = parquet.read_table(folder / "data.parquet").column("town").to_pylist()
-    assert {group["label"]: group["released"] for group in found} == {label: data.count(label) for label in set(data)}
-    assert all(group["records"] == group["released"] for group in found)
-    assert any(group["columns"] for group in found)

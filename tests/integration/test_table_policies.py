@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from release_pipeline.cli import main
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.flow.site import find_site
 from tests.integration.people import PEOPLE
-from tests.integration.sites import GX_WARNINGS, QUIET, ROOT, STAGES, TinySite, failures, make_site, materializations, run_job
+from tests.integration.sites import GX_WARNINGS, QUIET, STAGES, failures, make_site, materializations, run_job
 from tests.integration.test_whole_table import CAP, NEVER, PARTS, find_impossible, make_people, obey
 
 pytestmark = [pytest.mark.slow, GX_WARNINGS]
@@ -63,33 +62,6 @@ def list_recorded(policy: str, release: str) -> set[str]:
     with dg.DagsterInstance.from_config(str(find_site().dagster_home)) as instance:
         keys = {stage: dg.AssetKey([policy.replace("-", "_"), stage]) for stage in (*STAGES, "published")}
         return {stage for stage, key in keys.items() if release in instance.get_materialized_partitions(key)}
-
-
-def test_the_shipped_example_is_published_by_its_commands(
-    tmp_path: Path, command: Command, key_folder: Path, reference_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dagster has every stage of it, and serves the candidate once more as it is stored: nothing is drawn or charged again."""
-    tiny = TinySite(tmp_path / "site")
-    (tiny.home / "policies").mkdir(parents=True)
-    for name in ("adult-table.yaml", "adult-table.suite.json"):
-        shutil.copy(ROOT / "policies" / name, tiny.home / "policies")
-    shutil.copy(ROOT / "populations.yaml", tiny.home)
-    monkeypatch.setenv("RELEASE_PIPELINE_REFERENCE_DATA", str(reference_data))
-    take_to_candidate(command, key_folder, "adult-table")
-    assert list_recorded("adult-table", "once") == set(STAGES)
-    before = {file: file.read_bytes() for file in tiny.home.glob("vault/candidates/**/*") if file.is_file()}
-    with dg.DagsterInstance.ephemeral() as instance:
-        again = run_job(tiny, "once", instance=instance, policy="adult-table")
-    assert again.success, failures(again)
-    assert tuple(materializations(again)) == STAGES
-    assert {file: file.read_bytes() for file in tiny.home.glob("vault/candidates/**/*") if file.is_file()} == before
-    assert [str(charge.id) for charge in tiny.charges()] == ["adult-table/once/r1"]
-    package = take_to_the_public(command, "adult-table/once")
-    assert list_recorded("adult-table", "once") == {*STAGES, "published"}
-    rows, originals = pd.read_csv(package / "data.csv"), pd.read_csv(reference_data / "adult.csv")
-    assert len(rows) == len(originals)
-    for education in ("HS-grad", "Bachelors"):
-        assert abs((rows["education"] == education).mean() - (originals["education"] == education).mean()) < 0.01
 
 
 def test_what_cannot_occur_is_published_by_its_commands(tmp_path: Path, command: Command, key_folder: Path) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -114,33 +114,6 @@ def test_population_uniques_count_every_quasi_identifier(tmp_path: Path) -> None
     assert found["sample_uniques"] == int((sizes == 1).sum())
     assert 0 < found["identified"] < ROWS
     assert found["population_uniques"] <= found["sample_uniques"]
-
-
-ALIKE = NOISED.replace("  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}\n", "")
-
-
-def test_many_people_who_are_alike_have_a_risk(tmp_path: Path) -> None:
-    """More than a hundred with the same quasi-identifiers, each of whom stands for many: the fewer of them an attacker finds."""
-    tiny = make_sample(tmp_path / "site", ALIKE, drop="[name, remark, rent, town]")
-    tiny.flow().run()
-    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
-    released = pd.read_csv(tiny.folder() / "data.csv")
-    assert len(released) == ROWS
-    of_group = of_release(tiny).groupby("sex")["w"].agg(["size", "sum"])
-    assert of_group["size"].min() > 100
-    assert found["sample_uniques"] == 0
-    assert found["worst"] == pytest.approx((1 / of_group["sum"]).max(), rel=0.02)
-    assert found["identified"] == pytest.approx((of_group["size"] / of_group["sum"]).sum(), rel=0.02)
-
-
-def test_numbers_that_are_written_otherwise_are_told(tmp_path: Path) -> None:
-    """A list of numbers, and a file that writes them with decimals: why no entry is in it, and what to declare."""
-    tiny = make_sample(tmp_path / "site")
-    text = (tiny.home / "people.csv").read_text()
-    (tiny.home / "people.csv").write_text(text.replace(",10\n", ",10.0\n"))
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    assert "Entries of a text file are compared as texts: 1.0 is not 1, and is declared as '1.0'." in refused.value.findings[0]
 
 
 def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
@@ -246,30 +219,3 @@ def test_the_card_tells_of_the_weight_and_an_analyst_gets_weighted_answers(weigh
         share = release.table("people").share({"town": town}, level=0.999999)
         assert share.low <= weights[mine].sum() / weights.sum() <= share.high
         assert "sample is from the population" in share.words
-
-
-@pytest.mark.slow
-def test_an_analyst_makes_weights_of_the_published_tables(weighted: TinySite) -> None:
-    """Of the package alone, the same each time: rows add up to `value`, and a weighted share is near the survey's own."""
-    package = weighted.site.package(str(RELEASE))
-    first, again = (read_release(package).with_weights("made", ["people"]) for _ in range(2))
-    assert first.data["made"].tobytes() == again.data["made"].tobytes()
-    people = pd.read_csv(package / "data.table-people.csv").set_index(["town", "sex"])["value"]
-    rows = pd.DataFrame({name: first.data[name] for name in ("town", "sex", "made")}).groupby(["town", "sex"])["made"].sum()
-    assert (rows - people).abs().max() <= ROWS * 0.125
-    table = of_release(weighted)
-    weights = (table["w"].clip(1, 40) * 4).round() / 4
-    found = first.mean("sex", weights="made")
-    assert found.estimate == pytest.approx(weighted_mean(table["sex"].to_numpy(float), weights.to_numpy()), abs=0.1)
-    assert "not those of the survey" in found.words
-
-
-def test_weights_outside_the_domain_are_refused_as_numbers_are(tmp_path: Path) -> None:
-    """By count, before anything is charged, and without the weight."""
-    tiny = make_sample(tmp_path / "site", DROPPED.replace("[1, 40]", "[1, 20]"), tables=TABLES)
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    [finding] = refused.value.findings
-    assert finding.startswith("column w: ")
-    assert "outside" in finding
-    assert not tiny.charges()
