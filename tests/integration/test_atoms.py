@@ -39,7 +39,6 @@ def make(home: Path, gates: str = "{min_rows: 20}", **parts: str) -> TinySite:
     ("gate", "words"),
     [
         ("atom_share: {income: 0.0001}", "the expected difference of the share at an atom of income is over the limit 0.0001"),
-        ("ks: {rent: 0.0001}", "the expected Kolmogorov-Smirnov distance of rent is over the limit 0.0001"),
     ],
 )
 def test_gates_refuse_before_the_charge(tmp_path: Path, gate: str, words: str) -> None:

@@ -158,18 +158,12 @@ def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Pa
     [
         ("tables", "rents: {by: town,", "rents: {by: remark,", "Declare its values with do: drop"),
         ("columns", "role: quasi, do: drop, values: [0, 1]", "role: weight, do: drop, values: [0, 1]", "no table counts by it"),
-        ("columns", "missing: {category: 1}", "missing: {category: 7}", "is not among the values"),
-        ("columns", "values: [0, 1], missing", "values: [0, 1], domain: [0, 1], missing", "is for a weight"),
-        ("derive", "", "{town: {merge: remark, into: {north: [a], west: [b]}, other: south}}", "'west' may come of it"),
-        ("columns", "values: [0, 1], missing", 'values: ["=1+1", 1], missing', "formula"),
         (
             "columns",
             "remark: {role: confidential, do: drop}",
             "remark: {role: quasi, do: drop, values: [r]}",
             "no table counts by it",
         ),
-        ("columns", "values: [0, 1], missing", "label: Sex, values: [0, 1], missing", "'label' is not known here"),
-        ("tables", "epsilon: 2}, rents", "weight: rent, epsilon: 2}, rents", "is no weight"),
         (
             "columns",
             "role: quasi, do: drop, values: [0, 1], missing: {category: 1}",

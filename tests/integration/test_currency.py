@@ -49,10 +49,7 @@ def test_a_point_of_the_grid_is_written_exactly(
     "protect",
     [
         "{method: dp-um, epsilon: 2, k: 5}",
-        "{method: laplace, epsilon: 2}",
-        "{method: idp-cbls, epsilon: 2, k: 5}",
         "{method: dp-cdf, epsilon: 4, k: 5}",
-        "{method: dp-mdav, epsilon: 4, k: 5, order: hilbert, scope: centroid}",
     ],
 )
 def test_released_money_has_two_decimals(tmp_path: Path, protect: str) -> None:

@@ -156,7 +156,7 @@ def test_run_that_was_killed_is_freed_in_postgres_too(tiny: TinySite, port: int)
     assert len(tiny.charges()) == 1
 
 
-@pytest.mark.parametrize("arguments", [("run", "people", "--release", "1"), ("ui", "--port", "1")], ids=["run", "ui"])
+@pytest.mark.parametrize("arguments", [("run", "people", "--release", "1")], ids=["run"])
 def test_variable_that_is_not_set_is_named(
     tiny: TinySite, port: int, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
@@ -171,7 +171,7 @@ def test_variable_that_is_not_set_is_named(
     assert list(sqlite_files(tiny)) == []
 
 
-@pytest.mark.parametrize("wrong", ["password", "port"])
+@pytest.mark.parametrize("wrong", ["password"])
 def test_server_that_does_not_answer_is_one_message(
     tiny: TinySite, port: int, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:

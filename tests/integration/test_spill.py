@@ -56,7 +56,7 @@ def test_it_is_written_there_and_gone_afterwards(tiny: TinySite, spill: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", ["the next room", "prune"])
+@pytest.mark.parametrize("after", ["the next room"])
 def test_what_a_killed_one_left_is_cleared_away(tiny: TinySite, spill: Path, after: str) -> None:
     """By whoever opens the vault's file next; what another vault has there is left alone."""
     (tiny.home / "site.yaml").write_text(f"spill: {os.path.relpath(spill, tiny.home)}\n")

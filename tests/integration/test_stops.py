@@ -50,18 +50,6 @@ def go_on(tiny: TinySite) -> int:
             f"people/1/r1 is opened, charged, and its noise is not noted as drawn: {GOES_ON}, and charges nothing more.",
             ["opened", "reserved", "secret"],
         ),
-        (
-            "audited",
-            "SIGTERM",
-            f"people/1/r1 is opened, charged, and its noise is drawn: {GOES_ON}, and charges nothing more.",
-            ["opened", "reserved", "secret", "drawn"],
-        ),
-        (
-            "the candidate is noted",
-            "SIGTERM",
-            "people/1/r1 is made: it is charged, its state is candidate, and nothing is left to do.",
-            ["opened", "reserved", "secret", "drawn", "candidate"],
-        ),
     ],
 )
 def test_a_stopped_run_says_how_far_it_came(tmp_path: Path, moment: str, what: str, words: str, states: list[str]) -> None:
@@ -185,7 +173,7 @@ sys.exit(serving.serve([sys.executable, "-c", sys.argv[1], sys.argv[2]], folder=
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_what_will_not_end_is_killed_with_its_children(tmp_path: Path, number: signal.Signals) -> None:
     """A server that ignores SIGTERM, with a child that does: both are gone when the process that served them ends, with 0."""
     mark = str(tmp_path)

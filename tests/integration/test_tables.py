@@ -158,7 +158,7 @@ HOSTILE = ["tables", "part", "parts", "shuffle", "counts"]  # columns that are c
 
 @pytest.mark.parametrize(
     "protect",
-    ["{method: dp-cdf, epsilon: 9, k: 5}", "{method: dp-um, epsilon: 5, k: 5, partitions: 2}", "{method: laplace, epsilon: 5}"],
+    ["{method: dp-cdf, epsilon: 9, k: 5}", "{method: laplace, epsilon: 5}"],
 )
 def test_no_two_draws_share_a_stream_whatever_names_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protect: str
