@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
-from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow import checkpoints
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.opening import open_release
@@ -25,7 +24,6 @@ from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.families.by_value import ByValueFamily
 from release_pipeline.policy.options import ByValueOptions
-from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.counts import COUNTS_FILE
 from release_pipeline.stages.strategies.by_value import read_stages
@@ -108,19 +106,6 @@ def test_a_secret_that_is_used_twice_never_draws_the_same_noise(tmp_path: Path, 
     assert counts_of(tiny.folder())["count"].tolist() != counts["same"]
 
 
-@pytest.mark.parametrize("epsilon", [1])
-def test_too_few_records_are_refused_before_the_charge(tmp_path: Path, epsilon: int) -> None:
-    """By public facts: with another method and a k that it can have; the plan says it before."""
-    tiny = site_of(tmp_path, protect=f"{{method: dp-cdf, epsilon: {epsilon}, k: 5}}")
-    plan = make_plan(tiny.site.policy("people"))
-    assert f"fewer than {200 // epsilon} records" in " ".join(" ".join(describe_plan(plan)).split())
-    tiny.write_rows(make_rows(40))
-    with pytest.raises(InvalidArgument, match=r"40 records are too few.*dp-um with k: "):
-        tiny.flow().run()
-    assert not tiny.charges()
-    assert tiny.status().state == "blocked"
-
-
 ASKED = [
     ("{method: dp-cdf, epsilon: 4, k: 5, scope: column}", "", "claims the list of a column"),
     ("{method: dp-cdf, k: 5}", "", "'epsilon' is missing"),
@@ -174,21 +159,3 @@ def test_a_package_has_its_counts_and_answers_from_them(tmp_path: Path, keys: Ma
     with (package / COUNTS_FILE).open("a") as file:
         file.write("income,2,0,0,5,Laplace 2\n")
     assert failures_of(verify(package, [str(tiny.site.officer)]))
-
-
-def test_a_retry_serves_what_was_counted(tmp_path: Path) -> None:
-    """Noise that is drawn stays: a run that stopped after it goes on with the same counts and the same table."""
-    tiny = site_of(tmp_path)
-
-    def stop(place: str) -> None:
-        if place == "the masked table is committed":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
-    before = tiny.tables()
-    tiny.flow().run()
-    after = tiny.tables()
-    assert before["counts"].equals(after["counts"])
-    text = (tiny.folder() / COUNTS_FILE).read_text()
-    assert len(list(csv.reader(text.splitlines()))) == before["counts"].num_rows + 1

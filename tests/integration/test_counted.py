@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
@@ -151,31 +151,3 @@ def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Pa
             assert changed.sum(axis=2).max() == 2 * sensitivity.l1
             assert (changed**2).sum(axis=2).max() <= 4 * sensitivity.l2_squared
     assert not any(cells.any() for tables in [count((empty, empty))] for levels in tables for cells in levels)
-
-
-@pytest.mark.parametrize(
-    ("part", "old", "new", "words"),
-    [
-        ("tables", "rents: {by: town,", "rents: {by: remark,", "Declare its values with do: drop"),
-        ("columns", "role: quasi, do: drop, values: [0, 1]", "role: weight, do: drop, values: [0, 1]", "no table counts by it"),
-        (
-            "columns",
-            "remark: {role: confidential, do: drop}",
-            "remark: {role: quasi, do: drop, values: [r]}",
-            "no table counts by it",
-        ),
-        (
-            "columns",
-            "role: quasi, do: drop, values: [0, 1], missing: {category: 1}",
-            "role: quasi, do: keep, values: [0, 1], why: a",
-            "tables count by values of dropped columns, too",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_told(tmp_path: Path, part: str, old: str, new: str, words: str) -> None:
-    """In the policy, with a way out."""
-    assert old in PARTS.get(part, "")
-    tiny = make_site(tmp_path / "site", cap=CAP, **{**PARTS, "person": IN_SLOTS, part: PARTS.get(part, "").replace(old, new)})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    assert words in " ".join(map(str, refused.value.faults))

@@ -156,21 +156,6 @@ def test_run_that_was_killed_is_freed_in_postgres_too(tiny: TinySite, port: int)
     assert len(tiny.charges()) == 1
 
 
-@pytest.mark.parametrize("arguments", [("run", "people", "--release", "1")], ids=["run"])
-def test_variable_that_is_not_set_is_named(
-    tiny: TinySite, port: int, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
-) -> None:
-    """One message with the file and the variable, exit code 1, nothing begun, and nothing else but progress on the console."""
-    monkeypatch.delenv(VARIABLE)
-    done = command(tiny, *arguments)
-    message = refused(done)
-    assert [line for line in done.stderr.splitlines() if not line.startswith("[")] == [message]
-    assert VARIABLE in message
-    assert "dagster.yaml" in message
-    assert tiny.events() == ()
-    assert list(sqlite_files(tiny)) == []
-
-
 @pytest.mark.parametrize("wrong", ["password"])
 def test_server_that_does_not_answer_is_one_message(
     tiny: TinySite, port: int, monkeypatch: pytest.MonkeyPatch, wrong: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import json
 import random
@@ -12,7 +10,6 @@ import shutil
 import signal
 import sqlite3
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
@@ -50,6 +47,7 @@ from tests.integration.sites import (
 from tests.integration.test_whole_table import CAP as TABLE_CAP
 from tests.integration.test_whole_table import PARTS as WHOLE
 from tests.integration.test_whole_table import make_people
+from tests.leaks import find_canaries
 
 pytestmark = GX_WARNINGS
 
@@ -315,7 +313,7 @@ def test_a_run_of_no_release_is_refused(tiny: TinySite, instance: dg.DagsterInst
 
 # canaries
 
-MARK = "kanarie"  # no word of the project
+MARK = "kanarienvogel"  # no word of the project
 COLUMNS = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -388,30 +386,10 @@ WAYS = [*SPOILED, *(way for way in (*CANARY_WAYS, *BROKEN_LINES, "no header", "e
 
 
 @cache
-def needles() -> list[bytes]:
-    """What no file outside the vault may hold: the marks, as text in several encodings, and the numbers as doubles too."""
-    texts = [text.encode(code) for text in (MARK, *NUMBERS) for code in ("utf-8", "utf-16-le", "utf-16-be")]
+def canaries() -> list[bytes]:
+    """What no file outside the vault may hold: the marks and the numbers, these as doubles too."""
     cells = {row[column] for row in canary_rows() for column in ("income", "rent")}
-    doubles = [struct.pack(order, float(cell)) for cell in cells for order in ("<d", ">d")]
-    return [*texts, *(text.encode().hex().encode() for text in (MARK, *NUMBERS)), *doubles]
-
-
-def readings(content: bytes) -> Iterator[bytes]:
-    """The bytes themselves, everything in them that is base64 (from each of four starts), and what is zlib, unpacked."""
-    yield content
-    for run in re.findall(rb"[A-Za-z0-9+/_-]{12,}", content):
-        plain = run.replace(b"-", b"+").replace(b"_", b"/")
-        for start in range(4):
-            part = plain[start:]
-            try:
-                yield base64.b64decode(part[: len(part) // 4 * 4], validate=True)
-            except binascii.Error:
-                continue
-    for match in re.finditer(rb"\x78[\x01\x5e\x9c\xda]", content):
-        try:
-            yield zlib.decompressobj().decompress(content[match.start() :])
-        except zlib.error:
-            continue
+    return [*(text.encode() for text in (MARK, *NUMBERS)), *(struct.pack("<d", float(cell)) for cell in cells)]
 
 
 def cells_of(file: Path) -> Iterator[bytes]:
@@ -424,8 +402,7 @@ def cells_of(file: Path) -> Iterator[bytes]:
 
 def leaks(contents: Sequence[bytes]) -> list[bytes]:
     """The canaries that are in any of the contents."""
-    everything = b"\0\0".join(reading for content in set(contents) for reading in readings(content))
-    return sorted(needle for needle in needles() if needle in everything)
+    return sorted({found.canary for found in find_canaries({"everything": b"\0\0".join(set(contents))}, canaries())})
 
 
 def public_contents(tiny: TinySite) -> list[bytes]:
@@ -530,25 +507,6 @@ def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: 
     assert leaks(dagster_contents(home)) == [MARK.encode()]
     assert leaks([tiny.status().reason.encode()]) == [MARK.encode()]
     assert MARK.encode() in leaks([tiny.site.registry.read_bytes()])
-
-
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        f"x{MARK}y".encode(),
-        base64.b64encode(f"some words and {MARK} and more".encode()),
-        b'{"x": "' + base64.urlsafe_b64encode(f"?>{MARK}?>~~".encode()) + b'"}',
-        b"\x00\x01" + zlib.compress(f"some words and {MARK} and more".encode() * 3) + b"\x00",
-        f"{NUMBERS[0]}.37".encode(),
-        struct.pack("<d", float(canary_rows()[0]["income"])),
-        MARK.encode("utf-16-le"),
-    ],
-    ids=["text", "base64", "base64url", "zlib", "number", "double", "utf16"],
-)
-def test_search_finds_each_way_of_writing(hidden: bytes) -> None:
-    """Plain, encoded, packed or binary, a canary is found; without it nothing is."""
-    assert leaks([b"before " + hidden + b" after"])
-    assert leaks([b"before  after", base64.b64encode(b"nothing of that kind")]) == []
 
 
 def test_header_of_the_source_is_the_only_text_of_it_that_is_named(tiny: TinySite, instance: dg.DagsterInstance) -> None:

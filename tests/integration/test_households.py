@@ -21,18 +21,14 @@ from release_pipeline.flow import checkpoints
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.wording import describe_neighbours
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.words import not_covered_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.counts import COUNTS_FILE
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import review
-from tests.integration.publishing import failures_of, make_trusted_site, publish_release
+from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_site, materializations, policy_text, run_job
 
 HOUSEHOLDS, SLOTS = 600, 4
@@ -50,7 +46,6 @@ PARTS = {
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}""",
 }
 CAP = "epsilon: 40, definition: dp, scope: column"
-OF_PERSONS = f"{{column: person, slots: {SLOTS}}}"
 
 
 def make_households(count: int = HOUSEHOLDS, *, seed: int = 3) -> list[Row]:
@@ -249,39 +244,3 @@ def test_what_does_not_go_with_slots_is_told(part: str, old: str, new: str, word
     said = refused.value.faults
     assert any(words in str(fault) for fault in said), said
     assert len(said) == 1 + (part == "protect"), said  # and codes
-
-
-def test_slots_of_persons_protect_how_many_records_one_has() -> None:
-    """As those of households do, at the same charge, and in an option that is in the hash."""
-    policy = parse_policy(policy_text(**{**PARTS, "person": OF_PERSONS}), name="people")
-    assert policy.epsilon == SLOTS * 2 * 10**9
-    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "each person has 4 records in a release, empty ones included; how many records a person has is protected" in plan
-    assert "times 4 records per person" in plan
-    assert "one person is replaced by another one, with any number of records up to 4" in describe_neighbours(policy)
-    assert "every person has 4 records, empty ones included" in state_claim(policy)
-    assert not any(words.startswith("How many records") for words in not_covered_words(policy)), "rows are public, records not"
-    assert json.loads(policy.canonical_json())["person"] == {"column": "person", "records_per_release": 1, "slots": SLOTS}
-
-
-@pytest.mark.slow
-@GX_WARNINGS
-def test_packages_do_not_show_how_many_records_a_person_has(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """One person has three records more in one of two published packages: both have as many rows, and cards say so."""
-    rows = of_first(make_households(150))
-    most = next(row for row in rows if row["person"] == "h0007")
-    others = [row for row in rows if row["person"] != "h0007"]
-    rows_of: list[dict[str, int]] = []
-    parts = {**PARTS, "person": OF_PERSONS, "gates": "{min_rows: 500}"}
-    for size in (1, SLOTS):
-        tiny = make_trusted_site(tmp_path / f"{size}" / "site", keys, rows=[*others, *[most] * size], cap=CAP, **parts)
-        package = publish_release(tiny, keys)
-        card = json.loads((package / "privacy-card.json").read_text())
-        assert len(pd.read_csv(package / "data.csv")) == 150 * SLOTS
-        rows_of.append(card["rows"])
-        assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("person", "protected")
-        [charge] = tiny.charges()
-        assert format_nano(charge.loss.dp_column or 0) == card["claim"]["epsilon"]["total"] == "8"
-        records = read_release(package).records(level=SURE)
-        assert records.low <= len(others) + size <= records.high
-    assert rows_of == [{"in": 150 * SLOTS, "out": 150 * SLOTS, "kind": None}] * 2

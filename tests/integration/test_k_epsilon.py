@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import random
 import shutil
-import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,9 +18,7 @@ from pycanon import anonymity
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, PolicyInvalid, ReleasePipelineError
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -212,22 +208,6 @@ def test_mondrian_gives_every_class_its_own_labels(tmp_path: Path) -> None:
         assert set(part["age"]) == {str(ages.min()) if ages.min() == ages.max() else f"{ages.min()}-{ages.max()}"}
 
 
-def test_an_interrupted_release_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    """Stopped once its classes are committed and run again with the same secret: the same data, bit for bit, one charge."""
-    whole, tiny = site_of(tmp_path / "whole"), site_of(tmp_path / "site")
-    run(whole)
-
-    def stop(passed: str) -> None:
-        if passed == "the clusters are committed":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(tiny, reached=stop)
-    run(tiny)
-    assert (tiny.folder() / "data.csv").read_bytes() == (whole.folder() / "data.csv").read_bytes()
-    assert len(tiny.charges()) == 1
-
-
 @pytest.mark.parametrize(("column", "entry"), [("zip", "1011"), ("born", "1899-12-31")])
 def test_entries_that_a_hierarchy_misses_stop_the_release(tmp_path: Path, column: str, entry: str) -> None:
     """ARX's users lose values in silence; here they are counted, by column, and not shown."""
@@ -354,28 +334,3 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateK
     for name in ("ben", "cleo"):
         approve_candidate(tiny.site, RELEASE, key=keys[name])
     return tiny, publish(tiny.site, RELEASE, key=keys["robot"])
-
-
-def test_package_and_dossier_verify(published: tuple[TinySite, Path], keys: dict[str, PrivateKey], tmp_path: Path) -> None:
-    """Nothing fails, offline; a hierarchy that was changed does."""
-    tiny, package = published
-    dossier = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
-    for path in (package, dossier):
-        assert not [finding for finding in verify(path, tiny.site.officer or "") if finding.level == "FAIL"]
-    with zipfile.ZipFile(dossier) as archive:
-        assert "candidate/report.html" in archive.namelist()
-        listed = {row["column"]: row for row in csv.DictReader(archive.read("columns.csv").decode().splitlines())}
-    assert listed["zip"]["released"] == "yes"
-    assert "5 digits" in listed["zip"]["values"]
-    copy = shutil.copytree(package, tmp_path / "1" / "r1")
-    (copy / "hierarchy-town.csv").write_text("level0,level1\n")
-    assert [finding for finding in verify(copy, tiny.site.officer or "") if finding.level == "FAIL"]
-
-
-def test_no_cell_of_what_is_dropped_leaves(published: tuple[TinySite, Path]) -> None:
-    """Neither the remark nor a person is anywhere in the package."""
-    _, package = published
-    for file in package.iterdir():
-        content = file.read_bytes()
-        assert CANARY.encode() not in content
-        assert b"p0001" not in content

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.demo import COLUMNS_DEMO, find_demo_data, find_demo_policy
 from release_pipeline.flow.evidence import AuditFigures, load_evidence
 from tests.integration.sites import TinySite, make_rows, make_site
 
@@ -29,39 +28,6 @@ def refuse(tiny: TinySite, policy: str = "people") -> tuple[GateFailed, dict[str
 
 def as_percent(share: float, rounding: str) -> str:
     return f"{(Decimal(share) * 100).quantize(Decimal('0.0001'), rounding=rounding):f}%"
-
-
-def test_the_policies_of_the_demo_are_refused_at_ten_percent(tmp_path: Path) -> None:
-    """In words that name the columns and hold no figure, before anything is charged; the page in the vault has the ladder."""
-    tiny = TinySite(tmp_path / "site")
-    (tiny.home / "policies").mkdir(parents=True)
-    (tiny.home / "data").mkdir()
-    (tiny.home / "data" / "randhie.csv").write_bytes(find_demo_data().read_bytes())
-    (tiny.home / "populations.yaml").write_text(COLUMNS_DEMO.populations)
-    for name in COLUMNS_DEMO.policies:
-        text = find_demo_policy(name).read_text()
-        (tiny.home / "policies" / f"{name}.yaml").write_text(text.replace("gates: {", "gates: {linkage: 10%, "))
-        refused, figures = refuse(tiny, name)
-        assert "all released columns together link more than 10% of the rows (the figure is in the vault)." in refused.what
-        assert refused.remedy is not None
-        one, two = (" and ".join(rung["columns"]) for rung in figures["foreseen_ladder"][1:3])
-        more = "no more than that" if name == "rand-hie" else "more than that"
-        assert refused.remedy.startswith(
-            f"Knowing only the kept columns links no more than that. Knowing {one} too links {more}. "
-            f"Knowing {two} too links more than that. "
-        )
-        assert "Release fewer columns, coarser groups, or synthetic rows (dp-table). No noise was drawn" in refused.remedy
-        ladder = figures["foreseen_ladder"]
-        assert [rung["masked"] for rung in ladder] == [0, 1, 2, 4]
-        assert ladder[0]["linked"]["value"] < 0.05
-        assert ladder[-1]["linked"]["value"] > 0.5, "site and sex count: without them idp-cbls linked about a third"
-        [page] = (tiny.site.vault / "refused").glob(f"{figures['release'].replace('/', '*')}*.html")
-        shown = page.read_text()
-        assert "This is of simulated releases, which nobody gets" in shown
-        assert "Someone who knows only the kept columns finds the row in" in shown
-        for rung in ladder:
-            assert f"{rung['linked']['value']:.4g}" not in refused.in_full
-    assert tiny.charges() == []
 
 
 def test_a_release_just_passes_and_just_does_not(tmp_path: Path) -> None:

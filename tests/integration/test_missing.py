@@ -15,12 +15,11 @@ import pyarrow.parquet
 import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
-from release_pipeline.errors import DataRefused, InvalidArgument, PolicyInvalid
+from release_pipeline.errors import DataRefused, InvalidArgument
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import load_policy
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.counts import COUNTS_FILE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
@@ -109,27 +108,6 @@ def test_every_cell_has_a_value_or_a_reason(ran: TinySite) -> None:
     assert -8 not in set(values)
 
 
-def test_figures_are_of_those_that_have_a_value(ran: TinySite) -> None:
-    """The expected error is about the actual one, of the records with a value before and after; the shares without one stand
-    beside the atoms."""
-    evidence = json.loads((ran.folder() / "evidence.json").read_text())
-    expected, audit = evidence["columns"]["income"], evidence["audit"]
-    assert 0 < expected["error"] < 0.2
-    assert audit["error"]["income"] < 1
-    assert all(quantile is None or 0 <= quantile <= 1000 for quantile in audit["spread"]["income"]["released"]["quantiles"])
-    rows = make_records()
-    counted = lacking(rows, "income", INCOME)
-    before = [counted[reason] / ROWS for reason in ("refused", "not asked", "left", "blank")]
-    assert audit["atoms"]["income"]["original"] == pytest.approx(before, abs=1e-6)
-    assert audit["atoms"]["income"]["released"] == pytest.approx(before, abs=0.03)
-    assert expected["at_atoms"] == pytest.approx(before, abs=0.03)
-    beyond = sum(row["income"] == "1500" for row in rows if row["year"] == "1")
-    with_value = ROWS - sum(count for reason, count in counted.items() if reason)
-    assert evidence["clamping"]["income"]["share"] == pytest.approx(beyond / with_value)
-    page = (ran.folder() / "report.html").read_text()
-    assert "missing: not asked" in page
-
-
 def test_counts_have_a_cell_for_every_reason(ran: TinySite) -> None:
     """In every stage, behind the cells of values."""
     counts = pd.read_csv(ran.folder() / COUNTS_FILE, dtype=str)
@@ -169,41 +147,6 @@ def test_a_package_says_it_and_an_analyst_reads_it(tmp_path: Path, keys: dict[st
         release.missing("income", "bored")
     with pytest.raises(NoHonestAnswer, match="which of its records have no value"):
         simulate({name: release.data[name] for name in release.facts.masked}, release)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("codes: {99: refused}", "missing: keep, codes: {99: refused, 99.0: other}"), "one code stands there twice"),
-        (("codes: {-9: not asked}", "codes: {1: not asked}"), "a code is among the values too"),
-        (("codes: {-8: refused", "atoms: [40], codes: {40.0: refused"), "40: an atom is a value, and a code stands for none"),
-    ],
-)
-def test_what_cannot_be_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    """In the policy, by line."""
-    tiny = site_of(tmp_path / "site")
-    tiny.write_policy(**{**PARTS, "columns": COLUMNS.replace(*change)})
-    file = tiny.home / "policies" / "people.yaml"
-    if not words:
-        load_policy(file)
-        return
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(file)
-    assert words in " ".join(map(str, refused.value.faults))
-
-
-@pytest.mark.parametrize("method", ["dp-um"])
-def test_other_methods_say_the_way_out(tmp_path: Path, method: str) -> None:
-    """Rank methods give every record a number."""
-    tiny = site_of(tmp_path / "site")
-    epsilon = "" if method == "mdav" else ", epsilon: 2"
-    k = {"laplace": "", "dp-mdav": ", k: 5, order: corner"}.get(method, ", k: 5")
-    tiny.write_policy(**{**PARTS, "protect": f"{{method: {method}{epsilon}{k}}}"})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    said = [str(fault) for fault in refused.value.faults]
-    for name in ("income", "rent"):
-        assert any(f"columns.{name}.codes" in line and "Use dp-cdf, which counts records without" in line for line in said), said
 
 
 def test_what_is_no_code_still_stops_everything(tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.reservation import Reservation, reserve
 from release_pipeline.flow.secret_files import PLAIN
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.loss import Account, release_loss
+from release_pipeline.policy.loss import release_loss
 from release_pipeline.store import rooms
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
-from release_pipeline.store.registry import RegistryChanged, ReleaseId
+from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.rooms import prune_workspaces
 from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import COMMAND, LONGEST, PROCESSES, TOGETHER, Program, child, hear, start_program
@@ -140,14 +140,6 @@ def charge_of(tiny: TinySite, release: str) -> Charge:
     policy = tiny.site.policy("people")
     loss = release_loss(policy, records=60)
     return Charge(ReleaseId("people", release), policy.population, policy.canonical_hash(), "source", 60, loss)
-
-
-def charge_unchecked(tiny: TinySite, release: str) -> None:
-    """Charge a release that does not fit under the cap, as if nobody in Python had looked."""
-    with tiny.site.open_registry() as registry:
-        account = open_account(read_caps(tiny.site), tiny.site.policy("people"), list_charges(registry))
-        assert not account.admits(charge_of(tiny, release).loss)
-        add_charge(registry, charge_of(tiny, release), account)
 
 
 def copies_of(tiny: TinySite, folder: Path, count: int) -> list[TinySite]:
@@ -369,37 +361,7 @@ def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None
     assert tiny.flow().candidate_is_whole()
 
 
-# what DuckDB does
-
-
-SUM, BOTH = "SELECT coalesce(sum(amount), 0) FROM charges", "SELECT count(*), (SELECT spent FROM budgets) FROM charges"
-
-
 # what the registry makes of it
-
-
-def test_database_refuses_what_the_check_let_through(tmp_path: Path) -> None:
-    """Without the check in Python, the row of the cap refuses the charge; no event stays of it."""
-    tiny = make_charged(tmp_path / "site", cap=f"epsilon: 2, {IDP}")
-    reserve(tiny.site, reservation_of(tiny, "people", "1"), PLAIN)
-    with pytest.raises(OverCap, match="the database refused to go over the cap"):
-        charge_unchecked(tiny, "2")
-    assert len(tiny.charges()) == 1
-    assert tiny.states("2") == []
-
-
-def test_account_that_forgets_a_charge_is_refused(tmp_path: Path) -> None:
-    """Whoever counts too little as spent is refused by the row, which counted along; no event stays of it."""
-    tiny = make_charged(tmp_path / "site", cap=CAP)
-    for release in ("1", "2"):
-        reserve(tiny.site, reservation_of(tiny, "people", release), PLAIN)
-    policy = tiny.site.policy("people")
-    forgetful = Account("folk", read_caps(tiny.site).of(policy), ())
-    wanted = Charge(ReleaseId("people", "3"), "folk", policy.canonical_hash(), "source", 60, release_loss(policy, records=60))
-    assert forgetful.admits(wanted.loss)
-    with pytest.raises(RegistryChanged, match="do not agree on what is spent"), tiny.site.open_registry() as registry:
-        add_charge(registry, wanted, forgetful)
-    assert len(tiny.charges()) == 2
 
 
 def test_two_transactions_of_the_registry_cannot_both_commit(tmp_path: Path) -> None:
@@ -416,20 +378,6 @@ def test_two_transactions_of_the_registry_cannot_both_commit(tmp_path: Path) -> 
     with pytest.raises(ReleasePipelineError):
         nested()
     assert tiny.events() == before
-
-
-def test_cap_is_raised_and_lowered_by_its_file(tmp_path: Path) -> None:
-    """Raised, there is room again; lowered below what is spent, the next is refused, and nothing of the past is."""
-    tiny = make_charged(tmp_path / "site", cap=f"epsilon: 2, {IDP}", releases='["1", "2", "3"]')
-    reserve(tiny.site, reservation_of(tiny, "people", "1"), PLAIN)
-    tiny.write_cap(CAP)
-    reserve(tiny.site, reservation_of(tiny, "people", "2"), PLAIN)
-    tiny.write_cap(f"epsilon: 1, {IDP}")
-    with pytest.raises(OverCap, match="0 left of 1"):
-        reserve(tiny.site, reservation_of(tiny, "people", "3"), PLAIN)
-    with pytest.raises(OverCap, match="the database refused"):
-        charge_unchecked(tiny, "3")
-    assert len(tiny.charges()) == 2
 
 
 # readers

@@ -35,7 +35,7 @@ from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.measures.ties import count_broken
 from release_pipeline.stages.package import check_released, spell_out
-from release_pipeline.stages.recompute import make_column, recompute
+from release_pipeline.stages.recompute import make_column
 from release_pipeline.store.derived import derive_columns
 from release_pipeline.store.raw import create_macros
 from tests.integration.publishing import make_trusted_site, publish_release
@@ -59,7 +59,6 @@ COLUMNS = """
   back:   {role: confidential, do: recompute}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
   odd:    {role: confidential, do: noise, domain: [0, 1100], grid: 0.5, outside: clamp, why: masked on its own}"""
-TOTAL = "{role: confidential, do: recompute, label: Income and rent, why: asked for}"
 EXPECT = """
   adds:  {sum: [rent, income], equals: total, grid: 0.5}
   order: {compare: [income, <=, odd]}"""
@@ -290,37 +289,6 @@ def test_replacing_a_record_replaces_what_is_made_of_it_alone(database: duckdb.D
         alone = {record: make([record])[0] for record in VALUES}
         for table in itertools.product(VALUES, repeat=2):
             assert make(list(table)) == [alone[record] for record in table]  # whatever the other is
-
-
-@settings(max_examples=30)
-@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 200)), min_size=1, max_size=20), st.data())
-def test_what_is_made_changes_through_what_is_published_alone(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], data: st.DataObject
-) -> None:
-    """Two releases with the same published inputs have the same recomputed columns, whatever the records were: of a table the
-    recomputed columns are made of nothing else than its own cells, each row of its own."""
-    policy = _policy(tmp_path_factory)
-    table = _table(rows)
-    place = data.draw(st.integers(0, len(rows) - 1))
-    other = _table([*rows[:place], data.draw(st.tuples(st.integers(0, 1000), st.integers(0, 200))), *rows[place + 1 :]])
-    one, two = (pa.table(recompute(each, policy)).to_pylist() for each in (table, other))
-    assert [*one[:place], *one[place + 1 :]] == [*two[:place], *two[place + 1 :]]
-    assert pa.table(recompute(table.slice(place, 1), policy)).to_pylist() == [one[place]]
-
-
-_POLICIES: dict[str, Any] = {}
-
-
-def _policy(factory: pytest.TempPathFactory) -> Any:
-    if "plain" not in _POLICIES:
-        _POLICIES["plain"] = policy_of(factory.mktemp("plain") / "site")
-    return _POLICIES["plain"]
-
-
-def _table(rows: list[tuple[int, int]]) -> pa.Table:
-    income, rent = (pa.array([float(row[i]) for row in rows]) for i in (0, 1))
-    halves = pa.array([row[1] / 2 for row in rows])
-    return pa.table({"town": ["north"] * len(rows), "income": income, "rent": halves, "odd": rent})
 
 
 CHANGES = [

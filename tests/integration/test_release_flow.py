@@ -9,7 +9,6 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,6 @@ from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
-from release_pipeline.store.connections import open_database
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import open_workspace
 from tests.integration.sites import SPOILED, Row, TinySite, make_rows, make_site, spoil
@@ -47,14 +45,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     finally:
         os.umask(before)
     return tiny
-
-
-@pytest.fixture
-def usual_umask() -> Iterator[None]:
-    """Files are readable by everybody unless the code says otherwise."""
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
 
 
 def until(stage: str, flow: ReleaseFlow) -> None:
@@ -150,19 +140,6 @@ def test_vault_has_no_person_and_no_dropped_column_after_validation(finished: Ti
     assert {name for name, table in tables.items() if RECORD in table.column_names} == {"records", "masked", "suppressed"}
 
 
-def test_persons_have_one_hash_in_a_vault_and_another_elsewhere(finished: TinySite, tiny: TinySite) -> None:
-    """The same people are the same in both releases of a site, so that they can be compared; another vault has another key."""
-    until("validate", tiny.flow("1"))
-    until("validate", tiny.flow("2"))
-    first, second, elsewhere = (
-        set(one.column("person").to_pylist())
-        for one in (tiny.tables("1")["people"], tiny.tables("2")["people"], finished.tables()["people"])
-    )
-    assert first == second
-    assert len(first) == len(elsewhere) == 60
-    assert not first & elsewhere
-
-
 def test_rows_leave_shuffled_and_keep_their_kept_columns(finished: TinySite) -> None:
     """`masked` is a permutation of the records; towns and sexes stay together and as many; the order is another one."""
     tables = finished.tables()
@@ -182,18 +159,6 @@ def test_every_file_and_folder_of_the_vault_is_private(finished: TinySite) -> No
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (finished.site.vault, finished.site.registry, *below)}
     modes = {path: mode for path, mode in modes.items() if path.name != ".gitignore"}  # says nothing
     assert {str(path): oct(mode) for path, mode in modes.items() if mode & 0o077} == {}
-
-
-def test_log_of_an_open_database_is_private(tmp_path: Path, usual_umask: None) -> None:
-    """The write-ahead log beside a database is for the owner alone too, and the umask is put back."""
-    with open_database(tmp_path / "some.duckdb") as connection:
-        connection.execute("CREATE TABLE numbers AS SELECT 1 AS number")
-        assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {
-            "some.duckdb": 0o600,
-            "some.duckdb.wal": 0o600,
-        }
-    (tmp_path / "other").touch()
-    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
 
 
 # repeats
@@ -244,14 +209,6 @@ def test_secret_is_a_private_file_until_the_draw(tiny: TinySite) -> None:
 IDP, DP = "definition: idp, scope: column", "definition: dp, scope: column"
 CBLS = "{method: idp-cbls, epsilon: 2, k: 5}"
 CENTROID = "{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}"
-LAPLACE = "{method: laplace, epsilon: 2}"
-NOTHING_KEPT = """
-  person: {role: identifier, do: drop}
-  town: {role: quasi, do: drop}
-  sex: {role: quasi, do: drop}
-  remark: {role: confidential, do: drop}
-  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
-  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
 
 
 @pytest.mark.parametrize(
@@ -259,10 +216,7 @@ NOTHING_KEPT = """
     [
         (f"epsilon: 4, {IDP}", CBLS, None, 2, "", ""),
         (f"epsilon: 3.999999999, {IDP}", CBLS, None, 1, "1.999999999 left of 3.999999999", "2"),
-        (f"epsilon: 1000000, {DP}", CBLS, None, 0, "1000000 left of 1000000", "infinity"),
-        ("epsilon: 2, definition: dp, scope: table", LAPLACE, NOTHING_KEPT, 1, "0 left of 2", "2"),
         ("epsilon: 23.9, definition: idp, scope: column", CENTROID, None, 0, "23.9 left of 23.9", "24"),
-        ("releases: 1", CBLS, None, 1, "0 left of 1", "1"),
     ],
 )
 def test_cap_admits_exactly_what_fits(
@@ -399,17 +353,6 @@ def test_too_much_suppression_that_follows_from_the_noise_blocks(tmp_path: Path,
     assert (tiny.status().state, "would have to be suppressed" in tiny.status().reason) == ("blocked", True)
     assert "suppressed" not in tiny.tables()
     assert not tiny.folder().exists()
-
-
-# names
-
-
-def test_release_names_with_dots_and_in_both_cases_have_rooms_of_their_own(tmp_path: Path) -> None:
-    """2020.1, a and A are three releases."""
-    names = ["2020.1", "a", "A"]
-    tiny = make_site(tmp_path / "site", rows=make_rows(releases=names), releases=str(names))
-    hashes = {tiny.flow(name).run().facts["candidate_hash"] for name in names}
-    assert len(hashes) == 3
 
 
 def test_dagster_is_not_needed(tmp_path: Path) -> None:

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
-from release_pipeline.errors import OverCap, PolicyInvalid
+from release_pipeline.errors import OverCap
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.status.candidates import describe_candidates
@@ -19,7 +18,6 @@ from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.loss import LOSSES, Loss, release_loss
-from release_pipeline.policy.populations import load_populations
 from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure, rho_within
 from tests.integration.people import RELEASE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
@@ -112,36 +110,3 @@ def test_a_pure_loss_that_was_noted_without_rho_is_read_as_half_its_square() -> 
     policy = parse_policy(policy_text(protect="{method: dp-um, epsilon: 2, k: 5}"), name="people")
     assert release_loss(policy, records=100).zcdp_column == NANO  # two columns of epsilon 1
     assert Loss.read({**noted, "zcdp_centroid": 1, "zcdp_column": 2, "zcdp_table": 3, "releases": 0}).zcdp_column == 2
-
-
-CAPS = [
-    ({"rho": "0.1", "scope": "column"}, {"rho": "0.1", "definition": "zcdp"}),
-    ({"epsilon": 3, "delta": "0.000001", "definition": "zcdp", "scope": "table"}, {"rho": "0.18506984"}),
-    ({"rho": "0.1"}, "rho and scope"),
-    ({"rho": "0", "scope": "column"}, "must be above 0"),
-    ({"rho": "0.1", "delta": "0.1", "scope": "column"}, "nothing else"),
-    ({"rho": "0.1", "definition": "dp", "scope": "column"}, "nothing else"),
-    ({"epsilon": 3, "definition": "zcdp", "scope": "column"}, "delta under zcdp"),
-    ({"epsilon": 3, "delta": "0.000001", "definition": "dp", "scope": "column"}, "delta under zcdp"),
-    ({"epsilon": 3, "delta": "0.000001", "rho": "0.5", "definition": "zcdp", "scope": "column"}, "leave it out"),
-    ({"epsilon": "0.000001", "delta": "0.000001", "definition": "zcdp", "scope": "column"}, "nothing of rho"),
-    ({"releases": 1, "rho": "1"}, "a cap of releases"),
-]
-
-
-@pytest.mark.parametrize(("cap", "found"), CAPS)
-def test_caps_in_rho_are_read(tmp_path: Path, cap: dict[str, Any], found: dict[str, str] | str) -> None:
-    """What is signed has the rho that an epsilon and a delta allow, and reads back as the same; the rest is told in words."""
-    file = tmp_path / "populations.yaml"
-    file.write_text(f"folk: {{cap: {{{', '.join(f'{name}: {value}' for name, value in cap.items())}}}}}\n")
-    if isinstance(found, str):
-        with pytest.raises(PolicyInvalid) as refused:
-            load_populations(file)
-        assert found in str(refused.value.problems)
-        return
-    population = load_populations(file)["folk"]
-    canonical = population.canonical["cap"]
-    assert {name: canonical[name] for name in found} == found
-    again = tmp_path / "again.yaml"
-    again.write_text(f"folk: {{cap: {{{', '.join(f'{name}: {value}' for name, value in canonical.items())}}}}}\n")
-    assert load_populations(again)["folk"] == population

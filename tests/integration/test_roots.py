@@ -23,8 +23,7 @@ from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key, write_statement
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoke
@@ -177,55 +176,3 @@ def test_approvals_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, 
     findings = verify(site.home)
     assert failures_of(findings) == []
     assert any("counts no more" in words and "(approved)" in words for words in words_of(findings, "note")) is not before
-
-
-@pytest.mark.parametrize("before", [False], ids=["rejected since"])
-def test_rejections_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, before: bool) -> None:
-    """A thief of a reviewer's key can end no release: the candidate waits again, is published, and verifies. What the reviewer
-    rejected before stays rejected."""
-    shutil.copytree(office / "office", tmp_path / "office")
-    site, keys = Site(tmp_path / "office", {}), read_keys(office)
-    moment = datetime.now(UTC).replace(microsecond=0)
-    approve_candidate(site, SECOND, key=keys["cleo"])
-    reject_candidate(site, SECOND, key=keys["ben"], why="no good")
-    if before:
-        time.sleep(1.1)  # moments are whole seconds
-        moment = datetime.now(UTC).replace(microsecond=0)
-    assert list_statuses(site)[SECOND].state == "rejected"
-    revoke(site, "ben", since=moment, why="stolen", key=keys["olga"])
-    status = list_statuses(site)[SECOND]
-    assert (status.state, status.approvers) == (("rejected", ["cleo"]) if before else ("candidate", ["cleo"]))
-    if before:
-        return
-    trust_key(site, "ben", "reviewer", make_key(tmp_path / "ben-2"), key=keys["olga"])
-    approve_candidate(site, SECOND, key=read_key(tmp_path / "ben-2"))
-    publish(site, SECOND, key=keys["robot"])
-    assert failures_of(verify(site.home)) == []
-
-
-def test_what_a_former_officer_signs_after_the_hand_over(walked: Walked, tmp_path: Path) -> None:
-    """A package under their own list, in the form of the one that they let out, dated back to before: it verifies for whoever
-    knows them and nothing else, and not for whoever has the list of revoked keys, or knows the later officer."""
-    otto = read_key(walked.folder / "keys" / "otto")
-    officers = json.loads((walked.folder / "office" / "releases" / "officers.json").read_text())["officers"]
-    pia = officers[-1]["content"]["officer"]
-    files = read_folder(walked.package)
-    files = {name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)}
-    files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
-    files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
-    at = json.loads(files["SHA256SUMS.sig"])["statement"]["at"]
-    about = {"kind": "package", "subject": str(THIRD), "digest": sha256(files["SHA256SUMS"]).hexdigest(), "name": "otto"}
-    way = str(walked.folder / "office" / "releases" / "officers.json")
-    for moment, known, words in (
-        (at, {}, ""),
-        (at, {"officers": way}, ""),  # a date is their word
-        (None, {"officers": way}, "it does not count"),
-        (at, {"revocations": str(walked.revoked)}, "dated back"),
-        (None, {"revocations": str(walked.revoked)}, "was revoked from"),
-    ):
-        files["SHA256SUMS.sig"] = write_statement(otto.sign(**about, at=moment)).encode()
-        shutil.rmtree(tmp_path / str(THIRD), ignore_errors=True)
-        found = failures_of(verify_path(write_folder(files, tmp_path / str(THIRD)), otto.public.fingerprint, **known))
-        assert len(found) == bool(words)
-        assert all(words in each for each in found)
-    assert any("not the one that was given" in each for each in failures_of(verify_path(tmp_path / str(THIRD), pia)))

@@ -122,20 +122,6 @@ def test_days_and_moments_are_written_as_in_csv(tmp_path: Path) -> None:
         assert found["month"] == ["720", "721"]
 
 
-@pytest.mark.parametrize("ending", ["dta"])
-def test_records_come_in_pieces_in_order(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as the file has, a few at a time, also where the last piece is full."""
-    frame = pd.DataFrame({"x": np.arange(90.0), "s": [f"t{i}" for i in range(90)]})
-    file = tmp_path / f"a.{ending}"
-    (pyreadstat.write_dta if ending == "dta" else pyreadstat.write_sav)(frame, file)
-    monkeypatch.setattr(survey_reader, "_ROWS", 30)
-    read = survey_reader._find_reader(str(file), f".{ending}")
-    _, known = read(metadataonly=True)
-    chunks = list(survey_reader._read_chunks(read, known, ["s", "x"]))
-    assert [len(chunk["x"]) for chunk in chunks] == [30, 30, 30]
-    assert [value for chunk in chunks for value in chunk["s"]] == list(frame["s"])
-
-
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     """The parser renames one, and the policy would be about the other; a name that looks like such a one is a name."""
     pyreadstat.write_dta(pd.DataFrame({"aaaa": [1.0], "bbbb": [2.0], "cc_duplicated1": [3.0]}), tmp_path / "a.dta")
@@ -298,14 +284,6 @@ def test_a_reader_that_dies_takes_nothing_with_it(
     with pytest.raises((SourceError, OutOfSpace), match=words) as refused:
         find_file(tmp_path / "good.dta", expected=frozenset())
     assert CANARY not in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["a.xlsx"])
-def test_workbooks_are_refused_with_reason_and_way_out(tmp_path: Path, name: str) -> None:
-    """Whatever is in them."""
-    (tmp_path / name).write_bytes(b"PK\x03\x04")
-    with pytest.raises(SourceError, match=r"workbooks are not read: no type.*dates.*formula.*Save the sheet as CSV in UTF-8"):
-        find_file(tmp_path / name, expected=frozenset())
 
 
 # packed

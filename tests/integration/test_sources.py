@@ -369,21 +369,6 @@ def test_a_parquet_file_that_refers_to_another_is_refused(tmp_path: Path) -> Non
         pass
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [([" 1", "1 ", "01", "2", "1"], pa.string())],
-    ids=["text"],
-)
-def test_release_column_is_compared_as_text(tmp_path: Path, values: list[Any], kind: pa.DataType) -> None:
-    """Spaces aside, and nothing else: 01 and 10 are not release 1."""
-    policy = parse_policy(POLICY.replace('["2020", "2021"]', '["1", "2", "true"]'), name="p.yaml")
-    pq.write_table(pa.table({"year": pa.array(values, kind), "id": list(range(5))}), tmp_path / "x.parquet")
-    source = find_source(Source(path="x.parquet"), folder=tmp_path, values={}, expected=policy.declared)
-    release = "true" if kind == pa.bool_() else "1"
-    with open_raw(source, {"id": "id"}, release=("year", release)) as table:
-        assert table.count_records() == {"string": 3, "int64": 3, "bool": 4}[str(kind)]
-
-
 def test_names_in_braces_come_from_the_environment() -> None:
     """Every ${NAME} is replaced once; a value is not expanded again; other dollars stay."""
     values = {"A": "x", "B_2": "${A}", "EMPTY": ""}

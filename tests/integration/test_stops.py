@@ -103,18 +103,6 @@ def test_a_full_disk_is_told_where_and_the_same_command_goes_on(tmp_path: Path) 
     assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1"]
 
 
-def test_memory_that_runs_out_in_our_own_code_is_told_as_such(tmp_path: Path) -> None:
-    """NumPy gets no memory while the vault is open: this process has none left, said with the place; the vault is not accused,
-    the release not blocked, and the same command goes on with the same charge."""
-    tiny = make_site(tmp_path / "site")
-    done = command(tiny.home, *RUN, moment="the clusters are made, not yet committed", what="memory")
-    assert (done.returncode, "this process has no memory left." in done.stderr) == (1, True), done.stderr
-    assert "duckdb" not in done.stderr
-    assert tiny.status().state == "reserved"
-    assert go_on(tiny) == 0
-    assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1"]
-
-
 # the UI
 
 

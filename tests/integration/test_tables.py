@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from release_pipeline.analyst import read_release
-from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.privacy.noise import streams
@@ -114,32 +110,6 @@ def test_package_and_site_verify_and_one_changed_cell_does_not(released: Path, t
     file.write_text(file.read_text().replace("north,0", "north,00", 1))
     assert [finding for finding in verify(tiny.home) if finding.level == "FAIL"]
     assert [finding for finding in verify(package(tiny.home)) if finding.level == "FAIL"]
-
-
-def test_a_retraction_takes_the_tables_away_and_a_dossier_has_none(
-    released: Path, keys: dict[str, PrivateKey], tmp_path: Path
-) -> None:
-    """As it does with the data."""
-    tiny = copy_site(released, tmp_path / "site")
-    with zipfile.ZipFile(write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")) as dossier:
-        assert not [name for name in dossier.namelist() if "table-" in name]
-    retract(tiny.site, RELEASE, key=keys["olga"], why="wrong")
-    assert not list(package(tiny.home).glob("data.*"))
-    assert not [finding for finding in verify(tiny.home) if finding.level == "FAIL"]
-    [failed] = [finding for finding in verify(package(tiny.home)) if finding.level == "FAIL"]
-    assert failed.words.startswith("RETRACTED.json: RETRACTED")
-
-
-def test_an_analyst_gets_counts_sums_and_means_by_group(released: Path) -> None:
-    """From the package alone."""
-    release = read_release(package(released))
-    assert any("people, rents, wages" in words for words in release.explain())
-    noisy = {row["town"]: Decimal(row["noisy"]) for row in read(package(released), "wages")}
-    assert release.table("wages").sum({"town": "north"}).estimate == max(0, min(float(noisy["north"]), 60_000))
-    count = release.table("people").count({"town": ["north", "south"], "sex": 1})
-    assert 0 <= count.low <= count.estimate <= count.high <= 60
-    found = release.table("rents").mean({"town": "coast"})
-    assert 0 <= found.low <= found.estimate <= found.high <= 100
 
 
 def test_no_text_of_the_source_that_is_not_declared_is_in_a_table(released: Path) -> None:

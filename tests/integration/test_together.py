@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.analyst import Release, read_release
-from release_pipeline.analyst.rerun import find_design, find_noise
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
 from release_pipeline.policy.options import WholeTableOptions
@@ -126,25 +125,6 @@ def test_what_is_stored_and_published_are_the_counts_of_the_records(package: tup
         mine = pairs[(pairs["one"] == NAMES[one]) & (pairs["other"] == NAMES[other])]
         assert (mine["count"].to_numpy() == sum_block(measured.blocks[block].counts, block, (one, other)).ravel()).all()
         assert set(mine["noise"]) == {SummedNoise(measured.blocks[block].noise, terms).name}
-
-
-def test_the_kit_reads_the_law_of_sums(package: tuple[TinySite, Path], release: Release) -> None:
-    """Intervals are as wide as sums of the noise are, and hold; the method is run again as it was."""
-    design, measured = stored(package[0])
-    assert find_noise(release.facts, release.pairs) == measured.noise
-    assert find_design(release.facts, release.counts, release.pairs) == design
-    rows = pd.DataFrame(make_people())
-    exact = pd.crosstab(rows["owner"], rows["sick"])
-    for cell in release.pair("owner", "sick").cells(level=0.999_999):
-        assert cell.count.low <= exact.loc[cell.one, cell.other] <= cell.count.high
-    sums = measured.noise[2, 4]
-    cell = release.pair("owner", "sick").cells(level=0.95)[0].count
-    assert sums.terms > 1
-    assert (cell.high - cell.low) / 2 == pytest.approx(1.96 * sums.deviation, rel=0.06)
-    means = release.pair("owner", "income").means()
-    assert means["rents"].low <= 250 <= means["rents"].high
-    towns = release.rerun(times=10, seed=1).means("income", by="owner")
-    assert towns["owns"].low > towns["rents"].estimate
 
 
 def test_pairs_that_are_no_sums_are_counted_one_by_one(package: tuple[TinySite, Path]) -> None:

@@ -102,20 +102,6 @@ def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, column
     assert not {"sample", "subgroups", "spread", "atoms"} & set(re.findall(r"\w+", json.dumps(facts)))
 
 
-def test_population_uniques_count_every_quasi_identifier(tmp_path: Path) -> None:
-    """A kept weight is one of them: it tells of the stratum."""
-    tiny = make_sample(tmp_path / "site")
-    tiny.flow().run()
-    assert tiny.site.policy("people").released_quasi == ["w", "town", "sex"]
-    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
-    released = pd.read_csv(tiny.folder() / "data.csv")
-    sizes = released.groupby(["w", "town", "sex"]).size()
-    assert found["records"] == ROWS
-    assert found["sample_uniques"] == int((sizes == 1).sum())
-    assert 0 < found["identified"] < ROWS
-    assert found["population_uniques"] <= found["sample_uniques"]
-
-
 def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
     """Another cell is blanked, or the record goes: one without its weight would stand for nobody."""
     tiny = make_sample(tmp_path / "site", suppress="{quasi_groups_below: 30, at_most: 100%}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
@@ -33,7 +32,6 @@ from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.entries import find_entries
-from release_pipeline.stages.strategies import RECORD
 from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, read_measured
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
@@ -139,24 +137,6 @@ def test_rows_follow_from_the_published_counts(made: TinySite) -> None:
         mine = pairs[(pairs["one"] == names[one]) & (pairs["other"] == names[other])]["count"].to_numpy()
         assert (mine == noisy.ravel()).all()
         assert 0 < np.abs(mine - true).max() < 12 * design.pairs[one, other].spread
-
-
-def test_rows_are_like_the_records_and_nobodys(made: TinySite) -> None:
-    """Columns, pairs and reasons are about what they were; no stage keeps whose row one is."""
-    released = pd.read_csv(made.folder() / "data.csv")
-    records = pd.DataFrame([row for row in make_people() if row["year"] == "1"])
-    assert released.columns.tolist() == ["town", "sex", "sex_missing", "income", "income_missing", "rent"]
-    assert len(released) == ROWS
-    for town in ("north", "south", "east"):
-        assert abs((released["town"] == town).mean() - (records["town"] == town).mean()) < 0.05
-    assert abs((released["income_missing"] == "blank").sum() - (records["income"] == "").sum()) < 25
-    assert set(released["sex_missing"].dropna()) <= {"refused"}
-    north = released[released["town"] == "north"]["income"].mean()
-    others = released[released["town"] != "north"]["income"].mean()
-    assert north - others > 200
-    both = released.dropna(subset=["income"])
-    assert np.corrcoef(both["income"], both["rent"])[0, 1] > 0.6
-    assert made.tables()["masked"].column(RECORD).to_pylist() == list(range(ROWS))
 
 
 def test_too_little_is_refused_before_the_charge(tmp_path: Path) -> None:
@@ -299,22 +279,9 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     assert {"data.counts", "data.pairs"} <= set(described.resource_names)
     assert frictionless.validate(str(folder / "datapackage.json")).valid
     card = json.loads((folder / "privacy-card.json").read_text())
-    assert card["claim"]["words"].startswith("epsilon 10 for everything in this package (DP)")
-    assert list(card)[:2] == ["format", "headline"]
+    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
     assert card["headline"] == f"epsilon 10 for everything in this package{GIVEN}"
     assert card["rows"]["kind"] == "synthetic rows: nobody's record"
-    assert "everything in this package" in card["claim"]["epsilon"]["of"]
-    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
-    page = (folder / "privacy-card.html").read_text()
-    first = re.sub("<[^>]*>", "", page.split("<header>", 1)[1].split("</p>", 1)[0]).strip()
-    assert first.startswith(f"epsilon 10 for everything in this package{GIVEN}. Synthetic rows: nobody’s record.")
-    note = (folder / "RELEASE_NOTE.md").read_text().splitlines()
-    covered = "Covered is all that a reader sees, given that it was published."
-    assert note[2] == f"**epsilon 10 for everything in this package{GIVEN}.** Synthetic rows: nobody's record. {covered}"
-    assert f"{ROWS} synthetic rows, nobody's record" in "\n".join(note)
-    for text in (page, "\n".join(note)):
-        assert "on the counts" in text
-        assert not re.search("[|>] ?no noise ?[|<]", text)
     assert card["claim"]["scope"]["name"] == "table"
     assert {column["done"] for column in card["columns"]} == {"synthesise", "missing"}
     assert not any("table as a whole" in words for words in card["claim"]["not_protected"])
@@ -406,34 +373,3 @@ def test_dossier_and_retraction(package: tuple[TinySite, Path], tmp_path: Path, 
     for file in (COUNTS_FILE, PAIRS_FILE):
         assert (folder / file).exists()
         assert not (other.site.package(str(RELEASE)) / file).exists()
-
-
-def test_the_audit_compares_with_people_who_were_left_out(made: TinySite) -> None:
-    """Structure beside chance, attacks beside a control group, and no error of records that nobody has."""
-    audit = json.loads((made.folder() / "evidence.json").read_text())["audit"]
-    structure = audit["structure"]
-    assert structure["pairs_by_chance"] < structure["pairs"] < 0.3
-    assert structure["triples_tried"] == 4
-    assert len(structure["worst_pairs"]) == 5
-    assert {attack["name"] for attack in audit["attacks"]} == {
-        "singling out by one column",
-        "singling out by several columns",
-        "inferring",
-    }
-    assert "record_linkage" not in audit
-    assert 0 <= audit["closest"]["median"] <= 1
-    near = audit["nearest"]
-    assert near["known"] == ["town", "sex"]
-    assert [claim["name"] for claim in near["claims"]] == ["income", "rent"]
-    assert near["equal"]["value"] > 0.9 < near["strangers_equal"]["value"]
-    assert near["overall"]["beyond"]["low"] < 0.1
-    assert audit["rank_correlations"]["names"] == ["income", "rent"]
-    means = structure["group_means"]
-    assert means["compared"] > 8
-    assert means["worst"][0]["off"] >= means["mean"]
-    page = (made.folder() / "report.html").read_text()
-    for words in ("because no row is anybody", "Correlations of ranks", "what became of their means", "strangers"):
-        assert words in page
-    for words in ("check --rows", "Levels of generalisation", "What was left out", "whose own row is not there"):
-        assert words not in page
-    assert {group["label"] for group in audit["subgroups"]["town"]} == {"north", "south", "east"}
