@@ -506,7 +506,7 @@ ATTACKS = (edit_row, write_on_from_older, delete_head_file_and_registry)
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_registry_attacked(untouched: TinySite, begun: TinySite, attack: Callable[[Attacked], None]) -> None:
-    """What tests/unit/store/test_registry.py tries one by one is found out by readers and by whoever would write, in words with a remedy, and again by the next reader: nothing is opened,
+    """Found out by readers and by whoever would write, in words with a remedy, and again by the next reader: nothing is opened,
     charged or drawn. Restored as it was, it is good again, and the secret is still there."""
     flow = flow_of(begun)
     kept = {file: file.read_bytes() for file in (begun.site.registry, begun.site.vault / HEAD)}

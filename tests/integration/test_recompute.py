@@ -292,8 +292,12 @@ def test_replacing_a_record_replaces_what_is_made_of_it_alone(database: duckdb.D
 
 
 CHANGES = [
-(("remark: {role: confidential, do: drop}", "remark: {role: confidential, do: recompute}"), "'remark' is no derived column"), (("{sum: [income, rent]}\n  back", "{sum: [income, sex]}\n  back"), "'total' would be made of 'sex', which is not published"), (("{sum: [income, rent]}\n  back", "{sum: [back, rent]}\n  back"), "by a circle"), (("{sum: [income, rent]}\n  back", "{sum: [income, rent], codes: [-8]}\n  back"), "may be -8 by chance"), (("town:   {role: quasi", "town:   {role: confidential"), "'place' is a quasi-identifier and made of 'town'"),
-]  # fmt: skip
+    (("remark: {role: confidential, do: drop}", "remark: {role: confidential, do: recompute}"), "'remark' is no derived column"),
+    (("{sum: [income, rent]}\n  back", "{sum: [income, sex]}\n  back"), "'total' would be made of 'sex', which is not published"),
+    (("{sum: [income, rent]}\n  back", "{sum: [back, rent]}\n  back"), "by a circle"),
+    (("{sum: [income, rent]}\n  back", "{sum: [income, rent], codes: [-8]}\n  back"), "may be -8 by chance"),
+    (("town:   {role: quasi", "town:   {role: confidential"), "'place' is a quasi-identifier and made of 'town'"),
+]
 
 
 @pytest.mark.parametrize(("change", "words"), CHANGES, ids=[words for _, words in CHANGES])

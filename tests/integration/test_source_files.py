@@ -4,39 +4,27 @@ one sentence without a cell."""
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime as dt
 import gzip
-import io
 import random
-import shutil
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from release_pipeline.errors import DataRefused, OutOfSpace, ReleasePipelineError, SourceError
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.errors import OutOfSpace, ReleasePipelineError, SourceError
 from release_pipeline.store import packed, survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
 from release_pipeline.store.survey_files import SurveyFile, describe_survey
-from tests.integration.sites import HEADER, Row, make_rows, make_site
-from tests.integration.sites import SPOILED as DATA
 from tests.leaks import find_canaries
 
 CANARY = "zyxCANARYzyx"
-SECRET = b"s" * SECRET_BYTES
 
 
 def read_entries(path: Path, *columns: str) -> dict[str, list[str | None]]:
@@ -142,67 +130,6 @@ def test_a_file_that_has_fewer_records_than_it_says_is_refused() -> None:
         known = SimpleNamespace(number_rows=told, original_variable_types={"x": "F8.2"})
         with pytest.raises(survey_reader._Refused) if refused else contextlib.nullcontext():
             assert [len(chunk["x"]) for chunk in survey_reader._read_chunks(read, known, ["x"])] == [7]
-
-
-# the same records, the same candidate
-
-
-def write_as(ending: str, rows: list[dict[str, str]], folder: Path) -> Path:
-    """The records of a tiny site in another kind of file: numbers as numbers."""
-    file = folder / f"people.{ending}"
-    text = io.StringIO()
-    writer = csv.DictWriter(text, HEADER)
-    writer.writeheader()
-    writer.writerows(rows)
-    if ending in ("csv", "csv.gz", "zip"):
-        content = text.getvalue().encode()
-        if ending == "zip":
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("folder/people.csv", content)
-        else:
-            file.write_bytes(gzip.compress(content[:500]) + gzip.compress(content[500:]) if ending == "csv.gz" else content)
-        return file
-    frame = pd.DataFrame(rows)
-    for name in ("year", "sex", "income", "rent"):
-        numbers = [_number_of(text) for text in frame[name]]
-        frame[name] = pd.Series(numbers, dtype=object if "a" in numbers else float)
-    if ending == "dta":
-        pyreadstat.write_dta(frame, file, missing_user_values={"income": ["a"]})
-    else:
-        (pyreadstat.write_sav if ending == "sav" else pyreadstat.write_xport)(frame, file)
-    return file
-
-
-def _number_of(text: str) -> float | str:
-    """As Stata has it: a letter where a point and a letter stand."""
-    return text[1:] if text.startswith(".") else float(text or "nan")
-
-
-def make_candidates(home: Path, rows: list[Row], endings: Sequence[str], **parts: str) -> dict[str, tuple[str, pa.Table]]:
-    """The version of what was ingested and the released table, with the same policy (its source is ${WHERE}), the same secret and
-    the same key of the site for each kind of file."""
-    first = make_site(home / "before", source='{path: "${WHERE}", release_column: year}', **parts)
-    first.site.keyed_hash(b"")  # the key is made when it is first used
-    found: dict[str, tuple[str, pa.Table]] = {}
-    for ending in endings:
-        shutil.copytree(first.home, home / ending)
-        site = Site(home / ending, {"WHERE": str(write_as(ending, rows, home / ending))})
-        flow = open_release(site, "people", "1", probe=Probe(new_secret=lambda: SECRET))
-        version = flow.ingest().version
-        flow.run()
-        found[ending] = (version, pq.read_table(site.candidate("people/1/r1") / "data.parquet"))
-        assert list(site.vault.glob(".incoming*")) == []
-    return found
-
-
-@pytest.mark.slow
-def test_every_kind_of_file_gives_the_candidate_of_the_csv(tmp_path: Path) -> None:
-    """The same version of what was ingested, and the same released table, cell by cell."""
-    rows = [{**row, "rent": row["rent"].removesuffix(".0")} for row in make_rows()]  # as numbers are written where they are some
-    found = make_candidates(tmp_path, rows, ("csv", "dta", "sav", "xpt", "csv.gz", "zip"))
-    for ending, (version, table) in found.items():
-        assert version == found["csv"][0], ending
-        assert table.equals(found["csv"][1]), ending
 
 
 # what is no such file
@@ -361,36 +288,3 @@ def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest
             open_raw(source, {"id": "id"}),
         ):
             pass
-
-
-# through the whole
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["undeclared category"])
-@pytest.mark.parametrize("ending", ["dta"])
-def test_spoiled_records_get_the_reasons_of_the_csv(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], ending: str, way: str
-) -> None:
-    """Counts and columns, and no cell anywhere outside vault and source."""
-    tiny = make_site(tmp_path / "site", source=f"{{path: people.{ending}, release_column: year}}")
-    rows, header = DATA[way].spoil([{**row, "person": f"{CANARY}{row['person']}", "remark": CANARY} for row in make_rows()])
-    if way == "undeclared category":
-        rows = [{**rows[0], "town": CANARY}, *rows[1:]]
-    if ending == "zip":
-        write_as("zip", [{**row} for row in rows], tiny.home)
-    else:
-        pyreadstat.write_dta(pd.DataFrame(rows, columns=list(header)), tiny.home / "people.dta")
-    (tiny.home / "people.csv").unlink()
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    assert any(DATA[way].reason in finding for finding in refused.value.findings)
-    told = capfd.readouterr()
-    words = f"{refused.value} {refused.value.in_full} {refused.value.__cause__!r} {told.out} {told.err}"
-    outside = {
-        str(path): path.read_bytes()
-        for path in tiny.home.rglob("*")
-        if path.is_file() and tiny.site.vault not in path.parents and path.name != f"people.{ending}"
-    }
-    assert "registry.duckdb" in "".join(outside)
-    assert not find_canaries({"words": words.encode(), **outside}, [CANARY])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import stat
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.retention import prune
 from release_pipeline.store.vault import open_workspace
-from tests.integration.processes import child, hear
 from tests.integration.sites import TinySite, make_site
 
 LITTLE = 256 << 20  # of which DuckDB takes a quarter
@@ -35,14 +31,6 @@ def files_of(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def hold(home: Path, spill: Path, tells: Connection) -> None:
-    """A room with a table that is larger than DuckDB's memory."""
-    with open_workspace(TinySite(home).site.vault, "folk", "people/1/r1", memory=LITTLE, spill=spill) as room:
-        room._connection.execute(MORE)
-        tells.send("held")
-        tells.recv()
-
-
 @pytest.mark.slow
 def test_it_is_written_there_and_gone_afterwards(tiny: TinySite, spill: Path) -> None:
     """Nothing lies beside the vault's file; folders of 0700, files of 0600 whatever the umask says."""
@@ -53,23 +41,3 @@ def test_it_is_written_there_and_gone_afterwards(tiny: TinySite, spill: Path) ->
         assert {stat.S_IMODE(file.stat().st_mode) & 0o077 for file in (spill, *spill.rglob("*"))} == {0}
         assert not list(tiny.site.vault.glob("*.tmp"))
     assert list(spill.iterdir()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("after", ["the next room"])
-def test_what_a_killed_one_left_is_cleared_away(tiny: TinySite, spill: Path, after: str) -> None:
-    """By whoever opens the vault's file next; what another vault has there is left alone."""
-    (tiny.home / "site.yaml").write_text(f"spill: {os.path.relpath(spill, tiny.home)}\n")
-    tiny.flow().ingest()
-    with child(hold, tiny.home, spill) as hears:
-        assert hear(hears) == "held"  # and killed
-    left = files_of(spill)
-    assert left
-    others = spill / "folk-0123456789abcdef.duckdb.tmp"
-    others.mkdir(mode=0o700)
-    (others / "block").write_bytes(b"another vault's")
-    if after == "prune":
-        prune(tiny.site)
-    else:
-        tiny.flow().ingest()
-    assert files_of(spill) == [others / "block"]
