@@ -23,15 +23,10 @@ from tests.integration.sites import TinySite
 FOUND = Finding("the list of income", "idp", "epsilon", 0.5, 0.41, 1000, "made up", "values, sorted")
 
 
-METHODS_OF_SITES = {"idp-cbls": "epsilon: 2, k: 5", "dp-cdf": "epsilon: 4"}
-
-
-@pytest.fixture(params=METHODS_OF_SITES)
-def published(request: pytest.FixtureRequest, keys: Keys, tmp_path: Path) -> TinySite:
-    """A site with one published release, by a method of clusters and by one that counts by value."""
-    protect = f"{{method: {request.param}, {METHODS_OF_SITES[request.param]}}}"
-    cap = f"epsilon: 10, definition: {METHODS[request.param].claims[0].definition.key}, scope: column"
-    tiny = make_trusted_site(tmp_path / "site", keys, cap=cap, protect=protect)
+@pytest.fixture
+def published(keys: Keys, tmp_path: Path) -> TinySite:
+    """A site with one published release."""
+    tiny = make_trusted_site(tmp_path / "site", keys)
     publish_release(tiny, keys, "1")
     return tiny
 

@@ -110,11 +110,10 @@ def test_two_reviews_elsewhere_publish(tiny: TinySite, keys: dict[str, PrivateKe
     assert not [found for found in verify.verify_path(folder, officer) if found.level == "FAIL"]
 
 
-@pytest.mark.parametrize("name", ["ana"])
-def test_who_may_not_review_signs_nothing(tiny: TinySite, sign_as: Callable[..., Path], name: str) -> None:
-    """The steward, the officer, the service, and who is in no list."""
+def test_who_may_not_review_signs_nothing(tiny: TinySite, sign_as: Callable[..., Path]) -> None:
+    """The steward is no reviewer."""
     with pytest.raises(verify.WrongUsage):
-        sign_as(name, export(tiny, "people/1"))
+        sign_as("ana", export(tiny, "people/1"))
 
 
 def test_whoever_imports_forges_nothing(
@@ -172,32 +171,18 @@ def test_who_is_off_the_list_approves_nothing(tiny: TinySite, keys: dict[str, Pr
         import_statement(tiny.site, statement)
 
 
-THEFTS: dict[str, tuple[Callable[[TinySite, PrivateKey], object], str, str]] = {
-    "policy": (
-        lambda tiny, key: (
-            tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}"),
-            approve_policy(tiny.site, "people", key=key),
-        ),
-        POLICY,
-        "protect.epsilon: 2 -> 1\n",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", THEFTS)
-def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, keys: dict[str, PrivateKey], what: str) -> None:
-    """With a key that was revoked from before: the next officer is shown what changes since the approval that counts, and told
-    where there is none."""
-    steal, target, words = THEFTS[what]
+def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """With a key that was revoked from before: the next officer is shown what changes since the approval that counts."""
     vera, otto = (hold(Ed25519PrivateKey.from_private_bytes(name.ljust(32, b"."))) for name in (b"vera", b"otto"))
     name_recovery(tiny.site, 1, {"vera": vera.public}, [], key=keys["olga"])
     time.sleep(1.1)  # moments are whole seconds
     stolen = datetime.now(UTC).replace(microsecond=0)
-    steal(tiny, keys["olga"])
-    assert "No change since it was approved last" in difference_of(export(tiny, target))
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    assert "No change since it was approved last" in difference_of(export(tiny, POLICY))
     proposal = recover(tiny.site, "otto", otto.public, stolen=stolen)
     accept(tiny.site, proposal, [sign_proposal(proposal, "vera", key=vera)], key=otto)
-    assert words in difference_of(export(tiny, target))
+    assert "protect.epsilon: 2 -> 1\n" in difference_of(export(tiny, POLICY))
 
 
 def _with(name: str, content: bytes) -> Callable[[dict[str, bytes]], dict[str, bytes]]:

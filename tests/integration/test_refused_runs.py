@@ -133,16 +133,10 @@ def stop(tiny: TinySite, policy: str = "people") -> None:
     tiny.flow("1", policy).validate()
 
 
-@pytest.mark.parametrize("change", ["records"])
-def test_a_release_that_begins_again_with_others_had_a_trial(tiny: TinySite, change: str) -> None:
-    """In another vault, or on other records under the same policy."""
+def test_a_release_that_begins_again_with_others_had_a_trial(tiny: TinySite) -> None:
+    """On other records under the same policy."""
     stop(tiny)
-    if change == "records":
-        tiny.write_rows(make_rows(seed=9))
-    else:
-        cap = "{cap: {epsilon: 10, definition: idp, scope: column}}"
-        (tiny.home / "populations.yaml").write_text(f"folk: {cap}\nothers: {cap}\n")
-        tiny.write_policy(population="others")
+    tiny.write_rows(make_rows(seed=9))
     stop(tiny)
     stop(tiny)
     assert len(trials(tiny)) == 1

@@ -18,7 +18,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from release_pipeline.errors import OutOfSpace, ReleasePipelineError, SourceError
+from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.store import packed, survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
 from release_pipeline.store.survey_files import SurveyFile, describe_survey
@@ -67,15 +67,14 @@ def test_codes_stay_codes_and_letters_of_stata_stay_letters(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ["sav"])
-def test_spss_codes_in_missing_ranges_stay_numbers(tmp_path: Path, ending: str) -> None:
+def test_spss_codes_in_missing_ranges_stay_numbers(tmp_path: Path) -> None:
     """What SPSS calls missing is a number that a policy can name; only what has no value at all is blank."""
     frame = pd.DataFrame({"income": [-8.0, -50.0, 7.0, np.nan], "town": ["north", "99", "south", ""]})
-    file = tmp_path / f"a.{ending}"
+    file = tmp_path / "a.sav"
     ranges: dict[str, Any] = {"income": [{"lo": -99, "hi": -9}, -8], "town": ["99"]}
-    pyreadstat.write_sav(frame, file, missing_ranges=ranges, compress=ending == "zsav")
+    pyreadstat.write_sav(frame, file, missing_ranges=ranges)
     assert read_entries(file, "income", "town") == {"income": ["-8", "-50", "7", None], "town": ["north", "99", "south", None]}
-    income, town = describe_survey(file, f".{ending}", where="x").columns
+    income, town = describe_survey(file, ".sav", where="x").columns
     assert set(income.missing) == {("-99", "-9"), ("-8", "-8")}
     assert town.missing == (("99", "99"),)
 
@@ -199,16 +198,13 @@ def test_the_reader_gets_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyP
         describe_survey(tmp_path / "good.dta", ".dta", where="x")
 
 
-@pytest.mark.parametrize(("program", "words"), [("os.kill(os.getpid(), 11)", "no readable Stata file")])
-def test_a_reader_that_dies_takes_nothing_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, words: str
-) -> None:
+def test_a_reader_that_dies_takes_nothing_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are files that end the process that reads them: it is not ours."""
-    (tmp_path / "dying.py").write_text(f"import os, sys\nos.write(1, b'{CANARY}')\n{program}\n")
+    (tmp_path / "dying.py").write_text(f"import os, sys\nos.write(1, b'{CANARY}')\nos.kill(os.getpid(), 11)\n")
     make_survey(tmp_path, "dta")
     monkeypatch.setattr(survey_files, "_PROGRAM", "dying")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises((SourceError, OutOfSpace), match=words) as refused:
+    with pytest.raises(SourceError, match="no readable Stata file") as refused:
         find_file(tmp_path / "good.dta", expected=frozenset())
     assert CANARY not in str(refused.value)
 
@@ -265,18 +261,14 @@ def test_a_bad_archive_is_one_sentence_without_names_or_cells(tmp_path: Path, wa
     assert not find_canaries({"words": f"{refused.value} {refused.value.__cause__!r}".encode()}, [CANARY])
 
 
-@pytest.mark.parametrize("ending", ["zip"])
-def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table packed a thousand times: the disk sees no more than the limit. Below that it is read."""
     monkeypatch.setattr(packed, "ALWAYS_ALLOWED", 3 << 20)
     for lines, fits in ((500_000, True), (2_000_000, False)):
         content = b"id,town\n" + b"1,1\n" * lines
-        file = tmp_path / f"bomb.{ending}"
-        if ending == "zip":
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("a.csv", content)
-        else:
-            file.write_bytes(gzip.compress(content))
+        file = tmp_path / "bomb.zip"
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.csv", content)
         assert len(content) > packed.MOST_TIMES * file.stat().st_size
         source = find_file(file, expected=frozenset())
         if fits:

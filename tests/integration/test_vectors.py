@@ -59,9 +59,9 @@ def originals(release: str = "1") -> np.ndarray:
     return np.array([[float(row["income"]), float(row["rent"])] for row in rows])
 
 
-@pytest.mark.parametrize("order", ["hilbert"])
-@pytest.mark.parametrize(("statistic", "definition"), [("plain", "dp"), ("trimmed", "idp")])
-@pytest.mark.parametrize("scope", ["centroid", "table"])
+@pytest.mark.parametrize(
+    ("order", "statistic", "definition", "scope"), [("hilbert", "plain", "dp", "centroid"), ("corner", "trimmed", "idp", "table")]
+)
 def test_every_claim_of_dp_mdav_reaches_its_candidate(
     tmp_path: Path, order: str, statistic: str, definition: str, scope: str
 ) -> None:
