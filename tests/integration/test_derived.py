@@ -10,8 +10,6 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from release_pipeline.cli import main
@@ -65,15 +63,6 @@ def derive(how: dict[str, Any], *cells: tuple[Any, ...], kinds: str = "VARCHAR")
         return values, count_unread(RawTable(connection, "test"), found)["new"]
 
 
-def test_bands_begin_at_their_edges() -> None:
-    """The first value of a band is its edge; what is missing, or a code, has none."""
-    cells = [(18,), (17.999,), (-3,), (65,), (64.5,), (None,), (-8,)]
-    how = {"bands": "a", "at": [Decimal(18), Decimal(65)], "labels": ["child", "adult", "old"], "codes": [-8]}
-    assert derive(how, *cells)[0] == ["adult", "child", "child", "old", "adult", None, None]
-    del how["labels"]
-    assert derive(how, (18,), (2,), (70,))[0] == ["18 to below 65", "below 18", "65 or more"]
-
-
 def test_sums_are_decimal_sums() -> None:
     """0.1 and 0.2 are 0.3, as a kept entry too; nothing is added to what is missing."""
     assert derive({"sum": ["a", "b"]}, ("0.1", "0.2"), ("1", ""), (None, "2"), ("1e3", "-2"))[0] == [0.3, None, None, 998]
@@ -90,19 +79,6 @@ def test_entries_are_merged_by_the_list() -> None:
     assert derive(strict, ("1",), ("7",), ("8",), ("-8",), ("",)) == (["x", None, None, None, None], {"a": 2})
 
 
-@pytest.mark.parametrize(
-    ("every", "expected"),
-    [
-        ("quarter", ["2026-Q3", "2021-Q1"]),
-        ("week", ["2026-W33", "2020-W53"]),
-    ],
-)
-def test_periods_are_those_of_releases(every: str, expected: list[str]) -> None:
-    """Weeks are of ISO 8601; what is no date is counted."""
-    cells = [("2026-08-15",), ("2021-01-03T23:59:59Z",), ("15.8.2026",), ("",)]
-    assert derive({"period": "a", "every": every}, *cells) == ([*expected, None, None], {"a": 1})
-
-
 def test_what_lies_between_two_dates_is_whole_units() -> None:
     """Of the units that they lie in; none where one is missing, and what is no date is counted."""
     cells = [
@@ -114,23 +90,6 @@ def test_what_lies_between_two_dates_is_whole_units() -> None:
     assert (made, unread) == ([2, -2, 1, None, None], {"a": 0, "b": 1})
     coded = derive({"between": ["a", "b"], "unit": "day", "codes": ["9999-12-31"]}, ("2026-01-01", "9999-12-31"))
     assert coded == ([None], {"a": 0, "b": 0})
-
-
-@settings(max_examples=40)
-@given(
-    rows=st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), min_size=1, max_size=12),
-    place=st.integers(0, 11),
-    other=st.tuples(st.integers(-20, 20), st.integers(-20, 20)),
-)
-def test_replacing_a_record_replaces_what_is_derived_of_it(
-    rows: list[tuple[int, int]], place: int, other: tuple[int, int]
-) -> None:
-    """And nothing else: neighbours stay neighbours, in their order."""
-    place %= len(rows)
-    changed = [*rows[:place], other, *rows[place + 1 :]]
-    for how in ({"bands": "a", "at": [Decimal(0), Decimal(5)]}, {"sum": ["a", "b"]}, {"limit": "b", "top": Decimal(3)}):
-        one, two = (derive(how, *table, kinds="INTEGER")[0] for table in (rows, changed))
-        assert all(mine == theirs for i, (mine, theirs) in enumerate(zip(one, two, strict=True)) if i != place)
 
 
 @pytest.mark.slow

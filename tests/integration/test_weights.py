@@ -13,11 +13,9 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import load_policy
 from release_pipeline.privacy.samples import weighted_mean
 from release_pipeline.report.public import CARD_SCHEMA
 from tests.integration.people import RELEASE, appoint, review
@@ -113,23 +111,6 @@ def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
     assert released[["town", "sex"]].isna().any().any() or len(released) < ROWS
     sizes = released.astype(str).groupby(["w", "town", "sex"]).size()
     assert sizes.min() >= 30
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("role: confidential, do: noise", "role: weight, do: noise"), "'w' is the weight already"),
-        (("values: [1.5, 10, 40]", "values: [0, 10]"), "a weight is a number above 0"),
-        (("values: [1.5, 10, 40]", "values: [1, 10, 40], missing: keep"), "may lack one"),
-    ],
-)
-def test_what_is_no_weight_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    """In the policy."""
-    tiny = make_sample(tmp_path / "site")
-    tiny.write_policy(**{**PARTS, "columns": COLUMNS.replace(*change)})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    assert words in " ".join(map(str, refused.value.faults))
 
 
 DROPPED = COLUMNS.replace(
