@@ -11,6 +11,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.words import not_covered_words
 from release_pipeline.stages.checks import Facts, check_facts, refusals
+from release_pipeline.stages.expected_linkage import judge_linkage
 
 POLICY = """\
 policy: people
@@ -265,3 +266,9 @@ def test_a_limit_on_linkage_is_a_percentage() -> None:
     with pytest.raises(PolicyInvalid) as caught:
         load("gates: {linkage: 0.1}\n")
     assert "gates.linkage: '0.1': must be a percentage" in "".join(caught.value.problems)
+
+
+def test_linkage_that_was_not_simulated_does_not_pass() -> None:
+    """Nobody knows whether it keeps the limit."""
+    [gate] = judge_linkage(load("gates: {linkage: 10%}\n"), None)
+    assert not gate.passed
