@@ -491,44 +491,7 @@ def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys) -> None:
     assert payload(faults(tiny.home, keys), BUDGET)
 
 
-# events that are taken away
-
-
-def test_events_taken_off_the_end_with_the_vaults_key_are_missed_by_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:
-    """Everything after the candidate is undone, in the vault too: the site sees a chain that is whole, and the package that is
-    out knows of events which are not there."""
-    tiny = copy_site(two, tmp_path / "site")
-    kept = copy_site(tiny.site.package(str(RELEASE)), tmp_path / "kept").home
-    write_dossier(tiny.site, RELEASE, tmp_path / "honest.zip")
-    left = next(event.number for event in tiny.events() if event.kind == "approved" and event.release == RELEASE) - 1
-    digest = tiny.events()[left - 1].hash
-    alter(
-        tiny,
-        "DELETE FROM events WHERE number > $left",
-        "UPDATE head SET number = $left, hash = $digest",
-        left=left,
-        digest=digest,
-    )
-    _RegistryAnchor(tiny.site).write(left, digest)
-    assert len(tiny.events()) == left, "the site believes it"
-    number, head = head_of(kept)
-    assert number > left
-    assert head not in {event.hash for event in tiny.events()}
-    assert payload(faults(tiny.home, keys), "releases/people", "no event published it")
-    with pytest.raises(Blocked, match="a dossier is of a published release"):
-        write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
-    folder = tmp_path / "forged"
-    shutil.unpack_archive(tmp_path / "honest.zip", folder)
-    rewrite_dossier(folder, "".join((folder / "events.jsonl").read_text().splitlines(keepends=True)[:left]))
-    assert payload(faults(folder, keys), f"it ends with event {left}, and the package names event {number}")
-
-
-def rewrite_dossier(folder: Path, events: str) -> None:
-    """Another chain in a dossier, with the sums put right."""
-    file, sums = folder / "events.jsonl", folder / "SHA256SUMS"
-    before = hashlib.sha256(file.read_bytes()).hexdigest()
-    file.write_text(events)
-    sums.write_text(sums.read_text().replace(before, hashlib.sha256(events.encode()).hexdigest()))
+# a chain that is written anew
 
 
 def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:

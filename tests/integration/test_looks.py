@@ -113,18 +113,6 @@ def test_publishing_compares_what_was_signed_with_the_registry(
     assert read_card(publishing.publish(tiny.site, name, key=keys["robot"]))["looks"]["count"] == 3
 
 
-def test_a_restore_keeps_looks_that_came_after_the_backup(tiny: TinySite, tmp_path: Path) -> None:
-    """With their moments, and the policy that they were made under."""
-    write_backup(tiny.site, tmp_path / "site.tar")
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
-    late = look(tiny, AFTER, by="cleo")
-    restore(tmp_path / "site.tar", tiny.home)
-    found = find_looks(tiny.events(), "people")
-    assert [kept.by for kept in found] == ["<b>ana</b>", "", "bea moss", "cleo"]
-    assert (found[-1].noted, found[-1].policy_hash) == (late.noted, late.policy_hash)
-    assert tiny.site.package(str(RELEASE)).is_dir()
-
-
 def test_a_card_says_that_looks_may_be_lost(keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """With a registry that did not outlive what came after a backup: of releases that are charged later, and of no other."""
     tiny = make_trusted_site(tmp_path / "site", keys)

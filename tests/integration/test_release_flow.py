@@ -161,7 +161,7 @@ def test_every_file_and_folder_of_the_vault_is_private(finished: TinySite) -> No
     assert {str(path): oct(mode) for path, mode in modes.items() if mode & 0o077} == {}
 
 
-# repeats
+# stages by themselves
 
 
 def test_masking_alone_refuses_records_that_are_not_those_of_the_clusters(tiny: TinySite) -> None:

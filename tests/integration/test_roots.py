@@ -5,14 +5,12 @@ The site that docs/publishing.md ends with is made in process; from there on eve
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -24,12 +22,11 @@ from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key, write_statement
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoke
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.verify import ALLOWED, ATTESTATIONS, verify_path
-from tests.integration.publishing import failures_of, read_folder, sums_of, words_of, write_folder
+from tests.integration.publishing import failures_of, words_of
 from tests.integration.shells import execute, open_shell, read_blocks
 
 pytestmark = pytest.mark.slow
@@ -119,40 +116,6 @@ def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
     refusals = ("1 of the recovery keys signed it, and 2 must", "not in the list of trusted keys", "this key was revoked")
     assert [done.stderr.count(words) for words in refusals] == [1, 1, 1]
     assert done.stdout.count("Verified: nothing failed.") == done.stdout.count("erified") > 3
-
-
-def test_a_stranger_with_the_list_of_revoked_keys(walked: Walked, tmp_path: Path) -> None:
-    """What the service's key published before stands, under either officer; what the thief makes with it now does not, whatever
-    date they write; and without the list that cannot be told."""
-    for release in (SECOND, THIRD):
-        findings = verify_path(walked.folder / "office" / "releases" / str(release), walked.officer, str(walked.revoked))
-        assert failures_of(findings) == []
-        assert any("this was signed before, as the list says" in words for words in words_of(findings, "ok"))
-    files = read_folder(walked.package)
-    files = {name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)}
-    files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
-    files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
-    statement = json.loads(files["SHA256SUMS.sig"])["statement"]
-    about = {"kind": "package", "subject": str(THIRD), "digest": sha256(files["SHA256SUMS"]).hexdigest(), "name": "robot"}
-    signed = read_keys(walked.folder)["robot"].sign(**about, at=statement["at"])
-    files["SHA256SUMS.sig"] = write_statement(signed).encode()
-    forged = write_folder(files, tmp_path / str(THIRD))
-    assert failures_of(verify_path(forged, walked.officer)) == []
-    [words] = failures_of(verify_path(forged, walked.officer, str(walked.revoked)))
-    assert "dated back" in words
-    assert words.startswith("SHA256SUMS.sig: ")
-
-
-def test_a_later_officer_retracts_what_an_earlier_one_let_out(walked: Walked, tmp_path: Path) -> None:
-    """The tombstone brings the way from the package's officer to its signer; the site and a stranger find nothing else wrong."""
-    shutil.copytree(walked.folder / "office", tmp_path / "office")
-    site = Site(tmp_path / "office", {})
-    pia = read_key(walked.folder / "keys" / "pia")
-    folder = retract(site, SECOND, key=pia, why="wrong year")
-    assert (folder / "RETRACTED.officers.json").is_file()
-    [words] = failures_of(verify_path(folder, walked.officer))
-    assert "RETRACTED: release visits/once/r2 was retracted" in words
-    assert failures_of(verify(site.home)) == []
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["approved before", "approved since"])
