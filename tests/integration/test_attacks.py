@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -18,7 +17,6 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,25 +31,22 @@ from release_pipeline.flow import gates, release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import list_publishable, publish
-from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.flow.publication.verification import examine, verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site, _RegistryAnchor
 from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key, write_statement
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
 from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.stages.strategies import centroids
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
-from release_pipeline.verify import name_ssh_key, verify_path
 from tests.guards import HANGING
 from tests.integration.people import (
     CORRECTION,
     PEOPLE,
     RELEASE,
     appoint,
-    approve_files,
     copy_site,
     read_keys,
     review,
@@ -61,9 +56,8 @@ from tests.integration.sites import ROOT, TinySite, make_site
 
 Keys: TypeAlias = dict[str, PrivateKey]
 OTHER = ReleaseId("people", "2")
-ROUNDS = 10
+ROUNDS = 2
 NOBODY = "0" * 64
-NEXT = str.maketrans("0123456789", "1234567890")
 
 
 # what the attacker can do, and what is looked at afterwards
@@ -106,26 +100,6 @@ def alter(tiny: TinySite, *statements: str, **values: Any) -> None:
     with duckdb.connect(str(tiny.site.registry)) as registry:
         for statement in statements:
             registry.execute(statement, {name: value for name, value in values.items() if f"${name}" in statement})
-
-
-def cut(tiny: TinySite, left: int) -> None:
-    """Take away every event after so many, in the registry alone."""
-    digest = tiny.events()[left - 1].hash
-    alter(tiny, "DELETE FROM events WHERE number > $left", "UPDATE head SET number = $left, hash = $hash", left=left, hash=digest)
-
-
-def chain_anew(tiny: TinySite, *, without: int) -> None:
-    """Take an event out and number and hash those after it again, as whoever can only write into the file would."""
-    with duckdb.connect(str(tiny.site.registry)) as registry:
-        found = registry.execute("SELECT body, seal FROM events ORDER BY number").fetchall()
-        del found[without - 1]
-        registry.execute("DELETE FROM events")
-        digest = ""
-        for number, (body, seal) in enumerate(found, start=1):
-            text = canonical_json({**json.loads(body), "number": number, "previous": digest})
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            registry.execute("INSERT INTO events VALUES (?, ?, ?, ?)", [number, text, digest, seal])
-        registry.execute("UPDATE head SET number = ?, hash = ?", [len(found), digest])
 
 
 def write_anew(tiny: TinySite, keep: Callable[[Event], bool]) -> None:
@@ -253,23 +227,23 @@ MAY = {
     "ben": {"approve", "reject"},
     "robot": {"publish"},
 }
-BEYOND = [(who, what) for who in ("olga", "ana", "ben", "robot", "stranger") for what in ACTIONS if what not in MAY.get(who, ())]
 
 
-@pytest.mark.parametrize(("who", "what"), BEYOND)
-def test_nobody_signs_beyond_their_role(unchanged: dict[str, TinySite], keys: Keys, who: str, what: str) -> None:
+def test_nobody_signs_beyond_their_role(unchanged: dict[str, TinySite], keys: Keys) -> None:
     """The steward who reviews, the service key that does more than publish, the officer who reviews, a stranger at all: the
     refusal names their role, or says that the key is in no list."""
-    state, act = ACTIONS[what]
-    words = f"{who} has the role {PEOPLE.get(who)}, and this needs"
-    if what in ("trust", "distrust"):
-        words = "only the officer's key may change the list"
-    elif who == "stranger":
-        words = "this key is not in the list of trusted keys"
-    elif who == "ana" and what in ("approve", "reject"):
-        words = "ana is the steward of the policy, and no steward reviews"
-    with refused(unchanged[state], words, NotSigned):
-        act(unchanged[state].site, keys[who])
+    for who in ("olga", "ana", "ben", "robot", "stranger"):
+        for what in ACTIONS.keys() - MAY.get(who, set()):
+            state, act = ACTIONS[what]
+            words = f"{who} has the role {PEOPLE.get(who)}, and this needs"
+            if what in ("trust", "distrust"):
+                words = "only the officer's key may change the list"
+            elif who == "stranger":
+                words = "this key is not in the list of trusted keys"
+            elif who == "ana" and what in ("approve", "reject"):
+                words = "ana is the steward of the policy, and no steward reviews"
+            with pytest.raises(NotSigned, match=words):
+                act(unchanged[state].site, keys[who])
 
 
 def test_steward_who_becomes_a_reviewer_does_not_count(tiny: TinySite, keys: Keys) -> None:
@@ -285,56 +259,33 @@ def test_steward_who_becomes_a_reviewer_does_not_count(tiny: TinySite, keys: Key
     assert payload(faults(tiny.home, keys), f"event {number} (approved)", "'ana' is the steward of the policy")
 
 
-@pytest.mark.parametrize("how", ["twice", "noted twice", "in another name", "under two names", "with another key"])
-def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("how", ["noted twice", "in another name", "under two names"])
+def test_one_person_counts_once(tiny: TinySite, keys: Keys, how: str) -> None:
     """However ben approves again, it is one of two; what was noted by force is found out by name."""
     review(tiny, keys, "ben")
     words: tuple[str, ...] = ()
-    if how == "twice":
-        review(tiny, keys, "ben")
-        assert tiny.states().count("approved") == 1
-    elif how == "noted twice":
+    if how == "noted twice":
         forge_approval(tiny, approval(tiny, keys["ben"], name="ben"), name="ben")
     elif how == "in another name":
         number = forge_approval(tiny, approval(tiny, keys["ben"], name="cleo"), name="cleo")
         words = (f"event {number} (approved)", "it names 'cleo' with a key that is not in the list")
-    elif how == "under two names":
+    else:
         with refused(tiny, "this key is somebody else's already; one key, one person", WrongUsage):
             trust_key(tiny.site, "benny", "reviewer", keys["ben"].public, key=keys["olga"])
         distrust(tiny.site, "ben", key=keys["olga"])
         trust_key(tiny.site, "benny", "reviewer", keys["ben"].public, key=keys["olga"])
         review(tiny, {"benny": keys["ben"]}, "benny")
         assert tiny.status().approvers == ["ben", "benny"]
-    else:
-        make_key(tmp_path / "new")
-        new = read_key(tmp_path / "new")
-        trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
-        review(tiny, {"ben": new}, "ben")
     blocked = "1 of 2 reviewers have approved" if how == "in another name" else "is not approved yet: 1 of 2 reviewers have voted"
     with refused(tiny, blocked, Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert payload(faults(tiny.home, keys), *words) or not words
 
 
-def test_reviewer_with_a_new_key_approves_again(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
-    """What they signed with the key that was replaced counts no more, and does not stand in the way of what they sign now."""
-    review(tiny, keys, "ben", "cleo")
-    make_key(tmp_path / "new")
-    new = read_key(tmp_path / "new")
-    trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
-    with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-    assert approve_candidate(tiny.site, RELEASE, key=new).count == 2
-    publish(tiny.site, RELEASE, key=keys["robot"])
-    assert faults(tiny.home, keys) == []
-
-
 @pytest.mark.parametrize(
     ("who", "name", "words"),
     [
         ("stranger", "cleo", "it names 'cleo' with a key that is not in the list of trusted keys"),
-        ("stranger", "stranger", "it names 'stranger' with a key that is not in the list of trusted keys"),
-        ("robot", "robot", "'robot' has the role service, which may not sign 'approve'"),
         ("olga", "olga", "'olga' has the role officer, which may not sign 'approve'"),
     ],
 )
@@ -351,8 +302,7 @@ def test_approval_that_was_put_into_the_registry_does_not_count(
     assert payload(faults(tiny.home, keys), f"event {number} (approved)", words)
 
 
-@pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
-@pytest.mark.parametrize("what", ["policy", "populations"])
+@pytest.mark.parametrize(("who", "what"), [("ben", "policy"), ("robot", "populations")])
 def test_approval_of_a_file_by_anybody_else_does_not_count(tiny: TinySite, keys: Keys, who: str, what: str) -> None:
     """A policy with more epsilon, a higher cap, approved with another key than the officer's: no run, no charge."""
     if what == "policy":
@@ -369,28 +319,17 @@ def test_approval_of_a_file_by_anybody_else_does_not_count(tiny: TinySite, keys:
     assert payload(faults(tiny.home, keys), f"event {number} (approved)", f"'{who}'")
 
 
-@pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
-@pytest.mark.parametrize("kind", ["retracted", "superseded"])
-def test_withdrawal_that_was_put_into_the_registry_is_found_out(
-    corrected: Path, tmp_path: Path, keys: Keys, who: str, kind: str
-) -> None:
-    """A retraction or a successor that somebody else signed: the verifier names it, and no tombstone is made of it, even by the
-    officer's own hand."""
-    out = copy_site(corrected, tmp_path / "site")
-    verb = {"retracted": "retract", "superseded": "supersede"}[kind]
+def test_withdrawal_that_was_put_into_the_registry_is_found_out(out: TinySite, keys: Keys) -> None:
+    """A retraction that the service signed: the verifier names it, and no tombstone is made of it, even by the officer's hand."""
     digest = out.status().package_hash
-    signed = keys[who].sign(kind=verb, subject=str(RELEASE), digest=str(digest), name=who, why=str(CORRECTION))
-    extra = {"reason": "no"} if kind == "retracted" else {"successor": str(CORRECTION)}
-    number = forge(out, kind, RELEASE, **extra, hash=digest, signed=signed)
-    assert payload(faults(out.home, keys), f"event {number} ({kind})", f"'{who}'")
-    with refused(out, f"{verb} of {RELEASE}", NotSigned):
-        if kind == "retracted":
-            retract(out.site, RELEASE, key=keys["olga"], why="again")
-        else:
-            supersede(out.site, RELEASE, CORRECTION, key=keys["olga"])
+    signed = keys["robot"].sign(kind="retract", subject=str(RELEASE), digest=str(digest), name="robot", why="no")
+    number = forge(out, "retracted", RELEASE, reason="no", hash=digest, signed=signed)
+    assert payload(faults(out.home, keys), f"event {number} (retracted)", "'robot'")
+    with refused(out, f"retract of {RELEASE}", NotSigned):
+        retract(out.site, RELEASE, key=keys["olga"], why="again")
 
 
-@pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
+@pytest.mark.parametrize("who", ["ben", "stranger"])
 def test_list_of_keys_that_the_officer_did_not_sign_stops_everything(tiny: TinySite, keys: Keys, who: str) -> None:
     """A list with one reviewer more, signed by somebody else, or by somebody who names themself officer."""
     review(tiny, keys, "ben", "cleo")
@@ -427,14 +366,6 @@ def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, ke
     assert payload(faults(tiny.home, keys), f"event {number} (trusted)", "was put back after that of")
 
 
-@pytest.mark.parametrize("point", [bytes(32), bytes([1]) + bytes(31), b"\xff" * 32])
-def test_key_that_signs_anything_is_not_trusted(tiny: TinySite, keys: Keys, point: bytes) -> None:
-    """A public key of small order, under which everybody can sign, or that is no point at all: it does not get into the list."""
-    with refused(tiny, "this is not a public key", NotSigned):
-        public = PublicKey.parse(name_ssh_key(point))
-        trust_key(tiny.site, "eve", "reviewer", public, key=keys["olga"])
-
-
 # an approval that is used for something else
 
 
@@ -458,53 +389,16 @@ def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path,
     assert all(payload(found, f"event {number} (approved)", words) for number in numbers)
 
 
-def test_approval_copied_with_sql_is_not_of_this_site(two: Path, tmp_path: Path, keys: Keys) -> None:
-    """The same with SQL: the chain is whole, and the seal is of another event."""
-    tiny = copy_site(two, tmp_path / "site")
-    events = tiny.events()
-    last = events[-1]
-    [ben, _] = [event for event in events if event.kind == "approved" and event.release == RELEASE]
-    seal = next(seal for number, _, _, seal in rows(tiny)[0] if number == ben.number)
-    content = {**ben.content, "subject": str(OTHER), "hash": tiny.status("2").candidate_hash}
-    body = canonical_json(
-        {
-            **json.loads(ben.body),
-            "number": last.number + 1,
-            "previous": last.hash,
-            "release": ["people", "2", 1],
-            "content": content,
-        }
-    )
-    digest = hashlib.sha256(body.encode()).hexdigest()
-    alter(
-        tiny,
-        "INSERT INTO events VALUES ($number, $body, $hash, $seal)",
-        "UPDATE head SET number = $number, hash = $hash",
-        number=last.number + 1,
-        body=body,
-        hash=digest,
-        seal=seal,
-    )
-    for key, act in ((keys["robot"], publish), (keys["cleo"], approve_candidate)):
-        with refused(tiny, f"event {last.number + 1} was not written by this site: its seal", RegistryChanged):
-            act(tiny.site, OTHER, key=key)
-    assert payload(faults(tiny.home, keys), f"event {last.number + 1} was not written by this site")
-
-
 # a byte that is another
 
 
-@pytest.mark.parametrize("file", ["data.csv", "data.parquet", "evidence.json", "SHA256SUMS"])
-@pytest.mark.parametrize("when", ["before the review", "after the review"])
-def test_changed_candidate_is_not_published(tiny: TinySite, keys: Keys, file: str, when: str) -> None:
+def test_changed_candidate_is_not_published(tiny: TinySite, keys: Keys) -> None:
     """No review and no publication of a folder that is not what was frozen."""
-    if when == "after the review":
-        review(tiny, keys, "ben", "cleo")
-    flip(tiny.folder() / file)
+    review(tiny, keys, "ben", "cleo")
+    flip(tiny.folder() / "evidence.json")
     with refused(tiny, "the candidate's folder is not what was frozen", Blocked):
         review(tiny, keys, "dora")
-    words = "not what was frozen" if when == "after the review" else "is not approved yet"
-    with refused(tiny, words, Blocked):
+    with refused(tiny, "not what was frozen", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert payload(faults(tiny.home, keys), f"vault/candidates/{RELEASE}", "not what was frozen")
 
@@ -525,42 +419,12 @@ def test_candidate_that_is_changed_after_it_was_looked_at_is_not_published(tiny:
     assert tiny.status().state == "publishing"
 
 
-PACKAGE = (
-    "data.csv",
-    "data.parquet",
-    "datapackage.json",
-    "privacy-card.json",
-    "privacy-card.html",
-    "RELEASE_NOTE.md",
-    "CITATION.cff",
-    "croissant.json",
-    "dcat.jsonld",
-    "ddi-codebook.xml",
-    "dp_deployment.yaml",
-    "nist-sp-800-226.html",
-    "ro-crate-metadata.json",
-    "trusted-keys.json",
-    "trusted-keys.sig",
-    "allowed_signers",
-    "attestation.intoto.json",
-    "attestation.intoto.json.sig",
-    "SHA256SUMS",
-    "SHA256SUMS.sig",
-)
-
-
-def test_these_are_the_files_of_a_package(published: Path) -> None:
-    """A file that is new must be added here, and is then attacked."""
-    assert set(digests(TinySite(published).site.package(str(RELEASE)))) == set(PACKAGE)
-
-
-@pytest.mark.parametrize("file", PACKAGE)
-def test_changed_package_is_found_out(out: TinySite, keys: Keys, file: str) -> None:
-    """By a stranger with the package alone, by the site, and by whoever publishes again; each names the file or the release."""
+def test_changed_package_is_found_out(out: TinySite, keys: Keys) -> None:
+    """By a stranger with the package alone, by the site, and by whoever publishes again."""
     package = out.site.package(str(RELEASE))
-    flip(package / file)
-    assert payload(faults(package, keys), file)
-    assert payload(faults(out.home, keys), f"releases/{RELEASE}") or payload(faults(out.home, keys), file)
+    flip(package / "data.csv")
+    assert payload(faults(package, keys), "data.csv")
+    assert payload(faults(out.home, keys), f"releases/{RELEASE}")
     with refused(out, "its package is not what was published", Blocked):
         publish(out.site, RELEASE, key=keys["robot"])
     with pytest.raises(Blocked, match="not what was published"):
@@ -579,24 +443,10 @@ def test_changed_policy_file_stops_the_next_run_and_changes_no_package(tiny: Tin
     assert (card["hashes"]["policy"], tiny.site.policy("people").protect.k) == (before, 4)
 
 
-def test_changed_caps_stop_runs_and_publications(tiny: TinySite, keys: Keys) -> None:
-    """One more epsilon in populations.yaml, which the officer has not approved."""
-    review(tiny, keys, "ben", "cleo")
-    tiny.write_cap("epsilon: 11, definition: idp, scope: column")
-    with refused(tiny, "populations.yaml is not approved by the privacy officer as it is now", Blocked):
-        tiny.flow("2").ingest()
-    with refused(tiny, "populations.yaml is not approved by the privacy officer as it is now", Blocked):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
         ("trusted-keys.yaml", "role: steward", "role: reviewer", "are not the last that the registry knows of"),
-        ("trusted-keys.yaml", "ben:", "bob:", "are not the last that the registry knows of"),
-        ("trusted-keys.yaml", "role: officer", "role: service", "there must be one officer"),
-        ("trusted-keys.sig", "20", "21", "are not the last that the registry knows of"),
-        ("trusted-keys.sig", "{", "", "the signature cannot be read"),
         ("site.yaml", "officer: ", f"officer: {NOBODY} # ", "the officer in the list is not the one that the site names"),
         ("site.yaml", "officer: ", "# ", "the site had a privacy officer, and no longer names one"),
     ],
@@ -618,54 +468,22 @@ def test_changed_list_of_keys_stops_everything(tiny: TinySite, keys: Keys, file:
     assert payload(faults(tiny.home, keys), words)
 
 
-@pytest.mark.parametrize("what", ["body", "hash", "seal", "number"])
-def test_changed_event_of_the_registry_is_named(two: Path, tmp_path: Path, keys: Keys, what: str) -> None:
-    """One character, in every event in turn: nothing is approved or published any more, and the words say which it is."""
-    tiny = copy_site(two, tmp_path / "site")
-    original, count = tiny.site.registry.read_bytes(), len(tiny.events())
-    change = {
-        "body": 'UPDATE events SET body = replace(body, \'"noted":"2\', \'"noted":"1\')',
-        "hash": "UPDATE events SET hash = translate(hash, '0123456789', '1234567890')",
-        "seal": "UPDATE events SET seal = translate(seal, '0123456789', '1234567890')",
-        "number": "UPDATE events SET number = number + 1000",
-    }[what]
-    for number in range(1, count + 1):
-        alter(tiny, f"{change} WHERE number = $number", number=number)
-        with pytest.raises(RegistryChanged, match=rf"event {number} was (changed|not written)"):
-            publish(tiny.site, OTHER, key=keys["robot"])
-        tiny.site.registry.write_bytes(original)
-    alter(tiny, f"{change} WHERE number = 3")
+def test_changed_event_of_the_registry_is_named(tiny: TinySite, keys: Keys) -> None:
+    """One character of a seal: nothing is approved or published any more, and the words say which event it is."""
+    alter(tiny, "UPDATE events SET seal = translate(seal, '0123456789', '1234567890') WHERE number = 3")
     with refused(tiny, "event 3 was", RegistryChanged):
-        review(tiny, keys, "ben", release=OTHER)
-    assert payload(faults(tiny.home, keys), "registry.duckdb: event 3 was")
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ("UPDATE head SET number = number - 1", "are missing, or were added by somebody else"),
-        ("DELETE FROM head", "are missing, or were added by somebody else"),
-        ("DROP TABLE budgets", "its tables were removed"),
-        ("DELETE FROM events", "are missing, or were added by somebody else"),
-    ],
-)
-def test_changed_table_of_the_registry_is_found_out(tiny: TinySite, keys: Keys, change: str, words: str) -> None:
-    """The row of the last event, and whole tables."""
-    review(tiny, keys, "ben", "cleo")
-    alter(tiny, change)
-    with pytest.raises(RegistryChanged, match=words):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert digests(tiny.site.releases) == {}
-    assert payload(faults(tiny.home, keys), words)
+    with refused(tiny, "event 3 was", RegistryChanged):
+        review(tiny, keys, "ben")
+    assert payload(faults(tiny.home, keys), "registry.duckdb: event 3 was")
 
 
 BUDGET = "the row of the cap of folk in the table 'budgets' is not what its last charge says"
 
 
-@pytest.mark.parametrize("change", ["SET spent = 0", "SET spent = spent - 1", "SET spent = spent + 1"])
-def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys, change: str) -> None:
+def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys) -> None:
     """What is spent of the cap is told by the events; a row beside them that says otherwise stops the next charge."""
-    alter(tiny, f"UPDATE budgets {change}")
+    alter(tiny, "UPDATE budgets SET spent = spent - 1")
     with pytest.raises(RegistryChanged, match="do not agree on what is spent"):
         tiny.flow("2").run()
     assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)]
@@ -673,188 +491,28 @@ def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys, change: str) 
     assert payload(faults(tiny.home, keys), BUDGET)
 
 
-def test_a_removed_or_added_budget_is_found_out(tiny: TinySite, keys: Keys) -> None:
-    """An honest one is not, after the officer has changed the cap either."""
-    tiny.write_cap("epsilon: 30, definition: idp, scope: column")
-    approve_files(tiny, keys)
-    assert not any(BUDGET in words for words in faults(tiny.home, keys))
-    for change in ("DELETE FROM budgets", "INSERT INTO budgets VALUES ('folk', 'releases', 0, 9)"):
-        alter(tiny, change)
-        assert payload(faults(tiny.home, keys), BUDGET)
+# a chain that is written anew
 
 
-@pytest.mark.parametrize("change", ["SET cap = 1000000000000000", "SET unit = 'releases'"])
-def test_budget_with_another_cap_lets_nobody_spend_more(tiny: TinySite, keys: Keys, change: str) -> None:
-    """A higher cap, or another unit, in the row: the cap that the officer approved holds all the same."""
-    tiny.write_cap("epsilon: 3, definition: idp, scope: column")
-    approve_files(tiny, keys)
-    alter(tiny, f"UPDATE budgets {change}")
-    with refused(tiny, "the ledger refuses: folk has 1 left of 3"):
-        tiny.flow("2").ingest()
-    assert payload(faults(tiny.home, keys), BUDGET)
-
-
-def test_changed_head_of_the_vault_is_found_out(tiny: TinySite, keys: Keys) -> None:
-    """The vault's own note of the last event: a digit changed, or taken from an earlier time."""
-    file = tiny.site.vault / "registry.head"
-    early = file.read_text()
-    review(tiny, keys, "ben", "cleo")
-    number, digest, seal = file.read_text().split()
-    for text in (
-        f"{int(number) - 1} {digest} {seal}\n",
-        f"{number} {digest} {seal[:-1]}{'0' if seal[-1] != '0' else '1'}\n",
-        "no",
-    ):
-        file.write_text(text)
-        with refused(tiny, "what the vault knows of the registry was changed", RegistryChanged):
-            publish(tiny.site, RELEASE, key=keys["robot"])
-    file.unlink()
-    with pytest.raises(RegistryChanged, match="the vault does not say which event was the last"):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-    file.write_text(early)  # an older one is no lie: what it knows of is there
-    publish(tiny.site, RELEASE, key=keys["robot"])
-    assert file.read_text() != early
-
-
-def test_changed_event_of_a_dossier_is_named(out: TinySite, keys: Keys, tmp_path: Path) -> None:
-    """One byte in every line of events.jsonl in turn, with the sums put right."""
-    write_dossier(out.site, RELEASE, tmp_path / "dossier.zip")
-    folder = tmp_path / "dossier"
-    shutil.unpack_archive(tmp_path / "dossier.zip", folder)
-    assert faults(folder, keys) == []
-    file, sums = folder / "events.jsonl", folder / "SHA256SUMS"
-    lines = file.read_text().splitlines(keepends=True)
-    before = hashlib.sha256("".join(lines).encode()).hexdigest()
-    listed = sums.read_text()
-    for place, line in enumerate(lines):
-        changed = [*lines[:place], line.replace('\\"noted\\":\\"2', '\\"noted\\":\\"1'), *lines[place + 1 :]]
-        file.write_text("".join(changed))
-        sums.write_text(listed.replace(before, hashlib.sha256("".join(changed).encode()).hexdigest()))
-        assert payload(faults(folder, keys), f"event {place + 1} was changed")
-
-
-# events that are taken away
-
-
-def test_event_taken_out_of_the_middle_is_missed(two: Path, tmp_path: Path, keys: Keys) -> None:
-    """Every one in turn, plainly and with the chain made right again: without the vault's key it is found out."""
-    tiny = copy_site(two, tmp_path / "site")
-    original, count = tiny.site.registry.read_bytes(), len(tiny.events())
-    for number in range(1, count):
-        alter(tiny, "DELETE FROM events WHERE number = $number", number=number)
-        with pytest.raises(RegistryChanged, match=f"event {number} was changed, or one before it is missing"):
-            publish(tiny.site, OTHER, key=keys["robot"])
-        tiny.site.registry.write_bytes(original)
-        chain_anew(tiny, without=number)
-        with pytest.raises(RegistryChanged, match=f"event {number} was not written by this site"):
-            publish(tiny.site, OTHER, key=keys["robot"])
-        tiny.site.registry.write_bytes(original)
-    chain_anew(tiny, without=4)
-    with refused(tiny, "event 4 was not written by this site", RegistryChanged):
-        review(tiny, keys, "ben", release=OTHER)
-    assert payload(faults(tiny.home, keys), "event 4 was not written by this site")
-
-
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_events_taken_off_the_end_are_missed(tiny: TinySite, keys: Keys, count: int) -> None:
-    """A rejection that disappears, and more: the vault knows how many there were."""
-    review(tiny, keys, "ben", "cleo")
-    reject_candidate(tiny.site, RELEASE, key=keys["dora"], why="wrong")
-    left = len(tiny.events()) - count
-    cut(tiny, left)
-    with refused(tiny, f"the vault knows of {left + count} events, and here are {left}", RegistryChanged):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-    assert payload(faults(tiny.home, keys), f"the vault knows of {left + count} events")
-
-
-def test_events_taken_off_the_end_with_the_vaults_key_are_missed_by_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:
-    """Everything after the candidate is undone, in the vault too: the site sees a chain that is whole, and the package that is
-    out knows of events which are not there."""
-    tiny = copy_site(two, tmp_path / "site")
-    kept = copy_site(tiny.site.package(str(RELEASE)), tmp_path / "kept").home
-    write_dossier(tiny.site, RELEASE, tmp_path / "honest.zip")
-    left = next(event.number for event in tiny.events() if event.kind == "approved" and event.release == RELEASE) - 1
-    digest = tiny.events()[left - 1].hash
-    alter(
-        tiny,
-        "DELETE FROM events WHERE number > $left",
-        "UPDATE head SET number = $left, hash = $digest",
-        left=left,
-        digest=digest,
-    )
-    _RegistryAnchor(tiny.site).write(left, digest)
-    assert len(tiny.events()) == left, "the site believes it"
-    number, head = head_of(kept)
-    assert number > left
-    assert head not in {event.hash for event in tiny.events()}
-    assert payload(faults(tiny.home, keys), "releases/people", "no event published it")
-    with pytest.raises(Blocked, match="a dossier is of a published release"):
-        write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
-    folder = tmp_path / "forged"
-    shutil.unpack_archive(tmp_path / "honest.zip", folder)
-    rewrite_dossier(folder, "".join((folder / "events.jsonl").read_text().splitlines(keepends=True)[:left]))
-    assert payload(faults(folder, keys), f"it ends with event {left}, and the package names event {number}")
-
-
-def rewrite_dossier(folder: Path, events: str) -> None:
-    """Another chain in a dossier, with the sums put right."""
-    file, sums = folder / "events.jsonl", folder / "SHA256SUMS"
-    before = hashlib.sha256(file.read_bytes()).hexdigest()
-    file.write_text(events)
-    sums.write_text(sums.read_text().replace(before, hashlib.sha256(events.encode()).hexdigest()))
-
-
-@pytest.mark.parametrize("hidden", ["charge", "date"])
-def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(
-    two: Path, tmp_path: Path, keys: Keys, hidden: str
-) -> None:
-    """Release 2 and its charge never happened, or everything happened at another time: all signatures hold, the site opens, and
-    the head in the kept package is in no such chain. Site and dossier say so."""
+def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:
+    """Release 2 and its charge never happened: all signatures hold, the site opens, and the head in the kept package is in no
+    such chain. Site and dossier say so."""
     tiny = copy_site(two, tmp_path / "site")
     kept = copy_site(tiny.site.package(str(RELEASE)), tmp_path / "kept").home
     time.sleep(1.1)  # so that no event is noted in the same second again
-    write_anew(tiny, lambda event: hidden != "charge" or event.release != OTHER)
-    if hidden == "charge":
-        shutil.rmtree(tiny.site.candidate("people/2"))
-        assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)], "the budget is as if it had never been"
+    write_anew(tiny, lambda event: event.release != OTHER)
+    shutil.rmtree(tiny.site.candidate("people/2"))
+    assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)], "the budget is as if it had never been"
     number, head = head_of(kept)
     assert head not in {event.hash for event in tiny.events()}
     assert publish(tiny.site, RELEASE, key=keys["robot"]) == tiny.site.package(str(RELEASE))
     found = faults(tiny.home, keys)
     assert payload(found, f"releases/{RELEASE}", f"event {number}"), found
     write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
-    missed = (
-        f"the package names event {number}" if hidden == "charge" else f"event {number} is not the one that the package names"
-    )
-    assert payload(faults(tmp_path / "forged.zip", keys), "events.jsonl", missed)
+    assert payload(faults(tmp_path / "forged.zip", keys), "events.jsonl", f"the package names event {number}")
 
 
 # too early, too much, not good enough, not real
-
-
-def test_nothing_is_published_before_the_embargo(tmp_path: Path, keys: Keys) -> None:
-    """A minute before it ends, by the service and by the officer."""
-    tiny = make_site(tmp_path / "site", publish='{formats: [csv], not_before: "2099-01-15T09:30Z"}')
-    appoint(tiny, keys)
-    tiny.flow().run()
-    review(tiny, keys, "ben", "cleo")
-    for name in ("robot", "olga"):
-        for now in (None, datetime(2099, 1, 15, 9, 29, tzinfo=UTC)):
-            with refused(tiny, "It is under embargo until 2099-01-15 09:30 UTC.", Blocked):
-                publish(tiny.site, RELEASE, key=keys[name], now=now)
-    ready, waiting = list_publishable(tiny.site, "people")
-    assert ready == []
-    assert payload(waiting, str(RELEASE), "under embargo")
-
-
-def test_nothing_is_published_over_the_cap(tiny: TinySite, keys: Keys) -> None:
-    """The officer lowers the cap after the charge: what was charged stays charged, and does not go out."""
-    review(tiny, keys, "ben", "cleo")
-    tiny.write_cap("epsilon: 1.9, definition: idp, scope: column")
-    approve_populations(tiny.site, key=keys["olga"])
-    with refused(tiny, "folk is over its cap: 2 of 1.9 (epsilon, iDP, column)", Blocked):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-    assert payload(faults(tiny.home, keys), "population folk: 2 of 1.9")
 
 
 def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -998,7 +656,7 @@ def publish_together(folder: Path, key_folder: Path, barrier: Any, tells: Connec
 
 
 def test_two_publications_at_once_are_one(unchanged: dict[str, TinySite], key_folder: Path, tmp_path: Path, keys: Keys) -> None:
-    """Ten times two processes: both end well with the same package, which was noted once, and nothing lies beside it."""
+    """Two processes, each time: both end well with the same package, which was noted once, and nothing lies beside it."""
     sites = [copy_site(unchanged["approved"].home, tmp_path / str(place)) for place in range(ROUNDS)]
     barrier = PROCESSES.Barrier(2)
     with (
@@ -1015,89 +673,6 @@ def test_two_publications_at_once_are_one(unchanged: dict[str, TinySite], key_fo
 
 
 # packages that are not what they seem
-
-
-@pytest.mark.parametrize("who", ["ana", "ben", "robot", "stranger"])
-@pytest.mark.parametrize("state", TOMBSTONES)
-def test_tombstone_of_anybody_but_the_officer_is_found_out(out: TinySite, keys: Keys, who: str, state: str) -> None:
-    """Signed with another key, put into the package: the verifier names the signer, and never says that it was retracted."""
-    package = out.site.package(str(RELEASE))
-    kind = {"retracted": "retract", "superseded": "supersede"}[state]
-    signed = keys[who].sign(kind=kind, subject=str(RELEASE), digest=hash_of(package), name=who, why="people/1/r2")
-    (package / f"{TOMBSTONES[state]}.json").write_text(write_statement(signed))
-    for path in (package, out.home):
-        found = faults(path, keys)
-        assert payload(found, f"{TOMBSTONES[state]}.json", f"'{who}'")
-        assert not payload(found, f": {state.upper()}: release")
-    if state == "retracted":
-        for data in package.glob("data.*"):
-            data.unlink()
-        assert payload(faults(package, keys), "data.csv", "missing")
-    assert out.status().state == "published"
-
-
-def test_tombstone_of_another_release_is_found_out(corrected: Path, tmp_path: Path, keys: Keys) -> None:
-    """What the officer signed about one package says nothing about another."""
-    out = copy_site(corrected, tmp_path / "site")
-    retract(out.site, RELEASE, key=keys["olga"], why="wrong")
-    other = out.site.package(str(CORRECTION))
-    shutil.copyfile(out.site.package(str(RELEASE)) / "RETRACTED.json", other / "RETRACTED.json")
-    found = faults(other, keys)
-    assert payload(found, "RETRACTED.json", "it is signed for another")
-    assert not payload(found, ": RETRACTED: release")
-
-
-def test_the_reason_in_a_tombstone_stays_a_text(corrected: Path, tmp_path: Path, keys: Keys) -> None:
-    """Whatever it looks like: in the words for people it does nothing, and in the signed statement it is as it was given."""
-    out = copy_site(corrected, tmp_path / "site")
-    why = "<script>alert(1)</script> [here](javascript:x) ![](//e.example/p.png) `a` # one"
-    retract(out.site, RELEASE, key=keys["olga"], why=why)
-    folder = out.site.package(str(RELEASE))
-    words = (folder / "RETRACTED.md").read_text(encoding="utf-8")
-    assert not [trick for trick in ("<script", "](", "`", " # ") if trick in words.replace("\\](", "")]
-    assert "&lt;script&gt;alert(1)" in words
-    assert json.loads((folder / "RETRACTED.json").read_text(encoding="utf-8"))["statement"]["why"] == why
-
-
-@pytest.mark.parametrize("state", TOMBSTONES)
-def test_tombstone_that_was_taken_away_is_missed(corrected: Path, tmp_path: Path, keys: Keys, state: str) -> None:
-    """By the site: the registry knows what became of the release; and the officer's rerun puts it back."""
-    out = copy_site(corrected, tmp_path / "site")
-    act = {
-        "retracted": lambda: retract(out.site, RELEASE, key=keys["olga"], why="wrong"),
-        "superseded": lambda: supersede(out.site, RELEASE, CORRECTION, key=keys["olga"]),
-    }[state]
-    act()
-    assert faults(out.home, keys) == []
-    package = out.site.package(str(RELEASE))
-    before = digests(package)
-    (package / f"{TOMBSTONES[state]}.json").unlink()
-    assert payload(faults(out.home, keys), f"releases/{RELEASE}", f"{TOMBSTONES[state]}.json")
-    act()
-    assert (digests(package), faults(out.home, keys)) == (before, [])
-
-
-@pytest.mark.parametrize("who", ["ben", "ana", "stranger"])
-def test_package_signed_by_anybody_else_is_found_out(out: TinySite, keys: Keys, who: str) -> None:
-    """The signature of the service replaced by a reviewer's, the steward's or a stranger's over the very same sums."""
-    package = out.site.package(str(RELEASE))
-    signed = keys[who].sign(kind="package", subject=str(RELEASE), digest=hash_of(package), name=who)
-    (package / "SHA256SUMS.sig").write_text(write_statement(signed))
-    for path in (package, out.home):
-        assert payload(faults(path, keys), "SHA256SUMS.sig") or payload(faults(path, keys), f"releases/{RELEASE}")
-    assert payload(faults(package, keys), "SHA256SUMS.sig", f"'{who}'")
-    with refused(out, "its package is not what was published", Blocked):
-        publish(out.site, RELEASE, key=keys["robot"])
-
-
-def test_package_with_other_content_is_not_signed_by_its_old_signature(out: TinySite, keys: Keys) -> None:
-    """A value in the data changed and the list of sums made right: the signature is of another list."""
-    package = out.site.package(str(RELEASE))
-    data, sums = package / "data.csv", package / "SHA256SUMS"
-    before = hashlib.sha256(data.read_bytes()).hexdigest()
-    flip(data)
-    sums.write_text(sums.read_text().replace(before, hashlib.sha256(data.read_bytes()).hexdigest()))
-    assert payload(faults(package, keys), "SHA256SUMS.sig", "it is signed for another hash")
 
 
 def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_path: Path, keys: Keys) -> None:
@@ -1123,17 +698,35 @@ def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_pa
         publish(tiny.site, RELEASE, key=keys["robot"])
 
 
-def test_officer_who_was_not_named_is_found_out(published: Path, tmp_path: Path, keys: Keys) -> None:
-    """A whole package, made at a site of the attacker's own with keys of the same names: only the fingerprint differs."""
-    own = dict(keys)
-    for name in PEOPLE:
-        make_key(tmp_path / name)
-        own[name] = read_key(tmp_path / name)
-    tiny = make_site(tmp_path / "site")
-    appoint(tiny, own)
-    tiny.flow().run()
-    review(tiny, own, "ben", "cleo")
-    package = publish(tiny.site, RELEASE, key=own["robot"])
-    assert faults(package, own) == []
-    assert payload(faults(package, keys), "trusted-keys.json", "which is not the one that was given")
-    assert [found.level for found in verify_path(package) if re.search("compare it with", found.words)] == ["note"]
+def test_nothing_is_published_over_the_cap(tiny: TinySite, keys: Keys) -> None:
+    """The officer lowers the cap after the charge: what was charged stays charged, and does not go out."""
+    review(tiny, keys, "ben", "cleo")
+    tiny.write_cap("epsilon: 1.9, definition: idp, scope: column")
+    approve_populations(tiny.site, key=keys["olga"])
+    with refused(tiny, "folk is over its cap: 2 of 1.9 (epsilon, iDP, column)", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert payload(faults(tiny.home, keys), "population folk: 2 of 1.9")
+
+
+def test_the_reason_in_a_tombstone_stays_a_text(corrected: Path, tmp_path: Path, keys: Keys) -> None:
+    """Whatever it looks like: in the words for people it does nothing, and in the signed statement it is as it was given."""
+    out = copy_site(corrected, tmp_path / "site")
+    why = "<script>alert(1)</script> [here](javascript:x) ![](//e.example/p.png) `a` # one"
+    retract(out.site, RELEASE, key=keys["olga"], why=why)
+    folder = out.site.package(str(RELEASE))
+    words = (folder / "RETRACTED.md").read_text(encoding="utf-8")
+    assert not [trick for trick in ("<script", "](", "`", " # ") if trick in words.replace("\\](", "")]
+    assert "&lt;script&gt;alert(1)" in words
+    assert json.loads((folder / "RETRACTED.json").read_text(encoding="utf-8"))["statement"]["why"] == why
+
+
+def test_tombstone_that_was_taken_away_is_missed(out: TinySite, keys: Keys) -> None:
+    """By the site: the registry knows what became of the release; and the officer's rerun puts it back."""
+    retract(out.site, RELEASE, key=keys["olga"], why="wrong")
+    assert faults(out.home, keys) == []
+    package = out.site.package(str(RELEASE))
+    before = digests(package)
+    (package / "RETRACTED.json").unlink()
+    assert payload(faults(out.home, keys), f"releases/{RELEASE}", "RETRACTED.json")
+    retract(out.site, RELEASE, key=keys["olga"], why="wrong")
+    assert (digests(package), faults(out.home, keys)) == (before, [])

@@ -33,12 +33,6 @@ def test_every_case_is_beside_its_baseline() -> None:
     assert all(row[4] == CASES[row[0]].unit for row in rows)
 
 
-def test_an_unknown_case_is_named() -> None:
-    done = run("experiments.benchmarks", "nonsense")
-    assert done.returncode == 2
-    assert "no such case: nonsense" in done.stderr
-
-
 def test_a_release_is_told_stage_by_stage() -> None:
     done = run("experiments.benchmarks.scale", "--rows", "2e3", "--columns", "2")
     assert done.returncode == 0, done.stderr
@@ -58,8 +52,3 @@ def test_the_frontier_has_a_row_for_each_method(tmp_path: Path, capsys: pytest.C
     assert [row["method"] for row in rows] == ["dp-cdf", "mdav"]
     assert all(0 <= float(row["linked by 0"]) < float(row["all"]) <= 100 for row in rows)
     assert all(0 < float(row["KS"]) < 1 and float(row["dropped"]) == 0 for row in rows)
-
-
-def test_the_frontier_must_have_something_to_predict_by(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        frontier.main([str(tmp_path / "people.csv"), "--mask", "income:0:1:1", "--predict", "hours:0"])

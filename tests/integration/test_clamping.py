@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import numpy as np
 import pandas as pd
 import pytest
 
-from release_pipeline.cli import main
-from release_pipeline.dagster_app.launch import run_release
-from release_pipeline.errors import DataRefused
-from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.mask import mask_table
-from release_pipeline.flow.reviewing.page import build_internal_view, render_report
-from release_pipeline.policy import load_policy
-from release_pipeline.stages.checks import HEAVY_CLAMPING, round_up
-from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site, run_job
+from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 FAR = "100000000"
 COLUMNS = """
@@ -33,15 +23,6 @@ COLUMNS = """
 CLASSES = COLUMNS.replace("quasi, do: drop", "quasi, do: generalise, hierarchy: {groups: {all: [north, south, east, '0', '1']}}")
 WAYS = {
     "idp-cbls": ("{method: idp-cbls, epsilon: 20, k: 5}", "epsilon: 90, definition: idp, scope: column"),
-    "idp-cbls, k 20": ("{method: idp-cbls, epsilon: 20, k: 20}", "epsilon: 90, definition: idp, scope: column"),
-    "idp-cbls in parts": (
-        "{method: idp-cbls, epsilon: 20, k: 5, partitions: 2}",
-        "epsilon: 90, definition: idp, scope: column",
-    ),
-    "laplace": ("{method: laplace, epsilon: 80}", "epsilon: 90, definition: dp, scope: column"),
-    "dp-um": ("{method: dp-um, epsilon: 20, k: 5}", "epsilon: 90, definition: dp, scope: column"),
-    "mdav": ("{method: mdav, k: 3}", "releases: 2"),
-    "dp-mdav": ("{method: dp-mdav, epsilon: 80, k: 10, order: hilbert}", "epsilon: 90, definition: dp, scope: table"),
     "k-epsilon": ("{method: k-epsilon, grouping: ola, k: 5, epsilon: 40}", "releases: 2"),
 }
 
@@ -54,23 +35,9 @@ def rows_with(outside: int, count: int = 300) -> list[Row]:
     return rows
 
 
-def crowded(home: Path, **gates: str) -> TinySite:
-    """400 rents from 0 to 60 where the domain ends at 6: a digit was forgotten."""
-    numbers = random.Random(3)  # noqa: S311
-    rows = [{**row, "rent": str(numbers.randrange(0, 61))} for row in make_rows(400, releases=["1"])]
-    columns = COLUMNS.replace("domain: [0, 100], grid: 0.5", "domain: [0, 6], grid: 0.5")
-    limits = ", ".join(f"{name}: {limit}" for name, limit in {"min_rows": "20", **gates}.items())
-    return make_site(home, rows=rows, columns=columns, gates=f"{{{limits}}}")
-
-
 def evidence_of(tiny: TinySite) -> dict[str, Any]:
     """What the candidate says of itself."""
     return json.loads((tiny.folder() / "evidence.json").read_text(encoding="utf-8"))
-
-
-def outside_of(tiny: TinySite, column: str, high: float) -> int:
-    """How many records of the source lie above the domain."""
-    return int((pd.read_csv(tiny.home / "people.csv")[column] > high).sum())
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -110,106 +77,3 @@ def test_the_error_is_the_methods_whatever_was_clamped(way: str, tmp_path: Path)
     if way == "k-epsilon":
         assert content["columns"]["income"]["relative_error"] == pytest.approx(same["relative_error"])
         assert content["audit"]["relative_error"]["income"] < 10 * same["relative_error"]
-
-
-def test_too_many_clamped_records_are_refused_before_the_charge(tmp_path: Path) -> None:
-    """1% is the limit of who says nothing. The column, the counts and what to do are told; nothing is charged, nothing drawn."""
-    tiny = crowded(tmp_path / "site")
-    outside = outside_of(tiny, "rent", 6)
-    assert outside > 300
-    with pytest.raises(DataRefused) as caught:
-        tiny.flow().run()
-    [found], shown = caught.value.findings, round_up(outside)
-    assert found.startswith(
-        f"column rent: up to {shown} of 400 records outside the declared domain (none below, up to {shown} above)"
-    )
-    assert "at most 1% may be clamped. Widen the domain" in found
-    assert "clamped_at_most" in found
-    assert (tiny.charges(), tiny.status().state) == ([], "blocked")
-    with pytest.raises(DataRefused, match="one reason"):
-        mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
-
-
-@pytest.mark.parametrize(("limit", "passes"), [("{rent: 95%}", True), ("95%", True), ("{income: 95%}", False), ("50%", False)])
-def test_the_share_that_a_policy_accepts_is_its_own(limit: str, passes: bool, tmp_path: Path) -> None:
-    """One for all columns or one by column; of a column that is not named it stays 1%."""
-    tiny = crowded(tmp_path / "site", clamped_at_most=limit)
-    if passes:
-        tiny.flow().run()
-        assert evidence_of(tiny)["clamping"]["rent"]["share"] == outside_of(tiny, "rent", 6) / 400
-    else:
-        with pytest.raises(DataRefused):
-            tiny.flow().run()
-    assert len(tiny.charges()) == passes
-
-
-@GX_WARNINGS
-def test_the_person_at_the_terminal_sees_warnings_before_the_charge(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Each warning is said while nothing is charged; `run` prints them, and the steps of each stage."""
-    tiny = crowded(tmp_path / "site", clamped_at_most="95%")
-    outside = outside_of(tiny, "rent", 6)
-    said: list[tuple[str, int]] = []
-    run_release(tiny.site, "people", "1", progress=lambda words: said.append((words, len(tiny.charges()))))
-    shown = f"up to {round_up(outside)} records"
-    clamped = f"warning: column rent: {shown} outside the declared domain, clamped to it ({round_up(outside) / 4:.2f}% of all)."
-    assert (clamped, 0) in said
-    assert any("column rent: clamping took more than 10% of its variance" in words for words, _ in said)
-    assert any("column rent: heavy ties" in words for words, _ in said)
-    assert all(charged == 0 for words, charged in said if words.startswith("warning"))
-    assert [words for words, _ in said if words.startswith("clustering")] == ["clustering income", "clustering rent"]
-    assert len(tiny.charges()) == 1
-    again = crowded(tmp_path / "again", clamped_at_most="95%")
-    capfd.readouterr()
-    assert main(["run", "people", "--release", "1", "--home", str(again.home)]) == 0
-    lines = capfd.readouterr().err.splitlines()
-    place = next(number for number, line in enumerate(lines) if line.endswith(clamped))
-    assert place < next(number for number, line in enumerate(lines) if line.endswith("] done"))
-
-
-@GX_WARNINGS
-def test_dagster_shows_them_as_a_check_that_blocks_nothing(tmp_path: Path) -> None:
-    """A warning, in words with counts; the run goes on, and one without any passes the check."""
-    found: list[tuple[bool, str]] = []
-    for name, tiny in {
-        "many": crowded(tmp_path / "many", clamped_at_most="95%"),
-        "none": make_site(tmp_path / "none"),
-    }.items():
-        with dg.DagsterInstance.ephemeral() as instance:
-            result = run_job(tiny, instance=instance)
-        assert result.success, name
-        [check] = [one for one in result.get_asset_check_evaluations() if one.check_name == "warnings"]
-        assert (check.severity, check.blocking) == (dg.AssetCheckSeverity.WARN, False)
-        found.append((check.passed, str(check.metadata["found"].value)))
-    assert (found[0][0], found[1]) == (False, (True, "nothing"))
-    assert "column rent:" in found[0][1]
-    assert "clamped to it" in found[0][1]
-
-
-def test_the_reviewers_page_has_both_figures(tmp_path: Path) -> None:
-    """The gate with its limit, the two figures beside the error, and a question where clamping took much of the variance."""
-    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
-    tiny.flow().run()
-    policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
-    view = build_internal_view(policy, read_evidence(evidence, where="here"))
-    [gate] = [gate for gate in view.gates if gate.name == "share of records of income clamped"]
-    assert (gate.value, gate.limit, gate.passed) == (2 / 300, 0.01, True)
-    income, rent = view.columns
-    assert income.clamped == 2 / 300
-    assert income.clamped_variance is not None
-    assert income.clamped_variance > HEAVY_CLAMPING
-    assert (rent.clamped, rent.clamped_variance) == (0, 0)
-    assert any("May income be published as it was clamped? 0.67% of its records" in question for question in view.decide)
-    assert not any("May rent be" in question for question in view.decide)
-    page = render_report(policy, read_evidence(evidence, where="here"))
-    for words in ("Records clamped", "Variance clamping took", "0.667%", "Clamping moved 0.667% of the records of "):
-        assert words in page
-
-
-def test_the_unaccounted_tool_tells_both_figures(tmp_path: Path) -> None:
-    """In its evidence, and a word in its warnings."""
-    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
-    masked = mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
-    assert masked.columns["income"]["error"] < 0.9
-    assert masked.columns["income"]["clamping"]["share"] == 2 / 300
-    assert masked.columns["income"]["clamping"]["variance"] > HEAVY_CLAMPING
-    assert any("column income: clamping took more than 10% of its variance" in words for words in masked.warnings)

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import DataRefused, InvalidArgument, PolicyInvalid
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.kinds import CountedColumn
-from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.tables import CellNoise, sum_levels
 from release_pipeline.report.public import CARD_SCHEMA
@@ -27,7 +26,6 @@ from release_pipeline.stages.tables import locate_tables
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite, make_site
 from tests.integration.test_households import HOUSEHOLDS, SLOTS, SURE, find_number, make_households, of_first
-from tests.leaks import find_canaries, read_blobs
 
 TOWNS = ("north", "south", "zyxEASTzyx")
 PARTS = {
@@ -121,30 +119,6 @@ def test_empty_slots_are_in_no_cell(published: tuple[TinySite, Path]) -> None:
     assert not {name for name, blob in blobs.items() if find_number(len(rows), blob)}
 
 
-@pytest.mark.slow
-def test_without_households_every_record_is_counted(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """The total is public then; a record without an entry stops the release by a count alone, and one that is not declared."""
-    tables = "{people: {by: town, epsilon: 2}}"
-    columns = PARTS["columns"].replace("values: [0, 1], missing: {category: 1}", "").replace("do: drop, }", "do: drop}")
-    person = f"{{column: person, records_per_release: {SLOTS}}}"
-    parts = {**PARTS, "tables": tables, "columns": columns, "person": person}
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_records(), cap=CAP, **parts)
-    said = "\n".join(describe_plan(make_plan(tiny.site.policy("people"))))
-    assert "town quasi drop tables count by its 3 declared values; in no row" in " ".join(said.split())
-    package = publish_release(tiny, keys)
-    rows = of_first(make_records())
-    assert pd.read_csv(package / "data.table-people.csv")["value"].sum() == len(rows)
-    assert read_release(package).table("people").count().low == len(rows)
-    for entry in ("", "zyxOTHERzyx"):
-        other = make_site(tmp_path / f"other{entry}", rows=[{**row, "town": entry} for row in make_records()], cap=CAP, **parts)
-        with pytest.raises(DataRefused) as refused:
-            other.flow().run()
-        assert any("column town" in finding for finding in refused.value.findings)
-        assert not find_canaries({"said": repr(refused.value.findings).encode()}, ["zyxOTHERzyx"])
-        assert not other.charges()
-    assert find_canaries(read_blobs(package), ["zyxEASTzyx"])
-
-
 def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Path) -> None:
     """All pairs of households of up to two people, whose records have all that they may: counts, counts of those with a value and
     sums, on every level. The most that one changes is twice what one record is said to, and is reached."""
@@ -177,37 +151,3 @@ def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Pa
             assert changed.sum(axis=2).max() == 2 * sensitivity.l1
             assert (changed**2).sum(axis=2).max() <= 4 * sensitivity.l2_squared
     assert not any(cells.any() for tables in [count((empty, empty))] for levels in tables for cells in levels)
-
-
-@pytest.mark.parametrize(
-    ("part", "old", "new", "words"),
-    [
-        ("tables", "rents: {by: town,", "rents: {by: remark,", "Declare its values with do: drop"),
-        ("columns", "role: quasi, do: drop, values: [0, 1]", "role: weight, do: drop, values: [0, 1]", "no table counts by it"),
-        ("columns", "missing: {category: 1}", "missing: {category: 7}", "is not among the values"),
-        ("columns", "values: [0, 1], missing", "values: [0, 1], domain: [0, 1], missing", "is for a weight"),
-        ("derive", "", "{town: {merge: remark, into: {north: [a], west: [b]}, other: south}}", "'west' may come of it"),
-        ("columns", "values: [0, 1], missing", 'values: ["=1+1", 1], missing', "formula"),
-        (
-            "columns",
-            "remark: {role: confidential, do: drop}",
-            "remark: {role: quasi, do: drop, values: [r]}",
-            "no table counts by it",
-        ),
-        ("columns", "values: [0, 1], missing", "label: Sex, values: [0, 1], missing", "'label' is not known here"),
-        ("tables", "epsilon: 2}, rents", "weight: rent, epsilon: 2}, rents", "is no weight"),
-        (
-            "columns",
-            "role: quasi, do: drop, values: [0, 1], missing: {category: 1}",
-            "role: quasi, do: keep, values: [0, 1], why: a",
-            "tables count by values of dropped columns, too",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_told(tmp_path: Path, part: str, old: str, new: str, words: str) -> None:
-    """In the policy, with a way out."""
-    assert old in PARTS.get(part, "")
-    tiny = make_site(tmp_path / "site", cap=CAP, **{**PARTS, "person": IN_SLOTS, part: PARTS.get(part, "").replace(old, new)})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    assert words in " ".join(map(str, refused.value.faults))

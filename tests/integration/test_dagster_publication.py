@@ -105,14 +105,6 @@ def test_the_schedule_waits_in_words(tiny: TinySite, instance: dg.DagsterInstanc
     assert "the site names no key to publish with" in tick(tiny, instance).skip_message
 
 
-def test_the_schedule_runs_by_itself_only_where_a_key_is_named(tiny: TinySite) -> None:
-    """A site without a service's key has it switched off."""
-    running = build_defs(tiny.home, automations="on").resolve_schedule_def("publication_people").default_status
-    (tiny.home / "site.yaml").unlink()
-    stopped = build_defs(tiny.home, automations="on").resolve_schedule_def("publication_people").default_status
-    assert (running, stopped) == (dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED)
-
-
 def test_what_a_target_missed_is_brought_later(tiny: TinySite, instance: dg.DagsterInstance, tmp_path: Path) -> None:
     """A target that is away when a package is published: the run fails, the package is public all the same, and the schedule asks
     for what is outstanding until it is done, and for nothing afterwards."""

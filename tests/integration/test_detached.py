@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 import time
 import zipfile
 from collections.abc import Callable
@@ -15,12 +13,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import sign, verify
-from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.opening import revise_release
+from release_pipeline.errors import Blocked, ReleasePipelineError
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, check_may_run, import_statement
+from release_pipeline.flow.trust.approvals import approve_policy, check_may_run, import_statement
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_statement
 from release_pipeline.flow.trust.members import distrust
 from release_pipeline.flow.trust.succession import accept, name_recovery, recover, sign_proposal
@@ -112,25 +109,6 @@ def test_two_reviews_elsewhere_publish(tiny: TinySite, keys: dict[str, PrivateKe
     assert not [found for found in verify.verify_path(folder, officer) if found.level == "FAIL"]
 
 
-def test_a_rejection_elsewhere(tiny: TinySite, sign_as: Callable[..., Path]) -> None:
-    """With its reason; afterwards nothing is approved."""
-    bundle = export(tiny, "people/1")
-    approval = sign_as("cleo", bundle)
-    with pytest.raises(verify.WrongUsage):
-        sign_as("ben", bundle, "--reject")
-    import_statement(tiny.site, read_statement(sign_as("ben", bundle, "--reject", "--why", "too coarse")))
-    assert tiny.status().state == "rejected"
-    with pytest.raises(Blocked):
-        import_statement(tiny.site, read_statement(approval))
-
-
-@pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
-def test_who_may_not_review_signs_nothing(tiny: TinySite, sign_as: Callable[..., Path], name: str) -> None:
-    """The steward, the officer, the service, and who is in no list."""
-    with pytest.raises(verify.WrongUsage):
-        sign_as(name, export(tiny, "people/1"))
-
-
 def test_whoever_imports_forges_nothing(
     tiny: TinySite, keys: dict[str, PrivateKey], sign_as: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -186,62 +164,18 @@ def test_who_is_off_the_list_approves_nothing(tiny: TinySite, keys: dict[str, Pr
         import_statement(tiny.site, statement)
 
 
-THEFTS: dict[str, tuple[Callable[[TinySite, PrivateKey], object], str, str]] = {
-    "policy": (
-        lambda tiny, key: (
-            tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}"),
-            approve_policy(tiny.site, "people", key=key),
-        ),
-        POLICY,
-        "protect.epsilon: 2 -> 1\n",
-    ),
-    "policy that nobody else approved": (
-        lambda tiny, key: (tiny.write_policy(policy="others"), approve_policy(tiny.site, "others", key=key)),
-        "policies/others.yaml",
-        "Nothing of it was approved before.\n",
-    ),
-    "populations": (
-        lambda tiny, key: (
-            tiny.write_cap("epsilon: 12, definition: idp, scope: column"),
-            approve_populations(tiny.site, key=key),
-        ),
-        "populations.yaml",
-        '-> "12"',
-    ),
-}
-
-
-@pytest.mark.parametrize("what", THEFTS)
-def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, keys: dict[str, PrivateKey], what: str) -> None:
-    """With a key that was revoked from before: the next officer is shown what changes since the approval that counts, and told
-    where there is none."""
-    steal, target, words = THEFTS[what]
+def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """With a key that was revoked from before: the next officer is shown what changes since the approval that counts."""
     vera, otto = (hold(Ed25519PrivateKey.from_private_bytes(name.ljust(32, b"."))) for name in (b"vera", b"otto"))
     name_recovery(tiny.site, 1, {"vera": vera.public}, [], key=keys["olga"])
     time.sleep(1.1)  # moments are whole seconds
     stolen = datetime.now(UTC).replace(microsecond=0)
-    steal(tiny, keys["olga"])
-    assert "No change since it was approved last" in difference_of(export(tiny, target))
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    assert "No change since it was approved last" in difference_of(export(tiny, POLICY))
     proposal = recover(tiny.site, "otto", otto.public, stolen=stolen)
     accept(tiny.site, proposal, [sign_proposal(proposal, "vera", key=vera)], key=otto)
-    assert words in difference_of(export(tiny, target))
-
-
-def test_what_was_given_up_is_not_exported(tiny: TinySite) -> None:
-    """As nobody may review it, whose signature would be refused."""
-    revise_release(tiny.site, "people", "1", why="a mistake")
-    with pytest.raises(Blocked, match=r"it was given up for people/1/r2\. Export that one\."):
-        export(tiny, "people/1/r1")
-
-
-def test_populations_are_signed_elsewhere_too(
-    tiny: TinySite, sign_as: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The new cap is shown beside the one that was approved."""
-    tiny.write_cap("epsilon: 12, definition: idp, scope: column")
-    statement = sign_as("olga", export(tiny, "populations.yaml"))
-    assert '-> "12"' in capsys.readouterr().out.replace("-> 12", '-> "12"')
-    assert import_statement(tiny.site, read_statement(statement)).new
+    assert "protect.epsilon: 2 -> 1\n" in difference_of(export(tiny, POLICY))
 
 
 def _with(name: str, content: bytes) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
@@ -251,19 +185,13 @@ def _with(name: str, content: bytes) -> Callable[[dict[str, bytes]], dict[str, b
 HOSTILE: dict[str, Callable[[dict[str, bytes]], dict[str, bytes]]] = {
     "a page that is not the one": lambda files: {**files, "candidate/report.html": b"all is well"},
     "another list of sums": lambda files: {**files, "candidate/SHA256SUMS": files["candidate/SHA256SUMS"][::-1]},
-    "a page that is missing": lambda files: {name: part for name, part in files.items() if name != "candidate/report.html"},
-    "another release": lambda files: {**files, "review.json": files["review.json"].replace(b"people/1/r1", b"people/2/r1")},
     "a draft of something else": lambda files: {
         **files,
         "draft.approve.json": files["draft.approve.json"].replace(b'"hash":"', b'"hash":"0'),
     },
     "a way out of the folder": _with("../evil", b"x"),
-    "an absolute name": _with("/tmp/evil", b"x"),  # noqa: S108
-    "a program beside it": _with("sign.py", b"x"),
     "two names for one file": _with("REVIEW.JSON", b"{}"),
     "no JSON": _with("review.json", b"["),
-    "JSON too deep": _with("review.json", b"[" * 200_000),
-    "a later format": _with("review.json", b'{"format":"release-pipeline/review/2","what":"candidate","subject":"people/1/r1"}'),
 }
 
 
@@ -280,18 +208,6 @@ def test_a_hostile_bundle_is_refused(
     assert len(shown.err.splitlines()) == 1
     assert not list(tmp_path.rglob("evil"))
     assert not list((tmp_path / "machine").rglob("*.sig"))
-
-
-def test_a_bundle_cannot_play_tricks_on_a_terminal(
-    tiny: TinySite, sign_as: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Escapes, carriage returns and overrides of direction are told as what they are; long lines are cut, many lines counted."""
-    trick = "\x1b[2J\x1b]0;x\x07safe\rbad \u202e" + "x" * 5000 + "\nline" * 1000
-    sign_as("ben", rewrite(export(tiny, "people/1"), _with("difference.txt", trick.encode())))
-    shown = capsys.readouterr().out
-    assert not set(shown) & {"\x1b", "\x07", "\r", "\u202e"}
-    assert "more lines" in shown
-    assert "| \\x1b[2J" in shown
 
 
 def test_a_lie_about_what_was_approved_before_is_seen(
@@ -315,36 +231,6 @@ def test_a_lie_about_what_was_approved_before_is_seen(
         assert "which NO signature vouches for" in capsys.readouterr().out
 
 
-def test_what_changed_is_in_the_folder_too(tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path) -> None:
-    """All of it, as it was shown, and the canonical form in lines."""
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 25, k: 5}")
-    sign_as("olga", export(tiny, POLICY))
-    [folder] = (tmp_path / "machine").glob("review-*")
-    assert 'protect.epsilon: "2" -> "25"' in (folder / sign.CHANGES).read_text()
-    whole = (folder / sign.WHOLE).read_text()
-    assert json.loads(whole) == json.loads((folder / sign.CANONICAL).read_text())
-    assert whole.splitlines()[1].startswith(' "protect"')
-
-
-def test_a_page_with_a_script_is_not_signed(
-    tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Though every hash is right: whoever replaced the page replaced the list. Nothing of it stays unpacked."""
-
-    def replace_page(files: dict[str, bytes]) -> dict[str, bytes]:
-        page = files["candidate/report.html"].replace(b"</body>", b"<script>fetch('x')</script></body>")
-        old = files["candidate/SHA256SUMS"]
-        sums = old.replace(_sha(files["candidate/report.html"]), _sha(page))
-        changed = {**files, "candidate/report.html": page, "candidate/SHA256SUMS": sums}
-        return {n: part.replace(_sha(old), _sha(sums)) if n.startswith("draft") else part for n, part in changed.items()}
-
-    bundle = rewrite(export(tiny, "people/1"), replace_page)
-    with pytest.raises(verify.WrongUsage):
-        sign_as("ben", bundle)
-    assert "'<script>', which no page of ours has" in capsys.readouterr().err
-    assert not list((tmp_path / "machine").glob("review-*"))
-
-
 def _rename_before(name: object) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
     def rename(files: dict[str, bytes]) -> dict[str, bytes]:
         signed = json.loads(files["before.signed.json"])
@@ -352,10 +238,6 @@ def _rename_before(name: object) -> Callable[[dict[str, bytes]], dict[str, bytes
         return {**files, "before.signed.json": json.dumps(signed).encode()}
 
     return rename
-
-
-def _sha(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()
 
 
 def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,16 +262,3 @@ def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, m
     monkeypatch.setattr("builtins.input", lambda _: digest[:8])
     assert sign.main(given) == 0
     assert json.loads(output.read_text())["hash"] == digest
-
-
-def test_a_statement_needs_its_signature_beside_it(tiny: TinySite, sign_as: Callable[..., Path]) -> None:
-    """And is the one line that was signed."""
-    file = sign_as("ben", export(tiny, "people/1"))
-    text = file.read_text()
-    for other in (text + "\n", text.replace(":", ": "), "{}", "[", text[:-3]):
-        file.write_text(other)
-        with pytest.raises(NotSigned, match="not a statement"):
-            read_statement(file)
-    shutil.move(sign.signature_file(file), file.with_name("elsewhere"))
-    with pytest.raises(WrongUsage, match="cannot be read"):
-        read_statement(file)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import release_pipeline
 from tests.integration.sites import ROOT
 
 pytestmark = pytest.mark.slow
@@ -79,10 +78,3 @@ def test_a_build_without_a_date_or_of_what_is_not_committed_is_refused(tmp_path:
         "?? release_pipeline/stray.txt",
     ]
     assert not list((tmp_path / "out").iterdir())
-
-
-def test_the_command_is_a_module_too() -> None:
-    """Where it is not on the path."""
-    command = [sys.executable, "-m", "release_pipeline", "--version"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == f"release-pipeline {release_pipeline.__version__}\n"

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-import release_pipeline
 from tests.integration.sites import ROOT
 
 PLACES = {"product": ROOT, "analyst": ROOT / "packages" / "analyst"}
@@ -144,28 +143,6 @@ def test_sdists_make_the_same_wheels(tmp_path: Path, wheels: dict[str, Path]) ->
             archive.extractall(tmp_path / name, filter="data")
         [source] = (tmp_path / name).iterdir()
         assert read_wheel(build(source, "wheel", tmp_path / f"{name}-wheel")) == read_wheel(wheels[name])
-
-
-def test_licences_are_one() -> None:
-    """The text that each distribution brings: a copy, for a link would not go into its source."""
-    assert {(place / "LICENSE").read_bytes() for place in PLACES.values()} == {(ROOT / "LICENSE").read_bytes()}
-
-
-def test_versions_are_one(wheels: dict[str, Path]) -> None:
-    """Files of one package come from several distributions: only those of the same version may meet."""
-    pinned = {metadata("product")["version"]}
-    for name in PLACES:
-        texts = [
-            *metadata(name)["dependencies"],
-            *(one for extra in metadata(name).get("optional-dependencies", {}).values() for one in extra),
-        ]
-        for text in texts:
-            if text.startswith("release-pipeline"):
-                found = re.fullmatch(r"release-pipeline[a-z-]*==(.+)", text)
-                assert found is not None, text
-                pinned.add(found[1])
-    assert pinned == {release_pipeline.__version__}
-    assert all(f"-{release_pipeline.__version__}-" in file.name for file in wheels.values())
 
 
 def test_what_the_analysts_distribution_imports_is_in_it_or_declared(wheels: dict[str, Path]) -> None:

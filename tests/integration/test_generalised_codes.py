@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.errors import DataRefused
 from release_pipeline.flow.mask import mask_table
-from release_pipeline.flow.publication.wording import describe_missing
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.options import KEpsilonOptions
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.stages.package import check_released
 from release_pipeline.stages.strategies.grouping import make_classes
 from tests.integration.sites import HEADER, Row, TinySite, make_rows, make_site, policy_text
 from tests.leaks import find_canaries
@@ -64,21 +60,6 @@ def make_records(count: int = 120) -> list[Row]:
 def tiny(tmp_path: Path) -> TinySite:
     """A site of two releases."""
     return make_site(tmp_path / "site", rows=make_records(), cap="releases: 2", **PARTS)
-
-
-def test_reasons_are_labels(tiny: TinySite) -> None:
-    """Each as often as in the source, where its level is below the last; what is released meets the policy."""
-    policy = parse()
-    table = mask_table(policy, tiny.home / "people.csv", release="1").table
-    assert list(check_released(table, policy, rows=table.num_rows)) == []
-    labels = Counter(table["income"].to_pylist())
-    rows = [row for row in make_records() if row["year"] == "1"]
-    expected = Counter(INCOME.get(row["income"], "a number") for row in rows)
-    if "*" not in labels:
-        for reason in ("refused", "left", "not told"):
-            assert labels[reason] == expected[reason]
-    assert set(table["town"].to_pylist()) <= {"north", "south", "east", "coast", "inland", "refused", "blank", "*"}
-    assert set(table["name"].to_pylist()) <= {"101", "102", "1**", "refused", "blank", "*"}
 
 
 _ENTRY = st.sampled_from(["5", "7", "12", "55", "83", "-8", ".a", ""])
@@ -142,45 +123,6 @@ def _type(policy: Policy, entries: list[tuple[str, str]]) -> tuple[pa.Table, lis
         raw = RawTable(connection, "test")
         table = pa.table({name: typed_column(policy, name, raw) for name in policy.released_columns})
     return table, table["income"].to_pylist()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('codes: {"-8": refused}', "codes: {north: refused}", "a code is among the hierarchy's values too"),
-        ('codes: {"-8": refused}', 'codes: {"-8": coast}', "'coast' reads like one of the hierarchy's labels"),
-        ('codes: {"-8": refused}', 'codes: {"-8": "*"}', "'*' reads like one of the hierarchy's labels"),
-        ("codes: {999: refused}", 'codes: {999: "123"}', "'123' reads like one of the hierarchy's labels"),
-        ("codes: {-8: refused, .a", "codes: {-8: 10-19, .a", "'10-19' reads like one of the hierarchy's labels"),
-        ("codes: {-8: refused, .a", "codes: {-8: refused, -8.0: other, .a", "one code stands there twice"),
-        ("codes: {-8: refused, .a", "codes: {-8: suppressed, .a", "why a cell is empty that had a value"),
-    ],
-)
-def test_what_cannot_be_is_told(old: str, new: str, words: str) -> None:
-    """In the policy."""
-    with pytest.raises(PolicyInvalid) as refused:
-        parse(**{old: new})
-    assert any(words in str(problem) for problem in refused.value.problems), refused.value.problems
-
-
-def test_mondrian_has_no_place_for_them_among_numbers() -> None:
-    """It cuts where the data ask for it."""
-    parts = {**PARTS, "columns": COLUMNS.replace("intervals: [10, 50], ", ""), "protect": OLA.replace("ola", "mondrian")}
-    with pytest.raises(PolicyInvalid) as refused:
-        parse_policy(policy_text(**{**parts, "suppress": ""}), name="people.yaml")
-    assert any("a missing one has no place among them" in str(problem) for problem in refused.value.problems)
-
-
-def test_the_words_of_them() -> None:
-    """In the plan and for readers."""
-    policy = parse()
-    said = " ".join("\n".join(describe_plan(make_plan(policy))).split())
-    assert "without a value: refused, left, not told" in said
-    words = describe_missing(policy, "income", policy.generalised_columns["income"])
-    assert (
-        words
-        == "records without a value have a label that says why (refused, left, not told), unless they are in the class of all"
-    )
 
 
 def test_what_is_no_code_stops_a_release_unquoted(tiny: TinySite) -> None:

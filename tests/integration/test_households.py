@@ -5,41 +5,30 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
-import duckdb
 import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
-from release_pipeline.analyst import NoHonestAnswer, read_release
-from release_pipeline.cli import main
+from release_pipeline.analyst import read_release
 from release_pipeline.errors import DataRefused, PolicyInvalid
 from release_pipeline.flow import checkpoints
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.wording import describe_neighbours
-from release_pipeline.flow.timetable import count_arrived, describe_missing
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import load_policy
 from release_pipeline.policy.load import parse_policy
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.views import view_plan
-from release_pipeline.policy.words import not_covered_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.counts import COUNTS_FILE
 from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.stages.checks import round_up
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import review
-from tests.integration.publishing import failures_of, make_trusted_site, publish_release
+from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_site, materializations, policy_text, run_job
 
 HOUSEHOLDS, SLOTS = 600, 4
@@ -56,9 +45,7 @@ PARTS = {
            missing: keep, codes: {-8: refused}}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}""",
 }
-ZCDP = "dp-cdf, definition: zcdp, epsilon: 2, delta: 0.000001, k: 5"
 CAP = "epsilon: 40, definition: dp, scope: column"
-OF_PERSONS = f"{{column: person, slots: {SLOTS}}}"
 
 
 def make_households(count: int = HOUSEHOLDS, *, seed: int = 3) -> list[Row]:
@@ -179,27 +166,14 @@ def test_a_package_has_the_empty_slots(published: Published) -> None:
     assert blank.low <= sum(row["income"] == "" for row in rows) / len(table) <= blank.high
 
 
-@pytest.mark.slow
-@GX_WARNINGS
-def test_only_slots_hide_how_many_people_there_are(tmp_path: Path, published: Published) -> None:
-    """The kit declines where the number of records is that of people."""
-    package = shutil.copytree(published.package, tmp_path / "package")
-    card = json.loads((package / "privacy-card.json").read_text())
-    card["claim"]["record_count"] = "not protected"
-    (package / "privacy-card.json").write_text(json.dumps(card))
-    with pytest.raises(NoHonestAnswer, match="no slots"):
-        read_release(package).records()
-
-
 def ingest(tiny: TinySite) -> dict[str, object]:
     """What the first two stages tell."""
     flow = tiny.flow()
     return {"ingested": flow.ingest().facts, "validated": (done := flow.validate()).facts, "refused": done.refusal}
 
 
-@pytest.mark.parametrize("person", [PARTS["person"], OF_PERSONS])
-def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str) -> None:
-    """Two sources in which one household, or person, has one record and four: the stages report the same. Without the filling
+def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sources in which one household has one record and four: the stages report the same. Without the filling
     the number of rows distinguishes them."""
     rows = make_households(30)
     mine = [row for row in rows if row["person"] == "h0007" and row["year"] == "1"]
@@ -210,8 +184,7 @@ def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: py
         if not fills:
             monkeypatch.setattr(flow_release, "fill_slots", lambda *_: None)
         for size in (1, 4):
-            parts = {**PARTS, "person": person}
-            tiny = make_site(tmp_path / f"{fills} {size}", rows=[*others, *mine[:1] * size], cap=CAP, **parts)
+            tiny = make_site(tmp_path / f"{fills} {size}", rows=[*others, *mine[:1] * size], cap=CAP, **PARTS)
             told[fills].append(ingest(tiny))
     assert told[True][0] == told[True][1]
     assert told[True][0]["ingested"] == {"rows": 30 * SLOTS, "columns_read": 3, "columns_in_source": 8}
@@ -241,58 +214,6 @@ def test_what_fits_no_slot_is_refused_by_counts_alone(
     assert not tiny.charges()
 
 
-def test_without_the_column_nothing_is_counted(tmp_path: Path) -> None:
-    """A source that lacks the households is refused before anybody is told how many rows it has."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **PARTS)
-    tiny.write_rows(make_households(30), header=("year", "town", "sex", "income", "rent", "name", "remark"))
-    with pytest.raises(DataRefused, match="the data do not meet the policy"):
-        tiny.flow().ingest()
-
-
-def test_records_of_other_releases_are_not_counted_aloud(tmp_path: Path) -> None:
-    """They are people, too."""
-    parts = {**PARTS, "releases": '["1"]'}
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **parts)
-    tiny.flow().ingest()
-    assert "column year: some records of releases that the policy does not list." in tiny.flow().validate().words
-
-
-def test_a_timetable_counts_slots(tmp_path: Path) -> None:
-    """What has arrived is said in slots, as `min_rows` is."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **{**PARTS, "gates": "{min_rows: 200}"})
-    policy = load_policy(tiny.home / "policies" / "people.yaml")
-    assert view_plan(make_plan(policy)).record_count == "protected"
-    assert count_arrived(tiny.site, policy, "1") == 30 * SLOTS
-    assert describe_missing(tiny.site, policy, "1") == "the source has too few records of release 1 yet."
-
-
-def test_the_tool_for_scripts_fills_up_too(tmp_path: Path) -> None:
-    """As many rows as slots, the fill only where somebody is."""
-    tiny = make_site(tmp_path / "site", rows=make_households(60), cap=CAP, **PARTS)
-    out = tmp_path / "masked.csv"
-    policy = str(tiny.home / "policies" / "people.yaml")
-    assert (
-        main(["mask", str(tiny.home / "people.csv"), "--policy", policy, "--release", "1", "-o", str(out), "--unaccounted"]) == 0
-    )
-    table = pd.read_csv(out)
-    assert len(table) == 60 * SLOTS
-    assert set(table["income_missing"].dropna()) == {"refused", "blank", "empty"}
-    assert set(table["rent_missing"].dropna()) == {"empty"}
-
-
-def test_the_vault_knows_who_is_there(tmp_path: Path) -> None:
-    """Empty slots are the last point of every column; people are counted by household."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **PARTS)
-    ingest(tiny)
-    tables, rows = tiny.tables(), of_first(make_households(30))
-    income, rent = (tables["records"].column(name).to_numpy() for name in ("income", "rent"))
-    assert (income == 203).sum() == (rent == 100.5).sum() == 30 * SLOTS - len(rows)
-    assert (income == 202).sum() == sum(row["income"] == "" for row in rows)
-    assert (income == 201).sum() == sum(row["income"] == "-8" for row in rows)
-    assert rent[: len(rows)].tolist() == [float(row["rent"] or 0) for row in rows]
-    assert tables["people"].num_rows == 30
-
-
 @pytest.mark.parametrize(
     ("part", "old", "new", "words"),
     [
@@ -303,22 +224,13 @@ def test_the_vault_knows_who_is_there(tmp_path: Path) -> None:
             "needs slots, which hide how many records a household has, or",
         ),
         ("person", "slots: 4", "slots: 4, records_per_release: 4", "either slots or records_per_release"),
-        ("protect", "dp-cdf", "dp-um", "dp-um gives every record a number, and an empty slot has none. Use dp-cdf"),
         (
             "columns",
             "sex:    {role: quasi, do: drop}",
             "sex:    {role: quasi, do: keep, values: [0, 1], why: needed}",
             "'sex' is released as it is, and would show exactly which slots are empty",
         ),
-        (
-            "columns",
-            "missing: {fill: 0}, why: known}",
-            "why: known}\n  w: {role: weight, WEIGHT}",
-            "an empty slot stands for nobody",
-        ),
-        ("columns", "-8: refused", "-8: empty", "'empty' is the reason of slots"),
         ("tables", "", "{people: {by: town, epsilon: 1}}", "Declare its values with do: drop"),
-        ("drop", "", "[name, rent_missing]", "there is a column of that name"),
     ],
 )
 def test_what_does_not_go_with_slots_is_told(part: str, old: str, new: str, words: str) -> None:
@@ -330,95 +242,3 @@ def test_what_does_not_go_with_slots_is_told(part: str, old: str, new: str, word
     said = refused.value.faults
     assert any(words in str(fault) for fault in said), said
     assert len(said) == 1 + (part == "protect"), said  # and codes
-
-
-def test_households_of_equal_size_are_said_to_be(tmp_path: Path) -> None:
-    """The other way: what is not protected stands in plan, statement, card and note."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP)
-    tiny.write_policy(**{**PARTS, "person": "{column: person, unit: household, records_per_release: 4}"})
-    policy = load_policy(tiny.home / "policies" / "people.yaml")
-    assert policy.epsilon == 4 * 2 * 10**9
-    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "at most 4 records of a household in a release; how many records a household has is not protected" in plan
-    assert "times 4 records per household" in plan
-    assert view_plan(make_plan(policy)).record_count == "not protected"
-    assert "it is for households of equal size, and how many records one has is not protected." in state_claim(policy)
-    assert "replaced by another one with as many records" in describe_neighbours(policy)
-    assert any(words.startswith("How many records a household has") for words in not_covered_words(policy))
-    assert ingest(tiny)["ingested"] == {
-        "rows": round_up(len(of_first(make_households(30)))),
-        "columns_read": 3,
-        "columns_in_source": 8,
-    }
-
-
-@pytest.mark.parametrize("method", ["laplace, epsilon: 2", "dp-um, epsilon: 2, k: 5", "dp-cdf, epsilon: 2", ZCDP])
-def test_how_many_records_a_person_has_is_said_not_to_be_protected(method: str) -> None:
-    """In plan, card and JSON of every method; the formal statement, which is about records, stays as it is."""
-    columns = """
-  person: {role: identifier, do: drop}
-  income: {role: confidential, do: noise, domain: [0, 200], grid: 1, outside: clamp, why: known}"""
-    drop, person = "[name, remark, town, sex, rent]", "{column: person, records_per_release: 3}"
-    policy = parse_policy(policy_text(columns=columns, drop=drop, protect=f"{{method: {method}}}", person=person), name="people")
-    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "at most 3 records of a person in a release; how many records a person has is not protected" in plan
-    assert view_plan(make_plan(policy)).record_count == "not protected"
-    neighbours = describe_neighbours(policy)
-    assert "one person is replaced by another one with as many records" in neighbours
-    assert "how many records a person has is not protected" in neighbours
-    assert any(words.startswith("How many records a person has") for words in not_covered_words(policy))
-    assert "It holds as well for tables that differ in up to 3 records of one person." in state_claim(policy)
-
-
-def test_slots_of_persons_protect_how_many_records_one_has() -> None:
-    """As those of households do, at the same charge, and in an option that is in the hash."""
-    policy = parse_policy(policy_text(**{**PARTS, "person": OF_PERSONS}), name="people")
-    assert policy.epsilon == SLOTS * 2 * 10**9
-    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "each person has 4 records in a release, empty ones included; how many records a person has is protected" in plan
-    assert "times 4 records per person" in plan
-    assert "one person is replaced by another one, with any number of records up to 4" in describe_neighbours(policy)
-    assert "every person has 4 records, empty ones included" in state_claim(policy)
-    assert not any(words.startswith("How many records") for words in not_covered_words(policy)), "rows are public, records not"
-    assert json.loads(policy.canonical_json())["person"] == {"column": "person", "records_per_release": 1, "slots": SLOTS}
-
-
-@pytest.mark.slow
-@GX_WARNINGS
-def test_packages_do_not_show_how_many_records_a_person_has(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """One person has three records more in one of two published packages: both have as many rows, and cards say so."""
-    rows = of_first(make_households(150))
-    most = next(row for row in rows if row["person"] == "h0007")
-    others = [row for row in rows if row["person"] != "h0007"]
-    rows_of: list[dict[str, int]] = []
-    parts = {**PARTS, "person": OF_PERSONS, "gates": "{min_rows: 500}"}
-    for size in (1, SLOTS):
-        tiny = make_trusted_site(tmp_path / f"{size}" / "site", keys, rows=[*others, *[most] * size], cap=CAP, **parts)
-        package = publish_release(tiny, keys)
-        card = json.loads((package / "privacy-card.json").read_text())
-        assert len(pd.read_csv(package / "data.csv")) == 150 * SLOTS
-        rows_of.append(card["rows"])
-        assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("person", "protected")
-        [charge] = tiny.charges()
-        assert format_nano(charge.loss.dp_column or 0) == card["claim"]["epsilon"]["total"] == "8"
-        records = read_release(package).records(level=SURE)
-        assert records.low <= len(others) + size <= records.high
-    assert rows_of == [{"in": 150 * SLOTS, "out": 150 * SLOTS, "kind": None}] * 2
-
-
-def test_the_room_is_as_it_was_for_persons(tmp_path: Path) -> None:
-    """No empty slots, and no column that tells them, where a policy has none."""
-    tiny = make_site(tmp_path / "site")
-    tiny.flow().ingest()
-    with duckdb.connect(str(tiny.site.vault / "folk.duckdb"), read_only=True) as vault:
-        found = vault.execute("SELECT column_name FROM duckdb_columns() WHERE table_name = 'raw'").fetchall()
-    assert {name for (name,) in found} == {"person", "town", "sex", "income", "rent"}
-
-
-def test_rho_grows_with_the_square_of_the_slots() -> None:
-    """Sixteen times what one record costs, and the note says what it is for."""
-    protect = f"{{method: {ZCDP}}}"
-    policy = parse_policy(policy_text(**{**PARTS, "protect": protect}), name="people")
-    assert policy.protect.charged is not None
-    assert policy.epsilon == SLOTS**2 * policy.protect.charged.nano
-    assert "times 4 squared records per household" in " ".join(" ".join(describe_plan(make_plan(policy))).split())

@@ -11,17 +11,15 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.kinds import SynthesiseColumn, pick
-from release_pipeline.policy.load import parse_policy
 from release_pipeline.policy.words import not_covered_words
 from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
 from release_pipeline.stages.entries import find_entries
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
-from tests.integration.sites import TinySite, make_site, policy_text
+from tests.integration.sites import TinySite, make_site
 from tests.integration.test_households import HOUSEHOLDS, SLOTS, SURE, find_number, make_households, of_first
 
 PARTS = {
@@ -106,10 +104,3 @@ def test_what_stands_for_an_empty_slot_is_no_entry_of_the_source(tmp_path: Path)
     town = columns["town"]
     assert find_entries(town, pa.chunked_array([["north", "east", "", "empty"]])).tolist() == [0, 2, 3, 4]
     assert not [words for words in not_covered_words(policy) if "several columns" in words]
-
-
-def test_households_of_any_method_but_two_are_refused() -> None:
-    parts = {**PARTS, "protect": "{method: dp-um, epsilon: 1, k: 5}"}
-    with pytest.raises(PolicyInvalid) as refused:
-        parse_policy(policy_text(**parts), name="people.yaml")
-    assert "Use dp-cdf or dp-table" in str(refused.value.problems)

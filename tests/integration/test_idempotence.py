@@ -6,7 +6,6 @@ Each is refused or found out in words, or changes nothing: the candidate then ha
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ import pytest
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import Reservation, reserve
 from release_pipeline.flow.retention import prune
@@ -31,9 +29,8 @@ from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.checks import Check
 from release_pipeline.stages.validate import judge_suite
 from release_pipeline.store import registry as store_registry
-from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json
-from tests.integration.publishing import failures_of
-from tests.integration.sites import TinySite, make_rows, make_site, policy_text
+from release_pipeline.store.registry import RegistryChanged, ReleaseId
+from tests.integration.sites import TinySite, make_rows, make_site
 
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
 R2 = r"Only people/1/r2 can replace it.*release-pipeline run people --release 1 --revise 'REASON'"
@@ -168,21 +165,14 @@ def test_source_changed_before_the_draw(begun: TinySite, bits: str) -> None:
     assert charged(begun) == ONCE
 
 
-@pytest.mark.parametrize("cell", [{"income": "1"}, {"town": "south"}], ids=["noise", "kept"])
-def test_one_cell_changed_before_the_draw(begun: TinySite, cell: dict[str, str]) -> None:
-    """One cell of a noise column, or of a kept one, is enough to be other data."""
+def test_one_cell_or_the_order_changed_before_the_draw(begun: TinySite) -> None:
+    """One cell of a kept column is enough to be other data; so is the order, for ties are broken by the row number."""
     rows = make_rows()
-    assert rows[0] | cell != rows[0]
-    begun.write_rows([rows[0] | cell, *rows[1:]])
-    with pytest.raises(Blocked, match=R2):
-        flow_of(begun).run()
-
-
-def test_order_of_the_source_changed_before_the_draw(begun: TinySite) -> None:
-    """The same records in another order are other data: ties are broken by the row number."""
-    begun.write_rows(make_rows()[::-1])
-    with pytest.raises(Blocked, match=R2):
-        flow_of(begun).run()
+    assert rows[0]["town"] != "south"
+    for changed in ([rows[0] | {"town": "south"}, *rows[1:]], rows[::-1]):
+        begun.write_rows(changed)
+        with pytest.raises(Blocked, match=R2):
+            flow_of(begun).run()
 
 
 def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
@@ -200,7 +190,6 @@ def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
 EDITS = {
     "less epsilon": {"protect": CHEAPER},
     "other population": {"population": "others"},
-    "other gate": {"gates": "{min_rows: 21}"},
 }
 
 
@@ -226,23 +215,16 @@ def test_policy_edited_between_the_stages(begun: TinySite) -> None:
     assert "masked" not in begun.tables()
 
 
-@pytest.mark.parametrize("edit", [name for name in EDITS if name != "other population"])
-def test_policy_edited_after_the_draw(drawn: TinySite, bits: str, edit: str) -> None:
+def test_policy_edited_after_the_draw(drawn: TinySite, bits: str) -> None:
     """Refused, naming the revision; the candidate and its state stay untouched, and restored the same is served."""
     before = candidate_of(drawn)
-    drawn.write_policy(**EDITS[edit])
+    drawn.write_policy(protect=CHEAPER)
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
         flow_of(drawn).run()
     assert (candidate_of(drawn), drawn.status().state) == (before, "candidate")
     drawn.write_policy()
     assert finish(drawn) == bits
     assert charged(drawn) == ONCE
-
-
-def test_policy_that_says_the_same_is_the_same(begun: TinySite, bits: str) -> None:
-    """Comments and spaces are no edit."""
-    (begun.home / "policies" / "people.yaml").write_text("# a word\n\n" + policy_text().replace("epsilon: 2,", "epsilon:   2.0,"))
-    assert finish(begun) == bits
 
 
 # the secret
@@ -258,20 +240,13 @@ def test_secret_copied_back_after_the_draw(begun: TinySite, bits: str) -> None:
     assert begun.states().count("drawn") == 1
 
 
-def test_other_secret_laid_there_after_the_draw(drawn: TinySite, bits: str) -> None:
-    """Nothing is drawn with it either."""
-    secret_of(drawn).write_bytes(OTHER)
-    assert finish(drawn) == bits
-    assert not secret_of(drawn).exists()
-
-
-@pytest.mark.parametrize("how", ["swapped", "deleted", "cut"])
+@pytest.mark.parametrize("how", ["swapped", "deleted"])
 def test_secret_not_the_same_before_the_draw(begun: TinySite, bits: str, how: str) -> None:
     """Refused at every stage that needs it, naming the revision; put back, the release has its bits. Charged once."""
     good = secret_of(begun).read_bytes()
     secret_of(begun).unlink()
-    if how != "deleted":
-        secret_of(begun).write_bytes(OTHER if how == "swapped" else good[:-1])
+    if how == "swapped":
+        secret_of(begun).write_bytes(OTHER)
     words = "is lost" if how == "deleted" else "is not the one that was made for it"
     for step in (flow_of(begun).run, flow_of(begun).microaggregate, flow_of(begun).mask):
         with pytest.raises(SecretLost, match=rf"{words}.*{R2}"):
@@ -283,18 +258,11 @@ def test_secret_not_the_same_before_the_draw(begun: TinySite, bits: str, how: st
     assert charged(begun) == ONCE
 
 
-@pytest.mark.parametrize("when", ["before the charge", "after the charge"])
-def test_secret_laid_there_by_somebody(fresh: TinySite, bits: str, when: str) -> None:
+def test_secret_laid_there_by_somebody(fresh: TinySite, bits: str) -> None:
     """Not used, not even when an attempt was stopped between the charge and its secret: the bits are those of our own."""
-    if when == "after the charge":
-        run_until(fresh, "the loss is charged")
+    run_until(fresh, "the loss is charged")
     secret_of(fresh).write_bytes(OTHER)
     assert flow_of(fresh).run().facts["candidate_hash"] == bits
-
-
-def test_other_secret_gives_other_bits(fresh: TinySite, bits: str) -> None:
-    """What the test above rests on."""
-    assert flow_of(fresh, secret=OTHER).run().facts["candidate_hash"] != bits
 
 
 # the vault
@@ -320,9 +288,7 @@ def test_vault_put_back_from_before_the_draw(started: TinySite, drawn: TinySite,
 
 EDITED = {
     "a number": "UPDATE masked SET income = CASE income WHEN 1 THEN 2 ELSE 1 END WHERE rowid = 0",
-    "a row removed": "DELETE FROM masked WHERE rowid = 0",
     "the order": "CREATE OR REPLACE TABLE masked AS FROM masked ORDER BY release_pipeline_record",
-    "a category": "UPDATE masked SET town = CASE town WHEN 'north' THEN 'south' ELSE 'north' END WHERE rowid = 0",
 }
 
 
@@ -340,7 +306,6 @@ def test_masked_table_edited(fresh: TinySite, edit: str) -> None:
 BEFORE = {
     "statistics": "UPDATE statistics SET scale = 0 WHERE rowid = 0",
     "membership": "UPDATE membership SET income = income + 1 WHERE rowid = 0",
-    "records": "UPDATE records SET town = CASE town WHEN 'north' THEN 'south' ELSE 'north' END WHERE rowid = 0",
     "notes": 'UPDATE notes SET note = replace(note, \'"epsilon":"1"\', \'"epsilon":"9"\') WHERE stage = \'microaggregated\'',
 }
 
@@ -364,21 +329,8 @@ def test_what_a_stage_reads_is_what_was_written(fresh: TinySite, stage: str) -> 
     assert candidate_of(fresh) == {}
 
 
-@pytest.mark.parametrize("edit", ["UPDATE records SET income = income + 1", "DELETE FROM people WHERE rowid = 0"])
-def test_what_freeze_does_not_read_changes_nothing(fresh: TinySite, bits: str, edit: str) -> None:
-    """The candidate is what it would have been; who looks at the whole vault finds what was changed."""
-    run_until(fresh, "audited")
-    edit_vault(fresh, edit)
-    assert flow_of(fresh).freeze().facts["candidate_hash"] == candidate_of(fresh)["SHA256SUMS"] == bits
-    told = " ".join(failures_of(verify(fresh.home, deep=True)))
-    assert f"the table {edit.split()[1 if edit.startswith('U') else 2]} in the vault is not what was written" in told
-
-
 WHILE_JUDGED = {
     "the persons": "UPDATE raw SET person = 'p0' || person WHERE rowid = 0",
-    "which slots are empty": "ALTER TABLE raw ADD COLUMN release_pipeline_empty_slot BOOLEAN DEFAULT true",
-    "a column taken away": "ALTER TABLE raw DROP COLUMN income",
-    "a column beside the table": "CREATE TABLE raw_column_00000 AS SELECT person FROM raw; UPDATE raw SET person = 'p1'",
     "a view in its place": "CREATE TABLE kept AS FROM raw; DROP TABLE raw; CREATE VIEW raw AS FROM kept",
 }
 
@@ -488,10 +440,9 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     monkeypatch.setattr(store_registry, "datetime", Clock)
 
 
-@pytest.mark.parametrize("boundary", ["the loss is charged", "drawn is noted"])
-def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of a release follows from the clock: the same bits, charged once; and whoever asks for the state is told of it."""
-    run_until(fresh, boundary)
+    run_until(fresh, "the loss is charged")
     assert list_releases(fresh.site)[1] == []
     set_clock(monkeypatch, -400)
     assert flow_of(fresh).run().facts["candidate_hash"] == bits
@@ -499,17 +450,6 @@ def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, boundary: s
     [payload] = list_releases(fresh.site)[1]
     assert "the clock was set back" in payload
     assert fresh.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
-
-
-def test_clock_ahead_of_the_registry_is_told(fresh: TinySite, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release made by a clock that is ahead has its bits; when the clock is right again, people are told."""
-    with monkeypatch.context() as patch:
-        set_clock(patch, 400)
-        assert flow_of(fresh).run().facts["candidate_hash"] == bits
-    [payload] = list_releases(fresh.site)[1]
-    assert "the clock is behind the registry" in payload
-    assert finish(fresh) == bits
-    assert charged(fresh) == ONCE
 
 
 # the registry
@@ -527,132 +467,15 @@ class Attacked:
         with duckdb.connect(str(self.tiny.site.registry)) as connection:
             connection.execute(text, values)
 
-    def rewrite(self, change: Callable[[list[dict[str, Any]]], None]) -> None:
-        """Another chain of events, with right numbers and hashes throughout; who has no key keeps the seals that were there."""
-        rows = self.tiny.query(self.tiny.site.registry, "SELECT * FROM events ORDER BY number")
-        events = [json.loads(row["body"]) for row in rows]
-        change(events)
-        previous = BEGIN
-        self.execute("DELETE FROM events")
-        for number, event in enumerate(events, start=1):
-            body = canonical_json({**event, "number": number, "previous": previous})
-            previous = hashlib.sha256(body.encode()).hexdigest()
-            self.insert({**rows[min(number, len(rows)) - 1], "number": number, "body": body, "hash": previous})
-        self.execute("UPDATE head SET number = ?, hash = ?", [len(events), previous])
-
-    def insert(self, row: dict[str, Any]) -> None:
-        """Put an event into its table."""
-        names, marks = ", ".join(row), ", ".join("?" * len(row))
-        self.execute(f"INSERT INTO events ({names}) VALUES ({marks})", list(row.values()))  # noqa: S608
-
 
 def edit_row(at: Attacked) -> None:
     """The loss of a charge made smaller."""
     at.execute("UPDATE events SET body = replace(body, ':2000000000', ':1000000000') WHERE body LIKE '%reserved%'")
 
 
-def edit_date(at: Attacked) -> None:
-    """A date of the last event changed, with the right hash for it."""
-    edit_row_with_its_hash(at, "(SELECT max(number) FROM events)")
-
-
-def edit_row_with_its_hash(at: Attacked, which: str = "3") -> None:
-    """An event changed, with the right hash for it; the next one still names the old."""
-    at.execute(f'UPDATE events SET body = replace(body, \'"noted":"2\', \'"noted":"1\') WHERE number = {which}')  # noqa: S608
-    at.execute(f"UPDATE events SET hash = sha256(body) WHERE number = {which}")  # noqa: S608
-
-
-def edit_last_and_head(at: Attacked) -> None:
-    """The last event changed, with the right hash in every place of the database."""
-    edit_date(at)
-    at.execute("UPDATE head SET hash = (SELECT hash FROM events ORDER BY number DESC LIMIT 1)")
-
-
-def delete_last(at: Attacked) -> None:
-    """The last event removed."""
-    at.execute("DELETE FROM events WHERE number = (SELECT max(number) FROM events)")
-
-
-def delete_last_and_move_head(at: Attacked) -> None:
-    """The last event removed, and the database's own head moved back."""
-    delete_last(at)
-    at.execute("UPDATE head SET number = number - 1, hash = (SELECT hash FROM events ORDER BY number DESC LIMIT 1)")
-
-
-def delete_charge_with_all_after(at: Attacked) -> None:
-    """The charge and everything after it rewritten away, hashes right."""
-    at.rewrite(lambda events: events.__delitem__(slice(-2, None)))
-
-
-def delete_in_the_middle(at: Attacked) -> None:
-    """An event removed from the middle."""
-    at.execute("DELETE FROM events WHERE number = 2")
-
-
-def delete_in_the_middle_and_renumber(at: Attacked) -> None:
-    """An event removed from the middle, and the others moved up."""
-    delete_in_the_middle(at)
-    at.execute("UPDATE events SET number = number - 1 WHERE number > 2")
-    at.execute("UPDATE head SET number = number - 1")
-
-
-def delete_all_events(at: Attacked) -> None:
-    """No event is left."""
-    at.execute("DELETE FROM events")
-
-
-def delete_everything_inside(at: Attacked) -> None:
-    """No event is left, and the head is that of a new registry."""
-    for table in ("events", "head", "budgets"):
-        at.execute(f"DELETE FROM {table}")  # noqa: S608
-
-
-def double_event(at: Attacked) -> None:
-    """An event is there twice."""
-    at.execute("INSERT INTO events FROM events WHERE number = 3")
-
-
-def add_event(at: Attacked) -> None:
-    """An event that follows from the last one, with right hashes in every place; only its seal cannot be made without the key."""
-    at.rewrite(lambda events: events.append({**events[1], "content": {**events[1]["content"], "hash": "another"}}))
-
-
-def open_revision(at: Attacked) -> None:
-    """A revision that nobody has opened with a reason, with right hashes in every place."""
-    at.rewrite(
-        lambda events: events.append({**events[1], "kind": "opened", "release": ["people", "1", 2], "content": {"why": ""}})
-    )
-
-
 def delete_registry(at: Attacked) -> None:
     """The file is gone."""
     at.tiny.site.registry.unlink()
-
-
-def restore_older(at: Attacked) -> None:
-    """A copy from before the charge of release 1 is put back."""
-    shutil.copy2(at.older, at.tiny.site.registry)
-
-
-def rewrite_smaller(at: Attacked) -> None:
-    """Another chain with right hashes, where a charge is smaller."""
-
-    def change(events: list[dict[str, Any]]) -> None:
-        for event in events:
-            if event["kind"] == "reserved":
-                event["content"]["loss"]["idp_column"] = 1
-
-    at.rewrite(change)
-
-
-def rewrite_longer(at: Attacked) -> None:
-    """Another chain with right hashes, without the charge of release 1, and longer than the true one."""
-
-    def change(events: list[dict[str, Any]]) -> None:
-        events[:] = [event for event in events if event["release"] != ["people", "1", 1]]
-        events += [events[0]] * 9
-
-    at.rewrite(change)
 
 
 def write_on_from_older(at: Attacked) -> None:
@@ -667,32 +490,9 @@ def write_on_from_older(at: Attacked) -> None:
     head.write_bytes(newest)
 
 
-def edit_head_row(at: Attacked) -> None:
-    """The database's own head changed."""
-    at.execute("UPDATE head SET hash = 'another'")
-
-
-def edit_head_file(at: Attacked) -> None:
-    """The vault's head moved back to an event that is there, without the key for its seal."""
-    file, event = at.tiny.site.vault / HEAD, at.tiny.events()[0]
-    _, _, seal = file.read_text().split()
-    file.write_text(f"{event.number} {event.hash} {seal}\n")
-
-
-def empty_head_file(at: Attacked) -> None:
-    """The vault's head emptied."""
-    (at.tiny.site.vault / HEAD).write_text("")
-
-
 def delete_head_file(at: Attacked) -> None:
     """The vault's head gone."""
     (at.tiny.site.vault / HEAD).unlink()
-
-
-def delete_head_file_and_restore_older(at: Attacked) -> None:
-    """The vault's head gone, and a copy of the registry from before the charge of release 1 put back."""
-    delete_head_file(at)
-    restore_older(at)
 
 
 def delete_head_file_and_registry(at: Attacked) -> None:
@@ -701,52 +501,7 @@ def delete_head_file_and_registry(at: Attacked) -> None:
     delete_registry(at)
 
 
-def drop_events(at: Attacked) -> None:
-    """The table of the events is gone."""
-    at.execute("DROP TABLE events")
-
-
-def drop_head(at: Attacked) -> None:
-    """The table of the head is gone."""
-    at.execute("DROP TABLE head")
-
-
-def drop_all_tables(at: Attacked) -> None:
-    """Every table is gone."""
-    for table in ("events", "head", "budgets"):
-        at.execute(f"DROP TABLE {table}")
-
-
-ATTACKS = (
-    edit_row,
-    edit_date,
-    edit_row_with_its_hash,
-    edit_last_and_head,
-    delete_last,
-    delete_last_and_move_head,
-    delete_charge_with_all_after,
-    delete_in_the_middle,
-    delete_in_the_middle_and_renumber,
-    delete_all_events,
-    delete_everything_inside,
-    double_event,
-    add_event,
-    open_revision,
-    delete_registry,
-    restore_older,
-    rewrite_smaller,
-    rewrite_longer,
-    write_on_from_older,
-    edit_head_row,
-    edit_head_file,
-    empty_head_file,
-    delete_head_file,
-    delete_head_file_and_restore_older,
-    delete_head_file_and_registry,
-    drop_events,
-    drop_head,
-    drop_all_tables,
-)
+ATTACKS = (edit_row, write_on_from_older, delete_head_file_and_registry)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
@@ -775,37 +530,6 @@ def test_registry_attacked(untouched: TinySite, begun: TinySite, attack: Callabl
     assert secret_of(begun).exists()
 
 
-def test_attacks_change_what_they_say(untouched: TinySite, started: TinySite, tmp_path: Path) -> None:
-    """The rewriting by itself, with nothing changed, gives the very same chain: so it is the change that is found out."""
-    tiny = copy_of(started, tmp_path / "site")
-    before = tiny.events()
-    Attacked(tiny, untouched.site.registry).rewrite(lambda _: None)
-    assert tiny.events() == before
-
-
-@pytest.mark.parametrize("spent", [0, 2 * 10**9, 10**10])
-def test_row_of_the_cap_edited(fresh: TinySite, spent: int) -> None:
-    """Readers count the events and say what is spent; whoever would charge is refused, and neither charged nor given a secret."""
-    reserve(fresh.site, Reservation(fresh.site.policy("people"), ReleaseId("people", "1"), 60, "source"), PLAIN)
-    secret_of(fresh).unlink()
-    Attacked(fresh, fresh.site.registry).execute("UPDATE budgets SET spent = ?", [spent])
-    assert read_ledgers(fresh.site)[0].account.spent == "4"
-    fresh.write_policy(policy="more", releases='["1"]')
-    with pytest.raises(RegistryChanged, match=r"do not agree on what is spent.*Restore the registry"):
-        fresh.flow("1", "more").run()
-    assert charged(fresh) == ["people/2/r1", "people/1/r1"]
-    assert list((fresh.site.vault / "secrets").iterdir()) == []
-
-
-def test_row_of_the_cap_removed(fresh: TinySite) -> None:
-    """Without the row, the events still say what is spent: there is no more room than before."""
-    fresh.write_cap(f"epsilon: 3, {IDP}")
-    Attacked(fresh, fresh.site.registry).execute("DELETE FROM budgets")
-    with pytest.raises(ReleasePipelineError):
-        flow_of(fresh).run()
-    assert charged(fresh) == ["people/2/r1"]
-
-
 # revisions
 
 
@@ -829,17 +553,6 @@ def test_revision_of_a_drawn_release(drawn: TinySite, bits: str) -> None:
     data = [name for name in before if name.startswith("data.")]
     assert not any(candidate_of(drawn, 2)[name] == before[name] for name in data)
     assert list((drawn.site.vault / "secrets").iterdir()) == []
-
-
-def test_revision_with_the_changed_source(begun: TinySite) -> None:
-    """What refuses the changed source names the way, and the way works: the other data are masked with another secret."""
-    begun.write_rows(make_rows(seed=1))
-    with pytest.raises(Blocked, match=R2):
-        flow_of(begun).run()
-    revise(begun)
-    flow_of(begun, secret=OTHER).run()
-    assert charged(begun) == [*ONCE, "people/1/r2"]
-    assert [begun.status(revision=n).state for n in (1, 2)] == ["blocked", "candidate"]
 
 
 def test_revision_gives_an_undrawn_one_up(begun: TinySite) -> None:
@@ -888,23 +601,13 @@ def test_revision_is_not_opened_twice_without_a_charge(begun: TinySite) -> None:
     assert list((begun.site.vault / "secrets").iterdir()) == []
 
 
-@pytest.mark.parametrize("boundary", [None, "ingested", "validated"])
-def test_uncharged_release_is_not_revised(fresh: TinySite, boundary: str | None) -> None:
-    """There is nothing to correct: refused with the right command, and no revision is opened."""
-    if boundary is not None:
-        run_until(fresh, boundary)
-    events = fresh.events()
-    with pytest.raises(WrongUsage, match=r"people/1/r1: nothing is charged for it yet.*Run it without --revise"):
-        revise(fresh)
-    assert fresh.events() == events
-
-
-@pytest.mark.parametrize("revision", [2, 3, 999_999])
-def test_revision_that_was_not_opened_is_not_run(drawn: TinySite, revision: int) -> None:
-    """Nobody gets a fresh revision by naming it: refused with the command that opens one with a reason."""
+def test_revision_that_was_not_opened_is_not_run(drawn: TinySite) -> None:
+    """Nobody gets a fresh revision by naming it, nor opens one without a reason: refused with the command that opens one."""
     events = drawn.events()
-    with pytest.raises(WrongUsage, match=rf"people/1/r{revision}: it has not been opened.*--revise 'REASON' opens r2"):
-        open_release(drawn.site, "people", f"1/r{revision}")
+    with pytest.raises(WrongUsage, match=r"people/1/r3: it has not been opened.*--revise 'REASON' opens r2"):
+        open_release(drawn.site, "people", "1/r3")
+    with pytest.raises(WrongUsage, match=r"a reason is one line|needs its reason"):
+        revise_release(drawn.site, "people", "1", why=" ")
     assert drawn.events() == events
 
 
@@ -921,12 +624,3 @@ def test_revision_over_the_cap_opens_nothing(begun: TinySite, bits: str) -> None
     finish(begun)
     assert candidate_of(begun)["data.csv"]
     assert charged(begun) == ONCE
-
-
-@pytest.mark.parametrize("why", ["", "  ", "two\nlines", "x" * 201])
-def test_revision_needs_a_reason(drawn: TinySite, why: str) -> None:
-    """One line that says something; without it nothing is opened."""
-    events = drawn.events()
-    with pytest.raises(WrongUsage, match=r"a reason is one line|needs its reason"):
-        revise_release(drawn.site, "people", "1", why=why)
-    assert drawn.events() == events

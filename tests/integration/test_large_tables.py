@@ -1,4 +1,4 @@
-"""A large table is stored column by column, and leaves in slices: the same release comes of it, byte for byte."""
+"""A large table is stored column by column: the same release comes of it, byte for byte."""
 
 from __future__ import annotations
 
@@ -6,50 +6,25 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 
-from release_pipeline.analyst import read_release
-from release_pipeline.flow import data_files, release, tables
-from release_pipeline.flow.candidate import freeze
-from release_pipeline.flow.data_files import list_data, read_data, write_data
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.tables import write_table
-from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.policy.published import name_data
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
-from release_pipeline.stages.package import check_released, read_back
 from release_pipeline.store import vault
-from tests.integration.people import RELEASE, review
-from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 SECRET = bytes(range(SECRET_BYTES))
-TABLE = pa.table({"town": ["north", 'sö,"u\nth', None] * 5, "income": [1.5, 2.0, 0.1] * 5, "sex": pa.array([None, 1, 2] * 5)})
-POLICIES: dict[str, dict[str, str]] = {
-    "clusters": {"suppress": "{quasi_groups_below: 9, at_most: 100%}"},
-    "noise on single values": {"protect": "{method: laplace, epsilon: 2}"},
-    "random parts": {"protect": "{method: idp-cbls, epsilon: 2, k: 5, partitions: 3}"},
-    "vectors": {"protect": "{method: mdav, k: 5}", "cap": "releases: 4"},
-    "counts by value": {"protect": "{method: dp-cdf, epsilon: 6, k: 3}", "cap": "epsilon: 20, definition: dp, scope: column"},
-}
 
 
-def make(home: Path, parts: dict[str, str]) -> TinySite:
+def make(home: Path) -> TinySite:
     """A site whose towns differ in size, so that some cells are blanked."""
     rows: list[Row] = make_rows(90)
     for number, row in enumerate(rows):
         if number % 17 == 0:
             row["town"] = "east"
-    tiny = make_site(home, rows=rows, **{"gates": "{min_rows: 30, differencing_below: 0}", **parts})
+    parts = {"gates": "{min_rows: 30, differencing_below: 0}", "suppress": "{quasi_groups_below: 9, at_most: 100%}"}
+    tiny = make_site(home, rows=rows, **parts)
     tiny.fix_key(SECRET)  # the key of the noise has the keyed hash of the records
     return tiny
 
@@ -67,11 +42,10 @@ def run(tiny: TinySite) -> dict[str, Any]:
     return {**found, "audit": audit, "loss": evidence["columns"]}
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_the_same_release_comes_of_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_release_comes_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table that the strategies make of records is stored by columns, and the rest as it ever was."""
-    whole = run(make(tmp_path / "whole", POLICIES[name]))
-    tiny = make(tmp_path / "columns", POLICIES[name])
+    whole = run(make(tmp_path / "whole"))
+    tiny = make(tmp_path / "columns")
     with monkeypatch.context() as patched:
         patched.setattr(vault, "LARGE", 1)
         patched.setattr("release_pipeline.stages.measures.columns.HELD", 0)
@@ -83,187 +57,6 @@ def test_the_same_release_comes_of_it(name: str, tmp_path: Path, monkeypatch: py
         assert {figure: by_column["loss"][column][figure] for figure in part} == part
     assert {**by_column, "loss": None} == {**whole, "loss": None}
     stored = set(tiny.tables())
-    of_records = {"records", "masked", "suppressed"} | ({"membership"} if name != "noise on single values" else set())
-    of_records |= {"statistics"} if name in ("clusters", "vectors", "random parts") else set()
+    of_records = {"records", "masked", "suppressed", "membership", "statistics"}
     assert {table.partition("_column_")[0] for table in stored if "_column_" in table} >= of_records
     assert not stored & of_records
-
-
-def test_many_columns_of_fewer_records_are_handed_over_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is rows of clusters and columns that would be held together: of two columns twice as many as of records at the most."""
-    whole = run(make(tmp_path / "whole", POLICIES["clusters"]))
-    monkeypatch.setattr(vault, "LARGE", 91)
-    tiny = make(tmp_path / "columns", POLICIES["clusters"])
-    assert {name: found for name, found in run(tiny).items() if name.endswith((".csv", ".parquet"))} == {
-        name: found for name, found in whole.items() if name.endswith((".csv", ".parquet"))
-    }
-    stored = set(tiny.tables())
-    assert {"records", "masked"} <= stored
-    assert {"statistics", "statistics_column_00000"} & stored == {"statistics_column_00000"}
-
-
-def test_a_release_goes_on_whatever_way_it_was_stored_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begun with small tables, ended with large ones, validated once more: nothing of the other way is left or read."""
-    tiny = make(tmp_path / "site", {})
-    flow = tiny.flow()
-    flow.ingest()
-    flow.validate()
-    monkeypatch.setattr(vault, "LARGE", 1)
-    flow.microaggregate()
-    flow.mask()
-    assert "records" in tiny.tables()
-    assert "masked" not in tiny.tables()
-    flow.ingest()
-    flow.validate()
-    assert "records" not in tiny.tables()
-    monkeypatch.undo()
-    flow.suppress()
-    flow.audit()
-    assert flow.freeze().stage == "candidate"
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize("rows", [1, 4, 15, 16])
-def test_slices_are_the_table(form: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes as of the whole table, whose groups of rows are as long as slices."""
-    monkeypatch.setattr(tables, "SLICE", rows)
-    write_table(tmp_path / "whole", TABLE, format=form)
-    write_table(tmp_path / "slices", lambda: (TABLE.slice(first, rows) for first in range(0, 15, rows)), format=form)
-    assert (tmp_path / "slices").read_bytes() == (tmp_path / "whole").read_bytes()
-    if form == "parquet":
-        assert pyarrow.parquet.read_table(tmp_path / "slices").equals(TABLE)
-
-
-def test_a_candidate_in_slices_has_the_same_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In every format, each of which reads the slices from the start."""
-    monkeypatch.setattr(tables, "SLICE", 4)
-    whole = freeze(tmp_path / "a" / "r1", TABLE, ("csv", "parquet"), {})
-    slices = freeze(tmp_path / "b" / "r1", lambda: (TABLE.slice(at, 4) for at in range(0, 15, 4)), ("csv", "parquet"), {})
-    assert slices == whole
-
-
-def test_a_large_file_is_published_column_by_column(
-    tmp_path: Path, keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No column is in memory before it is looked at: the same is found and published as of a table that is read whole."""
-    parts = {"suppress": "{quasi_groups_below: 5, at_most: 100%}", "gates": "{min_rows: 30, anonymity_k: 5}"}
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(90), **parts)
-    tiny.flow().run()
-    review(tiny, keys, "ben", "cleo")
-    policy = tiny.site.policy("people")
-
-    def read(form: str) -> AnyTable:
-        return tables.read_table(tiny.folder() / f"data.{form}", format=form, policy=policy)
-
-    forms = policy.publish.formats
-    whole = {form: load_table(read(form)) for form in forms}
-    monkeypatch.setattr(tables, "HELD", 0)
-    monkeypatch.setattr(tables, "HELD_TEXT", 0)
-    for form in forms:
-        by_column = read(form)
-        assert isinstance(by_column, ColumnTable)
-        assert load_table(by_column).equals(whole[form].replace_schema_metadata(None))
-        assert list(check_released(by_column, policy, rows=whole[form].num_rows)) == []
-        assert list(check_released(by_column, policy, rows=1)) == list(check_released(whole[form], policy, rows=1)) != []
-        assert load_table(read_back(by_column, policy)).equals(load_table(read_back(whole[form], policy)))
-    package = publish(tiny.site, RELEASE, key=keys["robot"])
-    assert not failures_of(verify(package))
-    assert (package / "data.csv").read_bytes() == (tiny.folder() / "data.csv").read_bytes()
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_what_a_large_file_has_beyond_its_policy_is_found(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cell of many: outside the domain, an entry that nobody declared, a number that is none."""
-    tiny = make(tmp_path / "site", {})
-    policy, size = tiny.site.policy("people"), 400
-    good = {
-        name: pa.array([float(column.domain[0])] * size)
-        if isinstance(column, NoiseColumn)
-        else pa.array([str(next(iter(column.values)))] * size)
-        for name, column in policy.released_columns.items()
-    }
-    wrong = {
-        "Column income has values outside its domain.": ("income", 1e9),
-        "Column rent has values outside its domain.": ("rent", None),
-        "Column town has values that are not declared.": ("town", "elsewhere"),
-    }
-    monkeypatch.setattr(tables, "HELD", 0)
-    monkeypatch.setattr(tables, "HELD_TEXT", 0)
-    for words, (name, cell) in wrong.items():
-        cells = good[name].to_pylist()
-        file = tmp_path / f"data.{form}"
-        write_table(file, pa.table({**good, name: pa.array([*cells[:-1], cell], good[name].type)}), format=form, policy=policy)
-        found = tables.read_table(file, format=form, policy=policy)
-        assert words in list(check_released(found, policy, rows=size))
-
-
-ROWS = pa.table({"number": pa.array(range(11)), "text": [f"a {number}" if number % 3 else None for number in range(11)]})
-
-
-@pytest.fixture
-def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of four rows, in slices of two."""
-    monkeypatch.setattr(data_files, "PART", 4)
-    for module in (data_files, release, tables):
-        monkeypatch.setattr(module, "SLICE", 2)
-
-
-@pytest.mark.usefixtures("small_files")
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize(("rows", "files"), [(0, [0]), (1, [1]), (4, [4]), (5, [4, 1]), (8, [4, 4]), (11, [4, 4, 3])])
-def test_a_large_table_lies_in_several_files(form: str, rows: int, files: list[int], tmp_path: Path) -> None:
-    """Each of its own, whole or in slices the same; a table of one file has the name that it ever had."""
-    table = ROWS.slice(0, rows)
-    for name, given in {"whole": table, "slices": lambda: iter([table.slice(at, 2) for at in range(0, max(rows, 1), 2)])}.items():
-        (tmp_path / name).mkdir()
-        write_data(tmp_path / name, given, form)
-    whole, slices = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("whole", "slices"))
-    assert slices == whole
-    assert sorted(whole) == name_data(form, len(files)) == [file.name for file in list_data(tmp_path / "whole", form)]
-    assert len(files) > 1 or sorted(whole) == [f"data.{form}"]
-    read = pyarrow.parquet.read_table if form == "parquet" else pyarrow.csv.read_csv
-    assert [read(file).num_rows for file in list_data(tmp_path / "whole", form)] == files
-
-
-@pytest.mark.usefixtures("small_files")
-def test_a_release_in_several_files_is_published_verified_and_withdrawn(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """Everything that reads rows reads all of them: the checks before publishing, the descriptor, a stranger, the analyst's kit;
-    and a retraction takes them all away."""
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(90))
-    tiny.flow().run()
-    policy = tiny.site.policy("people")
-    for form in policy.publish.formats:
-        read = load_table(read_data(tiny.folder(), form, policy))
-        assert read.num_rows == 90
-        assert list(check_released(read_data(tiny.folder(), form, policy), policy, rows=90)) == []
-    review(tiny, keys, "ben", "cleo")
-    package = publish(tiny.site, RELEASE, key=keys["robot"])
-    assert not failures_of(verify(package))
-    described = json.loads((package / "datapackage.json").read_text())["resources"]
-    paths = [resource["path"] for resource in described]
-    assert paths == [name for form in policy.publish.formats for name in name_data(form, 23)]
-    assert len({resource["name"] for resource in described}) == len(paths)
-    card = (package / "privacy-card.html").read_text()
-    assert "<code>data.part-0001.csv</code> to <code>data.part-0023.csv</code>" in card
-    known = read_release(package)
-    read = [pyarrow.csv.read_csv(file).column("income").to_pylist() for file in list_data(package, "csv")]
-    assert known.data["income"].tolist() == [cell for part in read for cell in part]
-    cut = list_data(package, "csv")[7]
-    kept = cut.read_bytes()
-    cut.write_bytes(kept.replace(b"1", b"2"))
-    assert any(cut.name in words for words in failures_of(verify(package)))
-    cut.write_bytes(kept)
-    retract(tiny.site, RELEASE, key=keys["olga"], why="a mistake")
-    assert not list(package.glob("data.*"))
-
-
-@pytest.mark.usefixtures("small_files")
-def test_a_file_with_other_columns_is_found(tmp_path: Path) -> None:
-    """Whichever of them it is."""
-    tiny = make(tmp_path / "site", {})
-    tiny.flow().run()
-    policy, files = tiny.site.policy("people"), list_data(tiny.folder(), "parquet")
-    assert len(files) > 3
-    pyarrow.parquet.write_table(pyarrow.parquet.read_table(files[2]).drop_columns(["income"]), files[2])
-    found = list(check_released(read_data(tiny.folder(), "parquet", policy), policy, rows=90))
-    assert found == ["The data have other columns than the policy releases."]

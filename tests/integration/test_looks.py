@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import html
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from release_pipeline.cli import main
 from release_pipeline.dagster_app.metadata import build_metadata
 from release_pipeline.errors import Blocked, DataRefused
 from release_pipeline.flow.backup import write_backup
 from release_pipeline.flow.entering import accept
 from release_pipeline.flow.exploring.trials import Look, find_looks, note_look
 from release_pipeline.flow.publication import publish as publishing
-from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.status.overview import describe_status, view_status
-from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy.documents import to_json
-from release_pipeline.report.status import render_status
-from release_pipeline.sentences import PUBLIC, REVIEWERS, STATUS
+from release_pipeline.sentences import PUBLIC, REVIEWERS
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.verify import verify_path
 from tests.integration.people import RELEASE, copy_site, review
-from tests.integration.publishing import failures_of, make_trusted_site, read_zip, with_new_sums, words_of
+from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import TinySite, make_rows, spoil
 
 pytestmark = pytest.mark.slow
@@ -107,49 +99,6 @@ def test_reviewers_sign_who_looked_and_what_was_compared(tiny: TinySite) -> None
     assert build_metadata(StageResult("candidate", "", evidence["facts"]), show_internal=False)["looks"] == 2
 
 
-def test_status_tells_every_look(tiny: TinySite) -> None:
-    """In lines, for a script and on its page; of a release those that concern it."""
-    lines = [line for line in describe_status(tiny.site) if line.startswith("looked people: ")]
-    assert [line.partition(" by ")[2] for line in lines] == [
-        f"<b>ana</b>, at the source: {'; '.join(BEFORE)}",
-        "a run that released nothing: idp-cbls, epsilon 2, k 5",
-        f"bea moss, at the source: {AFTER[0]}",
-    ]
-    found = to_json(view_status(tiny.site))
-    assert [(told["policy"], told["by"], told["compared"]) for told in found["looks"]] == [
-        ("people", "<b>ana</b>", list(BEFORE)),
-        ("people", "", ["idp-cbls, epsilon 2, k 5"]),
-        ("people", "bea moss", list(AFTER)),
-    ]
-    assert {line["release"]: line["looks"] for line in found["releases"]} == {"people/1/r1": 2, "people/2": 3}
-    page = render_status(build_status(tiny.site))
-    assert "&lt;b&gt;ana&lt;/b&gt;, at the source: idp-cbls, epsilon 1" in page
-    assert STATUS("page.looks") in page
-
-
-def test_a_dossier_tells_looks_and_verifies(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
-    """A package with a look says so; the events, the card and the candidate agree."""
-    file = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
-    files = read_zip(file)
-    assert [told["by"] for told in json.loads(files["checks.json"])["looks"]] == ["<b>ana</b>", ""]
-    assert b"looked" in files["lineage.svg"]
-    officer = keys["olga"].public.fingerprint
-    for path in (file, tiny.site.package(str(RELEASE)), tiny.home):
-        findings = verify(path, [officer])
-        assert failures_of(findings) == []
-    assert any(
-        "may have been chosen with knowledge of the data, by 2 looks," in note
-        for note in words_of(verify_path(file, officer), "note")
-    )
-    card = json.loads(files["package/privacy-card.json"])
-    del card["looks"]
-    with zipfile.ZipFile(tmp_path / "less.zip", "w") as less:
-        for name, content in with_new_sums({**files, "package/privacy-card.json": json.dumps(card).encode()}).items():
-            less.writestr(name, content)
-    words = "the card tells of 0 looks at the data before its charge, and the events of 2"
-    assert any(words in failure for failure in failures_of(verify_path(tmp_path / "less.zip", officer)))
-
-
 def test_publishing_compares_what_was_signed_with_the_registry(
     tiny: TinySite, keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,46 +113,14 @@ def test_publishing_compares_what_was_signed_with_the_registry(
     assert read_card(publishing.publish(tiny.site, name, key=keys["robot"]))["looks"]["count"] == 3
 
 
-def test_a_release_without_a_look_tells_of_none(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
-    """Neither card nor evidence names one, nor do facts and pages; a look after it was published changes nothing."""
-    tiny = copy_site(published, tmp_path / "site")
-    folder = tiny.site.package(str(RELEASE))
-    before = {file: file.read_bytes() for file in [*folder.iterdir(), *tiny.folder().iterdir()]}
-    look(tiny, AFTER)
-    publishing.publish(tiny.site, RELEASE, key=keys["robot"])
-    assert {file: file.read_bytes() for file in [*folder.iterdir(), *tiny.folder().iterdir()]} == before
-    told = (REVIEWERS("looks.title"), UNCOVERED, "with knowledge of the data")
-    assert not any(words.encode() in content for words in told for content in before.values())
-    assert (read_card(folder)["looks"], json.loads((tiny.folder() / "evidence.json").read_text())["looks"]) == (None, [])
-    assert "looks" not in tiny.status().facts
-    assert failures_of(verify(tiny.home, [keys["olga"].public.fingerprint])) == []
-
-
-def test_a_restore_keeps_looks_that_came_after_the_backup(tiny: TinySite, tmp_path: Path) -> None:
-    """With their moments, and the policy that they were made under."""
-    write_backup(tiny.site, tmp_path / "site.tar")
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
-    late = look(tiny, AFTER, by="cleo")
-    restore(tmp_path / "site.tar", tiny.home)
-    found = find_looks(tiny.events(), "people")
-    assert [kept.by for kept in found] == ["<b>ana</b>", "", "bea moss", "cleo"]
-    assert (found[-1].noted, found[-1].policy_hash) == (late.noted, late.policy_hash)
-    assert tiny.site.package(str(RELEASE)).is_dir()
-
-
-@pytest.mark.parametrize("survived", [True, False])
-def test_a_card_says_that_looks_may_be_lost(
-    keys: dict[str, PrivateKey], tmp_path: Path, capsys: pytest.CaptureFixture[str], *, survived: bool
-) -> None:
+def test_a_card_says_that_looks_may_be_lost(keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """With a registry that did not outlive what came after a backup: of releases that are charged later, and of no other."""
     tiny = make_trusted_site(tmp_path / "site", keys)
     tiny.flow().run()
     write_backup(tiny.site, tmp_path / "site.tar")
     look(tiny, AFTER)
-    if not survived:
-        tiny.site.registry.write_bytes(b"nothing that could be read" * 1000)
-    assert main(["restore", str(tmp_path / "site.tar"), "--into", str(tiny.home)]) == 0
-    assert ("Looks at the data after the backup may be lost" in capsys.readouterr().out) is not survived
+    tiny.site.registry.write_bytes(b"nothing that could be read" * 1000)
+    restore(tmp_path / "site.tar", tiny.home)
     accept(tiny.site, key=keys["olga"], named={})
     tiny.write_rows(make_rows())
     tiny.flow("2").run()
@@ -211,6 +128,6 @@ def test_a_card_says_that_looks_may_be_lost(
         review(tiny, keys, "ben", "cleo", release=release)
         card = read_card(publishing.publish(tiny.site, release, key=keys["robot"]))
         told = [words for words in card["claim"]["not_protected"] if "looks that were noted in between may be lost" in words]
-        assert len(told) == (not survived and release.release == "2")
-        assert (card["looks"] is not None) is (survived and release.release == "2")
+        assert len(told) == (release.release == "2")
+        assert card["looks"] is None
     assert failures_of(verify(tiny.home, [keys["olga"].public.fingerprint])) == []

@@ -15,13 +15,11 @@ import pyarrow.parquet
 import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
-from release_pipeline.cli import main
-from release_pipeline.errors import DataRefused, GateFailed, InvalidArgument, PolicyInvalid
+from release_pipeline.errors import DataRefused, InvalidArgument
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import load_policy
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.counts import COUNTS_FILE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
@@ -110,27 +108,6 @@ def test_every_cell_has_a_value_or_a_reason(ran: TinySite) -> None:
     assert -8 not in set(values)
 
 
-def test_figures_are_of_those_that_have_a_value(ran: TinySite) -> None:
-    """The expected error is about the actual one, of the records with a value before and after; the shares without one stand
-    beside the atoms."""
-    evidence = json.loads((ran.folder() / "evidence.json").read_text())
-    expected, audit = evidence["columns"]["income"], evidence["audit"]
-    assert 0 < expected["error"] < 0.2
-    assert audit["error"]["income"] < 1
-    assert all(quantile is None or 0 <= quantile <= 1000 for quantile in audit["spread"]["income"]["released"]["quantiles"])
-    rows = make_records()
-    counted = lacking(rows, "income", INCOME)
-    before = [counted[reason] / ROWS for reason in ("refused", "not asked", "left", "blank")]
-    assert audit["atoms"]["income"]["original"] == pytest.approx(before, abs=1e-6)
-    assert audit["atoms"]["income"]["released"] == pytest.approx(before, abs=0.03)
-    assert expected["at_atoms"] == pytest.approx(before, abs=0.03)
-    beyond = sum(row["income"] == "1500" for row in rows if row["year"] == "1")
-    with_value = ROWS - sum(count for reason, count in counted.items() if reason)
-    assert evidence["clamping"]["income"]["share"] == pytest.approx(beyond / with_value)
-    page = (ran.folder() / "report.html").read_text()
-    assert "missing: not asked" in page
-
-
 def test_counts_have_a_cell_for_every_reason(ran: TinySite) -> None:
     """In every stage, behind the cells of values."""
     counts = pd.read_csv(ran.folder() / COUNTS_FILE, dtype=str)
@@ -172,90 +149,6 @@ def test_a_package_says_it_and_an_analyst_reads_it(tmp_path: Path, keys: dict[st
         simulate({name: release.data[name] for name in release.facts.masked}, release)
 
 
-def test_a_retry_gives_the_same_bytes(tmp_path: Path, ran: TinySite) -> None:
-    """From the same source and secret."""
-    again = site_of(tmp_path / "again")
-    run(again)
-    for file in ("data.csv", COUNTS_FILE):
-        assert (again.folder() / file).read_bytes() == (ran.folder() / file).read_bytes()
-
-
-def test_random_parts_have_their_reasons(tmp_path: Path) -> None:
-    """Each part counts its own."""
-    tiny = site_of(
-        tmp_path / "site",
-        protect="{method: dp-cdf, epsilon: 8, k: 5, partitions: 2}",
-        gates="{min_rows: 100, clamped_at_most: 10%}",
-    )
-    run(tiny)
-    table = pd.read_csv(tiny.folder() / "data.csv")
-    expected = lacking(make_records(), "income", INCOME)
-    assert abs((table["income_missing"] == "refused").sum() - expected["refused"]) <= 15
-
-
-def test_a_gate_on_shares_is_about_reasons_too(tmp_path: Path) -> None:
-    """What share has no value is expected to stay, or the release stops before its charge."""
-    gates = "{min_rows: 20, clamped_at_most: 10%, atom_share: {rent: 0.0001}}"
-    tiny = site_of(tmp_path / "site", protect="{method: dp-cdf, epsilon: 1, k: 5}", gates=gates)
-    with pytest.raises(GateFailed, match="rent"):
-        run(tiny)
-    assert not tiny.charges()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("codes: {99: refused}", "codes: {}"), ""),
-        (("codes: {99: refused}", "missing: keep, codes: {99: refused, 99.0: other}"), "one code stands there twice"),
-        (("codes: {99: refused}", "codes: {99: suppressed}"), "why a cell is empty that had a value"),
-        (("codes: {-9: not asked}", "codes: {1: not asked}"), "a code is among the values too"),
-        (("codes: {-9: not asked}", "codes: {x: not asked}"), "the values are whole numbers, and a code is neither one nor"),
-        (("rent: ", "income_missing: {role: confidential, do: drop}\n  rent: "), "there is a column of that name"),
-        (("-8: refused, -9", "-8: '', -9"), "-8 is empty"),
-        (("codes: {-8: refused", "atoms: [40], codes: {40.0: refused"), "40: an atom is a value, and a code stands for none"),
-        (("1000], grid: 1", "1000], grid: 7"), "income.grid: the domain is not a whole number of grid steps"),
-    ],
-)
-def test_what_cannot_be_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    """In the policy, by line."""
-    tiny = site_of(tmp_path / "site")
-    tiny.write_policy(**{**PARTS, "columns": COLUMNS.replace(*change)})
-    file = tiny.home / "policies" / "people.yaml"
-    if not words:
-        load_policy(file)
-        return
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(file)
-    assert words in " ".join(map(str, refused.value.faults))
-
-
-@pytest.mark.parametrize("method", ["dp-um", "idp-cbls", "laplace", "mdav", "dp-mdav"])
-def test_other_methods_say_the_way_out(tmp_path: Path, method: str) -> None:
-    """Rank methods give every record a number."""
-    tiny = site_of(tmp_path / "site")
-    epsilon = "" if method == "mdav" else ", epsilon: 2"
-    k = {"laplace": "", "dp-mdav": ", k: 5, order: corner"}.get(method, ", k: 5")
-    tiny.write_policy(**{**PARTS, "protect": f"{{method: {method}{epsilon}{k}}}"})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    said = [str(fault) for fault in refused.value.faults]
-    for name in ("income", "rent"):
-        assert any(f"columns.{name}.codes" in line and "Use dp-cdf, which counts records without" in line for line in said), said
-
-
-def test_kept_columns_may_lack_values_under_every_method(tmp_path: Path) -> None:
-    """They are released as they are."""
-    columns = COLUMNS.replace("codes: {-8: refused, -9: not asked, .a: left}, missing: keep", "missing: {fill: 0}").replace(
-        "outside: clamp, codes: {99: refused}", "outside: clamp"
-    )
-    rows = [{**row, "income": "5" if row["income"] == ".a" else row["income"]} for row in make_records()]
-    parts = {**PARTS, "protect": "{method: idp-cbls, epsilon: 2, k: 5}", "columns": columns}
-    tiny = make_site(tmp_path / "site", rows=rows, **{**parts, "gates": "{min_rows: 20, clamped_at_most: 60%}"})
-    run(tiny)
-    table = pd.read_csv(tiny.folder() / "data.csv")
-    assert table.columns.tolist() == ["town", "town_missing", "sex", "sex_missing", "income", "rent"]
-
-
 def test_what_is_no_code_still_stops_everything(tmp_path: Path) -> None:
     """Other texts and blanks where they are not kept, by column and count, and no cell."""
     tiny = site_of(tmp_path / "site", columns=COLUMNS.replace(".a: left}, missing: keep", ".b: left}"))
@@ -267,24 +160,3 @@ def test_what_is_no_code_still_stops_everything(tmp_path: Path) -> None:
     assert "missing is fail" in said
     assert ".a" not in said
     assert not tiny.charges()
-
-
-def test_a_column_that_nobody_answered_is_refused(tmp_path: Path) -> None:
-    """There is nothing to protect, and its error would mean nothing."""
-    tiny = site_of(tmp_path / "site")
-    tiny.write_rows([{**row, "rent": "99"} for row in make_records()])
-    with pytest.raises(DataRefused) as refused:
-        run(tiny)
-    assert "no record has a number" in " ".join(refused.value.findings)
-
-
-def test_mask_alone_does_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The tool for scripts."""
-    tiny = site_of(tmp_path / "site")
-    out = tmp_path / "masked.csv"
-    source, policy = tiny.home / "people.csv", tiny.home / "policies" / "people.yaml"
-    assert main(["mask", str(source), "--policy", str(policy), "--release", "1", "-o", str(out), "--unaccounted"]) == 0
-    table = pd.read_csv(out)
-    assert abs((table["income_missing"] == "refused").sum() - lacking(make_records(), "income", INCOME)["refused"]) <= 8
-    assert main(["check", str(policy)]) == 0
-    assert "one for each reason to have no value (refused, not asked, left, blank)" in " ".join(capsys.readouterr().out.split())

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from release_pipeline.errors import Blocked, DataRefused, GateFailed, ReleasePipelineError
+from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError
 from release_pipeline.flow import gates
 from release_pipeline.flow.exploring.trials import Look, find_looks, find_looks_before
 from release_pipeline.flow.timetable import describe_missing
-from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import PARTS, TinySite, make_rows, make_site, spoil
-from tests.integration.test_households import CAP, make_households
-from tests.integration.test_households import PARTS as HOUSEHOLDS
 
 IMPOSSIBLE = "{min_rows: 20, expected_error: {income: 0.0000001}}"
 
@@ -42,14 +37,6 @@ def refuse(tiny: TinySite) -> ReleasePipelineError:
 def trials(tiny: TinySite) -> tuple[Look, ...]:
     """Those under the policy people."""
     return find_looks(tiny.events(), "people")
-
-
-def crowd(tiny: TinySite) -> None:
-    """Households, of which one has more records than slots."""
-    tiny.write_policy(**HOUSEHOLDS)
-    tiny.write_cap(CAP)
-    rows = make_households(60)
-    tiny.write_rows([*rows, *rows[:1] * 5])
 
 
 def domain(high: int) -> str:
@@ -103,25 +90,6 @@ def test_a_gate_is_a_trial_before_a_figure_of_it_is_written(tiny: TinySite, monk
     assert not (tiny.site.vault / "refused").exists()
 
 
-def test_the_differencing_guard_is_a_trial(tiny: TinySite) -> None:
-    """So is every refusal between the checks and the charge."""
-    first = [row for row in make_rows() if row["year"] == "1"]
-    tiny.write_rows([*first, *({**row, "year": "2"} for row in first[1:])])
-    tiny.flow("1").run()
-    with pytest.raises(GateFailed, match="fewer than 10 people left"):
-        tiny.flow("2").run()
-    assert [trial.on for trial in trials(tiny)] == ["run"]
-
-
-def test_a_household_with_too_many_records_is_a_trial(tiny: TinySite) -> None:
-    """It is refused while records are read, before the checks."""
-    crowd(tiny)
-    refused = refuse(tiny)
-    assert any("up to 10 households have more than" in words for words in refused.details)
-    refuse(tiny)
-    assert len(trials(tiny)) == 1
-
-
 def test_checks_that_passed_are_a_trial_once_the_policy_is_another(tiny: TinySite) -> None:
     """A run that somebody stops there has told as much as a refused one: it is noted when the release begins again."""
     stop(tiny)
@@ -165,45 +133,10 @@ def stop(tiny: TinySite, policy: str = "people") -> None:
     tiny.flow("1", policy).validate()
 
 
-def test_a_run_that_was_stopped_is_a_trial_of_what_is_charged_under_another_policy(tiny: TinySite) -> None:
-    """Whatever policy it was; and it leaves the list once its own release is charged, whose card does not have it."""
-    for name in ("first", "second"):
-        tiny.write_policy(policy=name, columns=domain(2000 + len(name)))
-        stop(tiny, name)
-    assert [event.kind for event in tiny.events()].count("looked") == 0
-    tiny.flow("1").run()
-    assert [look.policy for look in find_looks_before(tiny.events(), ReleaseId("people", "1"))] == ["first", "second"]
-    assert len(find_looks(tiny.events(), "second")) == 1
-    tiny.flow("1", "second").run()
-    assert find_looks(tiny.events(), "second") == ()
-    assert [look.policy for look in find_looks_before(tiny.events(), ReleaseId("second", "1"))] == ["first"]
-    assert len(find_looks_before(tiny.events(), ReleaseId("people", "1"))) == 2
-
-
-def test_a_gate_that_somebody_stops_is_a_trial(tiny: TinySite) -> None:
-    """What it showed of its progress was an answer."""
-
-    def end(words: str) -> None:
-        if words.startswith("linking a simulated release, 2"):
-            raise KeyboardInterrupt
-
-    tiny.write_policy(policy="draft", gates="{min_rows: 20, linkage: 90%}")
-    with pytest.raises(KeyboardInterrupt):
-        replace(tiny.flow("1", "draft"), progress=end).run()
-    tiny.flow("1").run()
-    assert len(find_looks_before(tiny.events(), ReleaseId("people", "1"))) == 1
-
-
-@pytest.mark.parametrize("change", ["population", "records"])
-def test_a_release_that_begins_again_with_others_had_a_trial(tiny: TinySite, change: str) -> None:
-    """In another vault, or on other records under the same policy."""
+def test_a_release_that_begins_again_with_others_had_a_trial(tiny: TinySite) -> None:
+    """On other records under the same policy."""
     stop(tiny)
-    if change == "records":
-        tiny.write_rows(make_rows(seed=9))
-    else:
-        cap = "{cap: {epsilon: 10, definition: idp, scope: column}}"
-        (tiny.home / "populations.yaml").write_text(f"folk: {cap}\nothers: {cap}\n")
-        tiny.write_policy(population="others")
+    tiny.write_rows(make_rows(seed=9))
     stop(tiny)
     stop(tiny)
     assert len(trials(tiny)) == 1
@@ -228,23 +161,7 @@ def test_before_the_charge_no_exact_number_of_records_is_told(tiny: TinySite, *,
     assert [look.policy for look in find_looks_before(tiny.events(), flow.id)] == ["draft"]
 
 
-@pytest.mark.slow
-def test_ten_refused_runs_are_ten_trials_of_the_release(tiny: TinySite) -> None:
-    """The largest income, bisected by `outside: fail` and a gate that nobody can pass."""
-    low, high = 0, 1000
-    while high - low > 1:
-        middle = (low + high) // 2
-        tiny.write_policy(columns=domain(middle), gates=IMPOSSIBLE)
-        low, high = (middle, high) if isinstance(refuse(tiny), DataRefused) else (low, middle)
-    assert len(trials(tiny)) == 10
-    tiny.write_policy()
-    tiny.flow().run()
-    evidence = json.loads((tiny.folder() / "evidence.json").read_text())
-    assert [entry["on"] for entry in evidence["looks"]] == ["run"] * 10
-    assert len(find_looks_before(tiny.events(), tiny.status().id)) == 10
-
-
-@pytest.mark.parametrize("way", ["out of domain", "person twice", "undeclared category", "missing number", "not a number"])
+@pytest.mark.parametrize("way", ["out of domain", "person twice"])
 def test_where_trials_are_forbidden_checks_say_no_count_and_no_column(tiny: TinySite, way: str) -> None:
     """Only which family failed, in the registry as well; and it is counted."""
     forbid(tiny)
@@ -272,23 +189,3 @@ def test_where_trials_are_forbidden_no_figure_is_kept(tiny: TinySite) -> None:
     tiny.write_policy(gates="{min_rows: 20, expected_error: {income: 0.0000002}}")
     refuse(tiny)
     assert len(trials(tiny)) == 2
-
-
-def test_where_trials_are_forbidden_households_are_refused_without_a_count(tiny: TinySite) -> None:
-    """While records are read, too."""
-    forbid(tiny)
-    crowd(tiny)
-    refused = refuse(tiny)
-    assert refused.details[0].startswith("the checks 'person_unit' failed.")
-    assert "households have" not in refused.in_full
-    assert len(trials(tiny)) == 1
-
-
-def test_where_trials_are_forbidden_warnings_are_for_reviewers(tiny: TinySite) -> None:
-    """Counts of what was clamped are in the evidence alone."""
-    forbid(tiny)
-    tiny.write_policy(gates="{min_rows: 20, clamped_at_most: 50%}")
-    tiny.write_rows([{**row, "rent": "500"} if not place else row for place, row in enumerate(make_rows())])
-    tiny.flow().ingest()
-    [words] = tiny.flow().validate().words
-    assert words.startswith("There are warnings, which reviewers see with the candidate.")

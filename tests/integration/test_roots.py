@@ -5,14 +5,12 @@ The site that docs/publishing.md ends with is made in process; from there on eve
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -23,14 +21,12 @@ from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key, write_statement
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoke
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.verify import ALLOWED, ATTESTATIONS, verify_path
-from tests.integration.publishing import failures_of, read_folder, sums_of, words_of, write_folder
+from tests.integration.publishing import failures_of, words_of
 from tests.integration.shells import execute, open_shell, read_blocks
 
 pytestmark = pytest.mark.slow
@@ -122,46 +118,6 @@ def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
     assert done.stdout.count("Verified: nothing failed.") == done.stdout.count("erified") > 3
 
 
-def test_only_packages_after_a_succession_tell_of_it(walked: Walked) -> None:
-    """Those before it keep their bytes."""
-    assert (walked.package / "officers.json").is_file()
-    assert not (walked.folder / "office" / "releases" / str(SECOND) / "officers.json").exists()
-
-
-def test_a_stranger_with_the_list_of_revoked_keys(walked: Walked, tmp_path: Path) -> None:
-    """What the service's key published before stands, under either officer; what the thief makes with it now does not, whatever
-    date they write; and without the list that cannot be told."""
-    for release in (SECOND, THIRD):
-        findings = verify_path(walked.folder / "office" / "releases" / str(release), walked.officer, str(walked.revoked))
-        assert failures_of(findings) == []
-        assert any("this was signed before, as the list says" in words for words in words_of(findings, "ok"))
-    files = read_folder(walked.package)
-    files = {name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)}
-    files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
-    files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
-    statement = json.loads(files["SHA256SUMS.sig"])["statement"]
-    about = {"kind": "package", "subject": str(THIRD), "digest": sha256(files["SHA256SUMS"]).hexdigest(), "name": "robot"}
-    signed = read_keys(walked.folder)["robot"].sign(**about, at=statement["at"])
-    files["SHA256SUMS.sig"] = write_statement(signed).encode()
-    forged = write_folder(files, tmp_path / str(THIRD))
-    assert failures_of(verify_path(forged, walked.officer)) == []
-    [words] = failures_of(verify_path(forged, walked.officer, str(walked.revoked)))
-    assert "dated back" in words
-    assert words.startswith("SHA256SUMS.sig: ")
-
-
-def test_a_later_officer_retracts_what_an_earlier_one_let_out(walked: Walked, tmp_path: Path) -> None:
-    """The tombstone brings the way from the package's officer to its signer; the site and a stranger find nothing else wrong."""
-    shutil.copytree(walked.folder / "office", tmp_path / "office")
-    site = Site(tmp_path / "office", {})
-    pia = read_key(walked.folder / "keys" / "pia")
-    folder = retract(site, SECOND, key=pia, why="wrong year")
-    assert (folder / "RETRACTED.officers.json").is_file()
-    [words] = failures_of(verify_path(folder, walked.officer))
-    assert "RETRACTED: release visits/once/r2 was retracted" in words
-    assert failures_of(verify(site.home)) == []
-
-
 @pytest.mark.parametrize("before", [True, False], ids=["approved before", "approved since"])
 def test_approvals_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, before: bool) -> None:
     """What the reviewer approved before the date counts, and is published. What was approved since does not, whoever did it:
@@ -183,65 +139,3 @@ def test_approvals_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, 
     findings = verify(site.home)
     assert failures_of(findings) == []
     assert any("counts no more" in words and "(approved)" in words for words in words_of(findings, "note")) is not before
-
-
-@pytest.mark.parametrize("before", [True, False], ids=["rejected before", "rejected since"])
-def test_rejections_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, before: bool) -> None:
-    """A thief of a reviewer's key can end no release: the candidate waits again, is published, and verifies. What the reviewer
-    rejected before stays rejected."""
-    shutil.copytree(office / "office", tmp_path / "office")
-    site, keys = Site(tmp_path / "office", {}), read_keys(office)
-    moment = datetime.now(UTC).replace(microsecond=0)
-    approve_candidate(site, SECOND, key=keys["cleo"])
-    reject_candidate(site, SECOND, key=keys["ben"], why="no good")
-    if before:
-        time.sleep(1.1)  # moments are whole seconds
-        moment = datetime.now(UTC).replace(microsecond=0)
-    assert list_statuses(site)[SECOND].state == "rejected"
-    revoke(site, "ben", since=moment, why="stolen", key=keys["olga"])
-    status = list_statuses(site)[SECOND]
-    assert (status.state, status.approvers) == (("rejected", ["cleo"]) if before else ("candidate", ["cleo"]))
-    if before:
-        return
-    trust_key(site, "ben", "reviewer", make_key(tmp_path / "ben-2"), key=keys["olga"])
-    approve_candidate(site, SECOND, key=read_key(tmp_path / "ben-2"))
-    publish(site, SECOND, key=keys["robot"])
-    assert failures_of(verify(site.home)) == []
-
-
-def test_what_a_former_officer_signs_after_the_hand_over(walked: Walked, tmp_path: Path) -> None:
-    """A package under their own list, in the form of the one that they let out, dated back to before: it verifies for whoever
-    knows them and nothing else, and not for whoever has the list of revoked keys, or knows the later officer."""
-    otto = read_key(walked.folder / "keys" / "otto")
-    officers = json.loads((walked.folder / "office" / "releases" / "officers.json").read_text())["officers"]
-    pia = officers[-1]["content"]["officer"]
-    files = read_folder(walked.package)
-    files = {name: content for name, content in files.items() if name not in (ALLOWED, *ATTESTATIONS)}
-    files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
-    files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
-    at = json.loads(files["SHA256SUMS.sig"])["statement"]["at"]
-    about = {"kind": "package", "subject": str(THIRD), "digest": sha256(files["SHA256SUMS"]).hexdigest(), "name": "otto"}
-    way = str(walked.folder / "office" / "releases" / "officers.json")
-    for moment, known, words in (
-        (at, {}, ""),
-        (at, {"officers": way}, ""),  # a date is their word
-        (None, {"officers": way}, "it does not count"),
-        (at, {"revocations": str(walked.revoked)}, "dated back"),
-        (None, {"revocations": str(walked.revoked)}, "was revoked from"),
-    ):
-        files["SHA256SUMS.sig"] = write_statement(otto.sign(**about, at=moment)).encode()
-        shutil.rmtree(tmp_path / str(THIRD), ignore_errors=True)
-        found = failures_of(verify_path(write_folder(files, tmp_path / str(THIRD)), otto.public.fingerprint, **known))
-        assert len(found) == bool(words)
-        assert all(words in each for each in found)
-    assert any("not the one that was given" in each for each in failures_of(verify_path(tmp_path / str(THIRD), pia)))
-
-
-def test_older_packages_for_who_knows_the_last_officer(walked: Walked) -> None:
-    """With the publisher's two files; without, they are told what to fetch."""
-    releases = walked.folder / "office" / "releases"
-    pia = json.loads((releases / "officers.json").read_text())["officers"][-1]["content"]["officer"]
-    for release in (SECOND, THIRD):
-        package = releases / str(release)
-        assert any("name the publisher's officers.json" in words for words in failures_of(verify_path(package, pia)))
-        assert failures_of(verify_path(package, pia, str(walked.revoked), str(releases / "officers.json"))) == []

@@ -4,43 +4,27 @@ one sentence without a cell."""
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime as dt
 import gzip
-import io
-import os
 import random
-import shutil
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from release_pipeline.errors import DataRefused, OutOfSpace, ReleasePipelineError, SourceError
-from release_pipeline.flow.init import draft_policy
-from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site
-from release_pipeline.policy.kinds.missing import BLANK
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store import packed, source, survey_files, survey_reader
+from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.store import packed, survey_files, survey_reader
 from release_pipeline.store.source import find_file, open_raw
-from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, describe_survey
-from tests.integration import test_missing as missing
-from tests.integration.sites import HEADER, Row, make_rows, make_site
-from tests.integration.sites import SPOILED as DATA
+from release_pipeline.store.survey_files import SurveyFile, describe_survey
 from tests.leaks import find_canaries
 
 CANARY = "zyxCANARYzyx"
-SECRET = b"s" * SECRET_BYTES
 
 
 def read_entries(path: Path, *columns: str) -> dict[str, list[str | None]]:
@@ -82,27 +66,15 @@ def test_codes_stay_codes_and_letters_of_stata_stay_letters(tmp_path: Path) -> N
         assert (counts["missing"], counts["not_a_number"], counts["below"]) == (1, 0, 2)
 
 
-def test_four_bytes_are_written_with_few_digits() -> None:
-    """As Stata shows a `float`, and as its CSV has it; of eight bytes nothing is cut off."""
-    values = [float(np.float32(0.1)), 1e-5, 2.0**53, -0.0, 123456.789, None]
-    narrow = survey_reader._as_text([float(np.float32(value)) if value else value for value in values[:2]], "float").to_pylist()
-    assert [np.float32(text) for text in narrow] == [np.float32(0.1), np.float32(1e-5)]
-    assert narrow[0] == "0.1"
-    wide = survey_reader._as_text(values, "double").to_pylist()
-    assert [None if text is None else float(text) for text in wide] == values
-    assert wide[2:4] == ["9007199254740992", "0"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ["sav", "zsav"])
-def test_spss_codes_in_missing_ranges_stay_numbers(tmp_path: Path, ending: str) -> None:
+def test_spss_codes_in_missing_ranges_stay_numbers(tmp_path: Path) -> None:
     """What SPSS calls missing is a number that a policy can name; only what has no value at all is blank."""
     frame = pd.DataFrame({"income": [-8.0, -50.0, 7.0, np.nan], "town": ["north", "99", "south", ""]})
-    file = tmp_path / f"a.{ending}"
+    file = tmp_path / "a.sav"
     ranges: dict[str, Any] = {"income": [{"lo": -99, "hi": -9}, -8], "town": ["99"]}
-    pyreadstat.write_sav(frame, file, missing_ranges=ranges, compress=ending == "zsav")
+    pyreadstat.write_sav(frame, file, missing_ranges=ranges)
     assert read_entries(file, "income", "town") == {"income": ["-8", "-50", "7", None], "town": ["north", "99", "south", None]}
-    income, town = describe_survey(file, f".{ending}", where="x").columns
+    income, town = describe_survey(file, ".sav", where="x").columns
     assert set(income.missing) == {("-99", "-9"), ("-8", "-8")}
     assert town.missing == (("99", "99"),)
 
@@ -137,20 +109,6 @@ def test_days_and_moments_are_written_as_in_csv(tmp_path: Path) -> None:
         assert found["month"] == ["720", "721"]
 
 
-@pytest.mark.parametrize("ending", ["dta", "sav"])
-def test_records_come_in_pieces_in_order(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as the file has, a few at a time, also where the last piece is full."""
-    frame = pd.DataFrame({"x": np.arange(90.0), "s": [f"t{i}" for i in range(90)]})
-    file = tmp_path / f"a.{ending}"
-    (pyreadstat.write_dta if ending == "dta" else pyreadstat.write_sav)(frame, file)
-    monkeypatch.setattr(survey_reader, "_ROWS", 30)
-    read = survey_reader._find_reader(str(file), f".{ending}")
-    _, known = read(metadataonly=True)
-    chunks = list(survey_reader._read_chunks(read, known, ["s", "x"]))
-    assert [len(chunk["x"]) for chunk in chunks] == [30, 30, 30]
-    assert [value for chunk in chunks for value in chunk["s"]] == list(frame["s"])
-
-
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     """The parser renames one, and the policy would be about the other; a name that looks like such a one is a name."""
     pyreadstat.write_dta(pd.DataFrame({"aaaa": [1.0], "bbbb": [2.0], "cc_duplicated1": [3.0]}), tmp_path / "a.dta")
@@ -171,81 +129,6 @@ def test_a_file_that_has_fewer_records_than_it_says_is_refused() -> None:
         known = SimpleNamespace(number_rows=told, original_variable_types={"x": "F8.2"})
         with pytest.raises(survey_reader._Refused) if refused else contextlib.nullcontext():
             assert [len(chunk["x"]) for chunk in survey_reader._read_chunks(read, known, ["x"])] == [7]
-
-
-# the same records, the same candidate
-
-
-def write_as(ending: str, rows: list[dict[str, str]], folder: Path) -> Path:
-    """The records of a tiny site in another kind of file: numbers as numbers."""
-    file = folder / f"people.{ending}"
-    text = io.StringIO()
-    writer = csv.DictWriter(text, HEADER)
-    writer.writeheader()
-    writer.writerows(rows)
-    if ending in ("csv", "csv.gz", "zip"):
-        content = text.getvalue().encode()
-        if ending == "zip":
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("folder/people.csv", content)
-        else:
-            file.write_bytes(gzip.compress(content[:500]) + gzip.compress(content[500:]) if ending == "csv.gz" else content)
-        return file
-    frame = pd.DataFrame(rows)
-    for name in ("year", "sex", "income", "rent"):
-        numbers = [_number_of(text) for text in frame[name]]
-        frame[name] = pd.Series(numbers, dtype=object if "a" in numbers else float)
-    if ending == "dta":
-        pyreadstat.write_dta(frame, file, missing_user_values={"income": ["a"]})
-    else:
-        (pyreadstat.write_sav if ending == "sav" else pyreadstat.write_xport)(frame, file)
-    return file
-
-
-def _number_of(text: str) -> float | str:
-    """As Stata has it: a letter where a point and a letter stand."""
-    return text[1:] if text.startswith(".") else float(text or "nan")
-
-
-def make_candidates(home: Path, rows: list[Row], endings: Sequence[str], **parts: str) -> dict[str, tuple[str, pa.Table]]:
-    """The version of what was ingested and the released table, with the same policy (its source is ${WHERE}), the same secret and
-    the same key of the site for each kind of file."""
-    first = make_site(home / "before", source='{path: "${WHERE}", release_column: year}', **parts)
-    first.site.keyed_hash(b"")  # the key is made when it is first used
-    found: dict[str, tuple[str, pa.Table]] = {}
-    for ending in endings:
-        shutil.copytree(first.home, home / ending)
-        site = Site(home / ending, {"WHERE": str(write_as(ending, rows, home / ending))})
-        flow = open_release(site, "people", "1", probe=Probe(new_secret=lambda: SECRET))
-        version = flow.ingest().version
-        flow.run()
-        found[ending] = (version, pq.read_table(site.candidate("people/1/r1") / "data.parquet"))
-        assert list(site.vault.glob(".incoming*")) == []
-    return found
-
-
-@pytest.mark.slow
-def test_every_kind_of_file_gives_the_candidate_of_the_csv(tmp_path: Path) -> None:
-    """The same version of what was ingested, and the same released table, cell by cell."""
-    rows = [{**row, "rent": row["rent"].removesuffix(".0")} for row in make_rows()]  # as numbers are written where they are some
-    found = make_candidates(tmp_path, rows, ("csv", "dta", "sav", "xpt", "csv.gz", "zip"))
-    for ending, (version, table) in found.items():
-        assert version == found["csv"][0], ending
-        assert table.equals(found["csv"][1]), ending
-
-
-@pytest.mark.slow
-def test_reasons_for_no_value_are_those_of_the_csv(tmp_path: Path) -> None:
-    """Codes, letters of Stata and blanks through a .dta file and dp-cdf: the same cells, and every reason is there."""
-    rows = [
-        {**row, "rent": row["rent"].removesuffix(".0"), "income": row["income"].removesuffix(".0"), "town": row["town"].strip()}
-        for row in missing.make_records()
-    ]
-    found = make_candidates(tmp_path, rows, ("csv", "dta"), **missing.PARTS, cap=missing.CAP)
-    assert found["dta"][0] == found["csv"][0]
-    assert found["dta"][1].equals(found["csv"][1])
-    reasons = {text for column in found["dta"][1].columns for text in column.to_pylist() if isinstance(text, str)}
-    assert {"refused", "not asked", "left", BLANK} <= reasons
 
 
 # what is no such file
@@ -282,8 +165,8 @@ def spoil_survey(content: bytes, way: str) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["cut", "cut in the header", "another kind", "ones", "bytes 1", "bytes 2"])
-@pytest.mark.parametrize("ending", ["dta", "sav", "zsav", "xpt", "sas7bdat"])
+@pytest.mark.parametrize("way", ["cut", "another kind", "bytes 1"])
+@pytest.mark.parametrize("ending", ["dta", "sav", "sas7bdat"])
 def test_a_damaged_file_is_one_sentence_without_a_cell(
     tmp_path: Path, ending: str, way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -302,22 +185,6 @@ def test_a_damaged_file_is_one_sentence_without_a_cell(
     assert not find_canaries({"words": words.encode(), "out": printed.out.encode(), "err": printed.err.encode()}, [CANARY])
 
 
-@pytest.mark.slow
-def test_a_header_is_read_once_for_each_file_that_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timetable looks every half minute, and each look is a process."""
-    reads: list[Path] = []
-
-    def count(path: Path, ending: str, *, where: str) -> survey_files.SurveySource:
-        reads.append(path)
-        return survey_files.open_survey(path, ending, where=where)
-
-    monkeypatch.setattr(source, "open_survey", count)
-    for columns in (["a"], ["a", "b"]):
-        pyreadstat.write_sav(pd.DataFrame({name: [1.0] for name in columns}), tmp_path / "x.sav")
-        assert [find_file(tmp_path / "x.sav", expected=frozenset()).header for _ in range(3)] == [tuple(columns)] * 3
-    assert len(reads) == 2
-
-
 def test_the_reader_gets_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reads what strangers send: the environment, where addresses and credentials are, is not its business."""
     (tmp_path / "telling.py").write_text("import os, sys\nsys.exit(10 if 's3cretword' in str(dict(os.environ)) else 0)\n")
@@ -331,45 +198,15 @@ def test_the_reader_gets_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyP
         describe_survey(tmp_path / "good.dta", ".dta", where="x")
 
 
-@pytest.mark.parametrize(
-    ("program", "words"), [("os.kill(os.getpid(), 11)", "no readable Stata file"), ("sys.exit(14)", "memory")]
-)
-def test_a_reader_that_dies_takes_nothing_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, words: str
-) -> None:
+def test_a_reader_that_dies_takes_nothing_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are files that end the process that reads them: it is not ours."""
-    (tmp_path / "dying.py").write_text(f"import os, sys\nos.write(1, b'{CANARY}')\n{program}\n")
+    (tmp_path / "dying.py").write_text(f"import os, sys\nos.write(1, b'{CANARY}')\nos.kill(os.getpid(), 11)\n")
     make_survey(tmp_path, "dta")
     monkeypatch.setattr(survey_files, "_PROGRAM", "dying")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises((SourceError, OutOfSpace), match=words) as refused:
+    with pytest.raises(SourceError, match="no readable Stata file") as refused:
         find_file(tmp_path / "good.dta", expected=frozenset())
     assert CANARY not in str(refused.value)
-
-
-def test_a_missing_reader_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra, and no traceback."""
-    (tmp_path / "pyreadstat.py").write_text("raise ImportError\n")
-    make_survey(tmp_path, "dta")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    with pytest.raises(SourceError, match=r"need pyreadstat.*release-pipeline\[surveys\]"):
-        find_file(tmp_path / "good.dta", expected=frozenset())
-
-
-def test_a_transport_file_with_several_tables_is_refused(tmp_path: Path) -> None:
-    """The reader would take the first for the whole."""
-    content = make_survey(tmp_path, "xpt")
-    (tmp_path / "two.xpt").write_bytes(content + content[content.index(b"HEADER RECORD*******MEMB") :])
-    with pytest.raises(SourceError, match="several tables"):
-        find_file(tmp_path / "two.xpt", expected=frozenset())
-
-
-@pytest.mark.parametrize("name", ["a.xlsx", "A.XLS", "a.xlsm", "a.xlsb", "a.ods"])
-def test_workbooks_are_refused_with_reason_and_way_out(tmp_path: Path, name: str) -> None:
-    """Whatever is in them."""
-    (tmp_path / name).write_bytes(b"PK\x03\x04")
-    with pytest.raises(SourceError, match=r"workbooks are not read: no type.*dates.*formula.*Save the sheet as CSV in UTF-8"):
-        find_file(tmp_path / name, expected=frozenset())
 
 
 # packed
@@ -389,23 +226,10 @@ SPOILED: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda folder: pack(folder, (f"{CANARY}.csv", GOOD), ("b.csv", GOOD), ("c/", b"")),
         "the archive holds 2 files, and one CSV is read",
     ),
-    "none": (lambda folder: pack(folder), "the archive holds 0 files"),
-    "another kind": (lambda folder: pack(folder, (f"{CANARY}.xlsx", b"PK")), "neither .csv nor .tsv"),
-    "another method": (lambda folder: pack(folder, ("a.csv", GOOD), method=zipfile.ZIP_LZMA), "another way than deflate"),
     "a password": (lambda folder: _change(pack(folder, ("a.csv", GOOD)), b"PK\x01\x02", 8, 1), "has a password"),
     "cut": (lambda folder: _cut(pack(folder, ("a.csv", GOOD)), 200), "damaged, or ends too early"),
-    "no archive": (lambda folder: _write(folder / "people.zip", GOOD), "damaged, or ends too early"),
     "damaged": (lambda folder: _change(pack(folder, ("a.csv", GOOD)), b"PK\x03\x04", 3000, 255), "damaged, or ends too early"),
-    "gz cut": (lambda folder: _write(folder / "people.csv.gz", gzip.compress(GOOD)[:-9]), "damaged, or ends too early"),
-    "gz cut in its header": (lambda folder: _write(folder / "people.csv.gz", gzip.compress(GOOD)[:6]), "damaged, or ends"),
-    "gz damaged": (
-        lambda folder: _change(_write(folder / "people.csv.gz", gzip.compress(GOOD)), b"\x1f\x8b", 5000, 255),
-        "damaged",
-    ),
     "gz with more behind it": (lambda folder: _write(folder / "people.csv.gz", gzip.compress(GOOD) + GOOD), "damaged"),
-    "no gz": (lambda folder: _write(folder / "people.csv.gz", GOOD), "damaged, or ends too early"),
-    "a survey": (lambda folder: _write(folder / "people.dta.gz", GOOD), "only CSV is read packed"),
-    "a workbook": (lambda folder: _write(folder / "people.xlsx.zip", GOOD), "only CSV is read packed"),
     "lines": (lambda folder: pack(folder, ("a.csv", GOOD + b"1,2,3\n")), "line 5001 cannot be read: it has another number"),
 }
 
@@ -437,18 +261,14 @@ def test_a_bad_archive_is_one_sentence_without_names_or_cells(tmp_path: Path, wa
     assert not find_canaries({"words": f"{refused.value} {refused.value.__cause__!r}".encode()}, [CANARY])
 
 
-@pytest.mark.parametrize("ending", ["csv.gz", "zip"])
-def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table packed a thousand times: the disk sees no more than the limit. Below that it is read."""
     monkeypatch.setattr(packed, "ALWAYS_ALLOWED", 3 << 20)
     for lines, fits in ((500_000, True), (2_000_000, False)):
         content = b"id,town\n" + b"1,1\n" * lines
-        file = tmp_path / f"bomb.{ending}"
-        if ending == "zip":
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("a.csv", content)
-        else:
-            file.write_bytes(gzip.compress(content))
+        file = tmp_path / "bomb.zip"
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.csv", content)
         assert len(content) > packed.MOST_TIMES * file.stat().st_size
         source = find_file(file, expected=frozenset())
         if fits:
@@ -460,52 +280,3 @@ def test_a_bomb_ends_at_a_limit_that_is_said(tmp_path: Path, monkeypatch: pytest
             open_raw(source, {"id": "id"}),
         ):
             pass
-
-
-# through the whole
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["undeclared category", "not a number", "missing number", "person twice", "no release"])
-@pytest.mark.parametrize("ending", ["dta", "zip"])
-def test_spoiled_records_get_the_reasons_of_the_csv(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], ending: str, way: str
-) -> None:
-    """Counts and columns, and no cell anywhere outside vault and source."""
-    tiny = make_site(tmp_path / "site", source=f"{{path: people.{ending}, release_column: year}}")
-    rows, header = DATA[way].spoil([{**row, "person": f"{CANARY}{row['person']}", "remark": CANARY} for row in make_rows()])
-    if way == "undeclared category":
-        rows = [{**rows[0], "town": CANARY}, *rows[1:]]
-    if ending == "zip":
-        write_as("zip", [{**row} for row in rows], tiny.home)
-    else:
-        pyreadstat.write_dta(pd.DataFrame(rows, columns=list(header)), tiny.home / "people.dta")
-    (tiny.home / "people.csv").unlink()
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    assert any(DATA[way].reason in finding for finding in refused.value.findings)
-    told = capfd.readouterr()
-    words = f"{refused.value} {refused.value.in_full} {refused.value.__cause__!r} {told.out} {told.err}"
-    outside = {
-        str(path): path.read_bytes()
-        for path in tiny.home.rglob("*")
-        if path.is_file() and tiny.site.vault not in path.parents and path.name != f"people.{ending}"
-    }
-    assert "registry.duckdb" in "".join(outside)
-    assert not find_canaries({"words": words.encode(), **outside}, [CANARY])
-
-
-def test_labels_of_a_file_are_told_without_a_record(tmp_path: Path) -> None:
-    """For `init`: what the file says of its columns."""
-    frame = pd.DataFrame({"sex": [1.0, 2.0], "town": [CANARY, "b"]})
-    pyreadstat.write_dta(
-        frame,
-        tmp_path / "a.dta",
-        file_label="Who lives where",
-        column_labels=["Sex", ""],
-        variable_value_labels={"sex": {1: "male", 2: "female"}},
-    )
-    columns = SurveyColumn("sex", "Sex", (("1", "male"), ("2", "female"))), SurveyColumn("town", is_text=True)
-    assert describe_survey(tmp_path / "a.dta", ".dta", where="x") == SurveyFile("Who lives where", columns)
-    drafted = draft_policy("people", tmp_path / "a.dta")
-    assert "\n  # title: Who lives where\n  title:  " in drafted

@@ -3,7 +3,6 @@ is fetched has no name on any disk, whatever ends the process."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import http.server
 import os
@@ -13,23 +12,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyreadstat
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from release_pipeline.errors import SourceError
-from release_pipeline.flow.opening import open_release
 from release_pipeline.policy.sections import Source
-from release_pipeline.store import anonymous, objects, source
+from release_pipeline.store import anonymous, objects
 from release_pipeline.store.source import SourceDoor, find_source, open_raw
 from tests.guards import HANGING
-from tests.integration.sites import make_rows, make_site
 from tests.leaks import find_canaries
 
 ID, PASSWORD = "AKIAzyxEXAMPLE", "s3cretword-of-the-store"
@@ -132,27 +126,16 @@ def test_a_table_is_read_from_s3_with_credentials_of_the_environment(store: Stor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["missing", "denied", "bucket"])
-def test_what_s3_refuses_is_one_sentence_without_credentials(store: Store, way: str) -> None:
+def test_what_s3_refuses_is_one_sentence_without_credentials(store: Store) -> None:
     """The address as the policy has it, and what to look at."""
-    store.denied = way == "denied"
-    address = {"missing": "s3://bucket/none.csv", "denied": "s3://bucket/people.csv", "bucket": "s3://none/people.csv"}[way]
+    store.denied = True
+    address = "s3://bucket/people.csv"
     with pytest.raises(SourceError) as refused:
         find("${WHERE}", WHERE=address)
     assert str(refused.value).startswith("${WHERE}: ")
     assert "redentials" in refused.value.remedy
     words = f"{refused.value} {refused.value.__cause__!r} {refused.value.__suppress_context__}"
     assert not find_canaries({"words": words.encode()}, [ID, PASSWORD, CANARY, address])
-
-
-def test_a_store_that_nobody_reads_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra, or the package."""
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    monkeypatch.setitem(sys.modules, "gcsfs", None)
-    with pytest.raises(SourceError, match=r"need s3fs\. pip install 'release-pipeline\[objects\]'"):
-        find("s3://bucket/people.csv")
-    with pytest.raises(SourceError, match=r"need gcsfs\. pip install gcsfs"):
-        find("gs://bucket/people.csv")
 
 
 # any store
@@ -164,7 +147,6 @@ def test_a_store_that_nobody_reads_says_what_to_install(monkeypatch: pytest.Monk
         "s3://{user}@bucket/people.csv".format(user="ana:s3cretword"),
         "s3://bucket/people.csv?X-Amz-Signature=s3cretword",
         "simplecache::s3://bucket/people.csv",
-        "s3://bucket/people.csv#s3cretword",
     ],
 )
 def test_an_address_has_no_secret(address: str) -> None:
@@ -177,23 +159,12 @@ def test_an_address_has_no_secret(address: str) -> None:
     assert "s3cretword" not in str(found.value)
 
 
-@pytest.mark.parametrize("address", ["https://example.org/people.csv", "file:///etc/people.csv", "ftp://example.org/a.csv"])
-def test_other_addresses_are_not_read(address: str) -> None:
-    """A server that anybody may have set up is no store, and a file has a path."""
-    with pytest.raises(SourceError, match="sources with such an address are not read"):
-        find(address)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("a.csv", b"\xff\xfe\x00", "not UTF-8"),
-        ("a.csv", b"", "no column names"),
         ("a.parquet", TABLE, "no readable Parquet"),
-        ("a.zip", TABLE, "damaged"),
         ("a.dta", TABLE, "no readable Stata file"),
-        ("a.xlsx", TABLE, "workbooks are not read"),
-        ("a.txt", TABLE, "neither .csv nor .parquet"),
     ],
 )
 def test_a_bad_object_is_told_by_its_address(
@@ -205,35 +176,6 @@ def test_a_bad_object_is_told_by_its_address(
         find(f"memory://bad/{name}", vault=tmp_path)
     assert str(refused.value).startswith(f"memory://bad/{name}: ")
     assert CANARY not in str(refused.value)
-
-
-def test_a_bad_line_of_an_object_is_told_by_its_address(memory: MemoryFileSystem, tmp_path: Path) -> None:
-    """While records are read, too: nothing says where they lay meanwhile."""
-    memory.pipe("/bad/lines.csv", TABLE + b"3,4,5\n")
-    door = find("memory://bad/lines.csv", vault=tmp_path)
-    said = r"^memory://bad/lines\.csv: line 4 cannot be read: it has another number of fields"
-    with pytest.raises(SourceError, match=said), open_raw(door, {"id": "id"}):
-        pass
-
-
-@pytest.mark.slow
-def test_a_survey_in_a_store_is_fetched_once_for_its_header(
-    memory: MemoryFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A timetable looks every half minute; another object of that address is fetched anew."""
-    fetches: list[str] = []
-    fetched = source.fetched
-
-    def count(address: str, vault: Path | None, *, said: str) -> AbstractContextManager[Path]:
-        fetches.append(address)
-        return fetched(address, vault, said=said)
-
-    monkeypatch.setattr(source, "fetched", count)
-    for columns in (["a"], ["a", "b"]):
-        pyreadstat.write_sav(pd.DataFrame({name: [1.0] for name in columns}), tmp_path / "x.sav")
-        memory.pipe("/bucket/x.sav", (tmp_path / "x.sav").read_bytes())
-        assert [find("memory://bucket/x.sav", vault=tmp_path).header for _ in range(3)] == [tuple(columns)] * 3
-    assert len(fetches) == 2
 
 
 # where it lies
@@ -274,14 +216,3 @@ def test_a_killed_process_leaves_nothing_of_what_it_fetched(tmp_path: Path) -> N
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=HANGING, capture_output=True)
     assert done.returncode == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == [".gitignore"]
-
-
-@pytest.mark.slow
-def test_a_site_reads_its_source_from_a_store(memory: MemoryFileSystem, tmp_path: Path) -> None:
-    """To the candidate; what reviewers and auditors are told is the address in the policy."""
-    tiny = make_site(tmp_path / "site", source='{path: "${BUCKET}/people.csv.gz", release_column: year}')
-    tiny.write_rows(make_rows())
-    memory.pipe("/bucket/people.csv.gz", gzip.compress((tiny.home / "people.csv").read_bytes()))
-    site = type(tiny.site)(tiny.home, {"BUCKET": "memory://bucket"})
-    assert open_release(site, "people", "1").run().facts["rows_out"] == 60
-    assert not [path for path in site.vault.rglob("*") if path.name.startswith(".incoming")]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 
-from release_pipeline.errors import OutOfSpace, StoreError
 from release_pipeline.flow import forecast, secret_files
 from release_pipeline.store import shared, spark, vault
 from release_pipeline.store.shared import OnCluster
@@ -118,118 +114,3 @@ def test_the_same_candidate_and_nothing_of_it_with_spark(server: Server, tmp_pat
         assert CANARY.encode() not in content, path
         assert str(NUMBER).encode() not in content
         assert np.float64(NUMBER).tobytes() not in content
-
-
-@dataclass(frozen=True, slots=True)
-class DiesOnce:
-    """A task whose worker is killed when it is done for the first time."""
-
-    seen: Path
-    values: np.ndarray[Any, Any]
-
-    def __call__(self, number: int) -> int:
-        if number == 2:
-            try:
-                (self.seen / "died").touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return int(self.values[number])
-
-
-def test_a_killed_worker_is_replaced(arrays: OnCluster, tmp_path: Path) -> None:
-    """Its task is done by another, which finds what the first one found."""
-    values = arrays.empty(50, np.int64)
-    values[:] = np.arange(50) * 7
-    assert arrays.work(DiesOnce(tmp_path, values), 4) == [0, 7, 14, 21]
-    assert (tmp_path / "died").exists()
-
-
-@dataclass(frozen=True, slots=True)
-class Fails:
-    """A task that goes wrong, always or once."""
-
-    error: BaseException
-    once: Path | None = None
-
-    def __call__(self, number: int) -> int:
-        if self.once is not None:
-            try:
-                self.once.touch(exist_ok=False)
-            except FileExistsError:
-                return number
-        raise self.error
-
-
-def test_what_goes_wrong_is_told_in_words(arrays: OnCluster, server: Server, tmp_path: Path) -> None:
-    """By the one who asked, and without a cell, which is in no log either; what may go right later is done again."""
-    with pytest.raises(StoreError, match="one of ours") as refused:
-        arrays.work(Fails(StoreError("one of ours", remedy="do this")), 2)
-    assert refused.value.remedy == "do this"
-    with pytest.raises(OutOfSpace, match="shared with the cluster is full"):
-        arrays.work(Fails(OSError(28, "No space left", CANARY)), 2)
-    with pytest.raises(StoreError, match=r"a task failed on the cluster: ValueError at tasks.py:") as refused:
-        arrays.work(Fails(ValueError(CANARY)), 2)
-    assert CANARY not in refused.value.in_full
-    assert arrays.work(Fails(OSError(5, "Input/output error", CANARY), tmp_path / "once"), 1) == [0]
-    with pytest.raises(StoreError, match="a task failed on the Spark server") as refused:
-        arrays.work(Fails(OSError(5, "Input/output error", CANARY)), 1)
-    assert CANARY not in refused.value.in_full
-    assert CANARY not in (server.folder / "server.log").read_text(errors="replace")
-
-
-def test_a_killed_server_and_another_one(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At several passes, before and after the charge: told in words; with another server the same command goes on, with the
-    bytes of a release that nobody disturbed, and one charge."""
-    here = make(tmp_path / "here", "engine: memory\n")
-    assert here.flow().run().stage == "candidate"
-    there, before = make(tmp_path / "there", ""), spark._Session.run
-    for passes in (30, 130):
-        with start_spark(tmp_path / f"killed-{passes}") as killed:
-            done = 0
-
-            def run(session: Any, job: Path, digest: str, count: int, killed: Server = killed, last: int = passes) -> list[str]:
-                nonlocal done
-                done += 1
-                if done == last:
-                    killed.kill()
-                return before(session, job, digest, count)
-
-            monkeypatch.setattr(spark._Session, "run", run)
-            (there.home / "site.yaml").write_text(by_spark(killed, tmp_path / "shared"))
-            with pytest.raises(StoreError, match=r"no Spark Connect server answers at 127.0.0.1:\d+") as refused:
-                there.flow().run()
-            assert "run the same command again" in refused.value.remedy
-            assert list((tmp_path / "shared").iterdir()) == []
-    monkeypatch.setattr(spark._Session, "run", before)
-    (there.home / "site.yaml").write_text(by_spark(server, tmp_path / "shared"))
-    assert there.flow().run().stage == "candidate"
-    compare(look_at(there), look_at(here))
-
-
-def test_a_server_that_was_started_again(tmp_path: Path) -> None:
-    """Is asked as if nothing had been: of the session that ended there is another, whose workers are looked at again."""
-    port = None
-    for time in range(2):
-        with start_spark(tmp_path / f"spark-{time}", port) as server:
-            port = server.port
-            folder = tmp_path / "arrays" / str(time)
-            folder.mkdir(parents=True)
-            arrays = OnCluster(folder, FEW, SparkWorkers(server.url, "here"))
-            assert arrays.fill(count_up, 100, np.int64).tolist() == list(range(100))
-
-
-def count_up(part: slice) -> np.ndarray[Any, Any]:
-    """The numbers of entries."""
-    return np.arange(part.start, part.stop)
-
-
-def test_nobody_there(tmp_path: Path) -> None:
-    """In words, before anything is charged."""
-    tiny = make(tmp_path / "site", "")
-    nobody = Server(9, 0, tmp_path)
-    (tiny.home / "site.yaml").write_text(by_spark(nobody, tmp_path / "shared"))
-    with pytest.raises(StoreError, match=r"no Spark Connect server answers at 127\.0\.0\.1:9"):
-        tiny.flow().run()
-    assert tiny.charges() == []

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import stat
-from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from release_pipeline.errors import ReleasePipelineError, StoreError
-from release_pipeline.flow.retention import prune
-from release_pipeline.store.spilled import find_spilled
 from release_pipeline.store.vault import open_workspace
-from tests.integration.processes import child, hear
 from tests.integration.sites import TinySite, make_site
 
 LITTLE = 256 << 20  # of which DuckDB takes a quarter
@@ -38,14 +31,6 @@ def files_of(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def hold(home: Path, spill: Path, tells: Connection) -> None:
-    """A room with a table that is larger than DuckDB's memory."""
-    with open_workspace(TinySite(home).site.vault, "folk", "people/1/r1", memory=LITTLE, spill=spill) as room:
-        room._connection.execute(MORE)
-        tells.send("held")
-        tells.recv()
-
-
 @pytest.mark.slow
 def test_it_is_written_there_and_gone_afterwards(tiny: TinySite, spill: Path) -> None:
     """Nothing lies beside the vault's file; folders of 0700, files of 0600 whatever the umask says."""
@@ -56,86 +41,3 @@ def test_it_is_written_there_and_gone_afterwards(tiny: TinySite, spill: Path) ->
         assert {stat.S_IMODE(file.stat().st_mode) & 0o077 for file in (spill, *spill.rglob("*"))} == {0}
         assert not list(tiny.site.vault.glob("*.tmp"))
     assert list(spill.iterdir()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("after", ["the next room", "prune"])
-def test_what_a_killed_one_left_is_cleared_away(tiny: TinySite, spill: Path, after: str) -> None:
-    """By whoever opens the vault's file next; what another vault has there is left alone."""
-    (tiny.home / "site.yaml").write_text(f"spill: {os.path.relpath(spill, tiny.home)}\n")
-    tiny.flow().ingest()
-    with child(hold, tiny.home, spill) as hears:
-        assert hear(hears) == "held"  # and killed
-    left = files_of(spill)
-    assert left
-    others = spill / "folk-0123456789abcdef.duckdb.tmp"
-    others.mkdir(mode=0o700)
-    (others / "block").write_bytes(b"another vault's")
-    if after == "prune":
-        prune(tiny.site)
-    else:
-        tiny.flow().ingest()
-    assert files_of(spill) == [others / "block"]
-
-
-def test_a_link_in_its_place_is_not_followed(tiny: TinySite, spill: Path, tmp_path: Path) -> None:
-    """Neither by a run, which is refused, nor by what clears the folder."""
-    (tiny.home / "site.yaml").write_text(f"spill: {spill}\n")
-    tiny.flow().ingest()
-    victim = tmp_path / "victim"
-    victim.mkdir()
-    (victim / "kept").touch()
-    file = tiny.site.vault / "folk.duckdb"
-    spill.mkdir(parents=True, exist_ok=True)
-    spill.chmod(0o700)
-    find_spilled(file, spill).symlink_to(victim)
-    prune(tiny.site)
-    with pytest.raises(StoreError, match="others than this account"):
-        tiny.flow().validate()
-    assert list(victim.iterdir()) == [victim / "kept"]
-
-
-def for_everybody(folder: Path) -> None:
-    """Anybody may write to it."""
-    folder.mkdir(parents=True)
-    folder.chmod(0o777)
-
-
-def as_a_file(folder: Path) -> None:
-    """No folder."""
-    folder.parent.mkdir(parents=True)
-    folder.touch()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (for_everybody, "others than this account may write to this folder"),
-        (as_a_file, "this account cannot write to this folder"),
-    ],
-)
-def test_a_folder_that_will_not_do_is_refused_before_anything_is_read(
-    tiny: TinySite, spill: Path, make: Callable[[Path], None], words: str
-) -> None:
-    """In words, with what to do; nothing is opened or charged."""
-    make(spill)
-    (tiny.home / "site.yaml").write_text(f"spill: {spill}\n")
-    with pytest.raises(StoreError, match=words) as refused:
-        tiny.flow().run()
-    assert "'spill' in site.yaml" in str(refused.value)
-    assert tiny.charges() == []
-
-
-@pytest.mark.parametrize("said", ["releases", "releases/spill"])
-def test_nothing_is_spilled_where_the_public_reads(tiny: TinySite, said: str) -> None:
-    """Whatever way the folder is named."""
-    (tiny.home / "site.yaml").write_text(f"spill: {said}\n")
-    with pytest.raises(ReleasePipelineError, match="spill is a folder that is published"):
-        tiny.flow().run()
-
-
-def test_a_release_with_a_folder_for_it(tiny: TinySite, spill: Path) -> None:
-    """A path of the site's own, beside it; where memory suffices nothing is written there."""
-    (tiny.home / "site.yaml").write_text(f"memory: 2 GiB\nspill: {spill}\n")
-    assert tiny.flow().run().stage == "candidate"
-    assert files_of(spill) == []

@@ -11,20 +11,11 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.demo import COLUMNS_DEMO, find_demo_data, find_demo_policy
-from release_pipeline.flow.evidence import AuditFigures, load_evidence
 from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.retention import prune
-from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.approvals import approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store import registry
 from release_pipeline.store.rooms import open_rooms
-from release_pipeline.verify import examine
-from tests.integration.people import review, trust_people
-from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 
 SECRET = b"s" * SECRET_BYTES
@@ -36,7 +27,6 @@ SWAP = {
     "cap": "epsilon: 40, definition: dp, scope: column",
 }
 PROMISE = "No row belongs to one person: each value of a row comes from one of at least 10 people with the same released town"
-OPEN = "who knows all other members of a block reads the values of the last one off its rows"
 
 
 def site_of(home: Path, rows: list[Row] | None = None, **parts: str) -> TinySite:
@@ -90,21 +80,6 @@ def test_swapping_passes_the_limit_that_the_method_alone_fails(tmp_path: Path) -
         small.flow().run()
 
 
-def test_a_retry_gives_the_same_bits(tmp_path: Path) -> None:
-    """Of a run that stopped when the clusters were committed, and of another site with the same key, records and secret."""
-
-    def stop(place: str) -> None:
-        if place == "the clusters are committed":
-            raise KeyboardInterrupt
-
-    first, second = site_of(tmp_path / "first"), site_of(tmp_path / "second")
-    open_release(first.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run()
-    with pytest.raises(KeyboardInterrupt):
-        open_release(second.site, "people", "1", probe=Probe(new_secret=lambda: SECRET, reached=stop)).run()
-    second.flow().run()
-    assert (first.folder() / "data.csv").read_bytes() == (second.folder() / "data.csv").read_bytes()
-
-
 def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
     """Though numbers change: who is in two waves is there with all others of their block who are in both; newcomers are with
     newcomers. A wave that most people are left out of changes nothing for the next one, nor does removing its tables."""
@@ -137,41 +112,3 @@ def test_waves_and_revisions_share_blocks(tmp_path: Path) -> None:
 def count_kept(tiny: TinySite) -> int:
     """How many rows the vault keeps of who was in which block."""
     return tiny.query(tiny.site.vault / "folk.duckdb", "SELECT count(*) AS rows FROM main.swapped")[0]["rows"]
-
-
-def test_the_policy_of_the_demo_is_published_with_swapping(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """idp-cbls, which a limit of 10% on linkage refuses (test_linkage_gate): with blocks of 10 it passes, and verifies."""
-    tiny = TinySite(tmp_path / "site")
-    for folder in ("policies", "data"):
-        (tiny.home / folder).mkdir(parents=True)
-    (tiny.home / "data" / "randhie.csv").write_bytes(find_demo_data().read_bytes())
-    (tiny.home / "populations.yaml").write_text(COLUMNS_DEMO.populations)
-    text = find_demo_policy("rand-hie").read_text()
-    for plain, swapped in {
-        "consistency: isotonic}": "consistency: isotonic, swap: {k: 10, within: kept}}",
-        "quasi_groups_below: 5": "quasi_groups_below: 10",
-        "gates: {": "gates: {linkage: 10%, ",
-    }.items():
-        assert plain in text
-        text = text.replace(plain, swapped)
-    (tiny.home / "policies" / "rand-hie.yaml").write_text(text)
-    trust_people(tiny, keys)
-    approve_policy(tiny.site, "rand-hie", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
-    tiny.flow("1", "rand-hie").run()
-    name = registry.ReleaseId("rand-hie", "1", 1)
-    review(tiny, keys, "ben", "cleo", release=name)
-    package = publish(tiny.site, name, key=keys["robot"])
-    assert failures_of(examine(package).findings) == []
-    ladder = load_evidence(tiny.site.candidate(str(name))).figures_of(AuditFigures).linkage_ladder
-    assert ladder[-1].linked.value < 0.1
-
-
-def test_a_published_card_says_both_promises(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """The package verifies, and its card has what k promises, what epsilon does, and what neither does."""
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(240), **SWAP)
-    package = publish_release(tiny, keys)
-    assert failures_of(examine(package).findings) == []
-    text = (package / "privacy-card.html").read_text() + (package / "privacy-card.json").read_text()
-    assert PROMISE in text
-    assert OPEN in text

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import shutil
-import zipfile
 from decimal import Decimal
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from release_pipeline.analyst import read_release
-from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.flow.reviewing.page import REPORT
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import Policy, load_policy
 from release_pipeline.privacy.noise import streams
-from release_pipeline.report.public import CARD_SCHEMA
 from tests.integration.people import RELEASE, appoint, copy_site, review
-from tests.integration.sites import HEADER, TOWNS, TinySite, make_rows, make_site, policy_text
+from tests.integration.sites import HEADER, TOWNS, TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow
 TABLES = """
@@ -79,14 +68,6 @@ def test_rows_and_tables_are_charged_together(released: Path) -> None:
     assert any("3.75" in line for line in lines), lines
 
 
-def test_a_cap_that_rows_alone_would_fit_under_refuses_both(tmp_path: Path) -> None:
-    """Before anything is charged."""
-    tiny = make_site(tmp_path / "site", cap="epsilon: 3, definition: idp, scope: column", tables=TABLES)
-    with pytest.raises(ReleasePipelineError, match=r"3\.75"):
-        tiny.flow().run()
-    assert not tiny.charges()
-
-
 def test_cells_are_all_combinations_and_values_add_up(released: Path) -> None:
     """Counts to the number of records, groups to their values; none below 0; noisy numbers lie on the grid."""
     people, wages, rents = (read(package(released), name) for name in ("people", "wages", "rents"))
@@ -102,23 +83,6 @@ def test_cells_are_all_combinations_and_values_add_up(released: Path) -> None:
     for row in rents[:4]:
         parts = [part for part in rents[4:] if part["within"] == row["town"] and part["sex"] == row["sex"]]
         assert sum(Decimal(part["value"]) for part in parts) == Decimal(row["value"])
-
-
-def test_a_retry_draws_the_same_and_what_is_drawn_is_served(clustered: Path, released: Path, tmp_path: Path) -> None:
-    """Twice from one secret: the same bytes; and again after the noise was drawn."""
-    folders: list[Path] = []
-    for name in ("one", "other"):
-        tiny = copy_site(clustered, tmp_path / name)
-        tiny.flow().run()
-        folders.append(tiny.folder())
-    for file in FILES:
-        assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes() == (package(released) / file).read_bytes()
-    again = TinySite(tmp_path / "one")
-    before = again.status().candidate_hash
-    shutil.rmtree(again.folder())
-    again.flow().run()
-    assert again.status().candidate_hash == before
-    assert not list((again.site.vault / "secrets").iterdir())
 
 
 def test_noise_of_tables_is_of_their_own(clustered: Path, tmp_path: Path) -> None:
@@ -138,37 +102,6 @@ def test_noise_of_tables_is_of_their_own(clustered: Path, tmp_path: Path) -> Non
     assert len({*wages}) > 1
 
 
-def test_the_card_tells_of_every_table(released: Path) -> None:
-    """Its law, its share and the sum; card, page, note and Data Package name the file."""
-    folder = package(released)
-    card = json.loads((folder / "privacy-card.json").read_text())
-    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
-    assert card["claim"]["epsilon"]["total"] == "3.75"
-    assert card["claim"]["epsilon"]["tables"] == [
-        {"table": "people", "epsilon": "0.5", "rho": None},
-        {"table": "rents", "epsilon": "1", "rho": None},
-        {"table": "wages", "epsilon": "0.25", "rho": None},
-    ]
-    assert "beside the rows people 0.5, rents 1, wages 0.25" in card["claim"]["words"]
-    laws = {table["name"]: [level["noise"] for level in table["levels"]] for table in card["tables"]}
-    assert laws == {"people": ["Laplace 4"], "rents": ["Laplace 800", "Laplace 800"], "wages": ["Laplace 8000"]}
-    resources = {resource["path"] for resource in json.loads((folder / "datapackage.json").read_text())["resources"]}
-    assert set(FILES) <= resources
-    for text in ("privacy-card.html", "RELEASE_NOTE.md"):
-        content = (folder / text).read_text()
-        assert all(file in content for file in FILES)
-        assert "Laplace 8000" in content
-
-
-def test_reviewers_read_of_every_table(released: Path) -> None:
-    """On the page beside the candidate, and the files are in its sums."""
-    page = (TinySite(released).folder() / REPORT).read_text()
-    assert "wages: sums of income by town, epsilon 0.25" in page
-    assert "together epsilon 1.75, charged beside the rows" in page
-    sums = (TinySite(released).folder() / "SHA256SUMS").read_text()
-    assert all(file in sums for file in FILES)
-
-
 def test_package_and_site_verify_and_one_changed_cell_does_not(released: Path, tmp_path: Path) -> None:
     """The files are under the signature like the data."""
     assert not [finding for finding in [*verify(released, deep=True), *verify(package(released))] if finding.level == "FAIL"]
@@ -177,32 +110,6 @@ def test_package_and_site_verify_and_one_changed_cell_does_not(released: Path, t
     file.write_text(file.read_text().replace("north,0", "north,00", 1))
     assert [finding for finding in verify(tiny.home) if finding.level == "FAIL"]
     assert [finding for finding in verify(package(tiny.home)) if finding.level == "FAIL"]
-
-
-def test_a_retraction_takes_the_tables_away_and_a_dossier_has_none(
-    released: Path, keys: dict[str, PrivateKey], tmp_path: Path
-) -> None:
-    """As it does with the data."""
-    tiny = copy_site(released, tmp_path / "site")
-    with zipfile.ZipFile(write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")) as dossier:
-        assert not [name for name in dossier.namelist() if "table-" in name]
-    retract(tiny.site, RELEASE, key=keys["olga"], why="wrong")
-    assert not list(package(tiny.home).glob("data.*"))
-    assert not [finding for finding in verify(tiny.home) if finding.level == "FAIL"]
-    [failed] = [finding for finding in verify(package(tiny.home)) if finding.level == "FAIL"]
-    assert failed.words.startswith("RETRACTED.json: RETRACTED")
-
-
-def test_an_analyst_gets_counts_sums_and_means_by_group(released: Path) -> None:
-    """From the package alone."""
-    release = read_release(package(released))
-    assert any("people, rents, wages" in words for words in release.explain())
-    noisy = {row["town"]: Decimal(row["noisy"]) for row in read(package(released), "wages")}
-    assert release.table("wages").sum({"town": "north"}).estimate == max(0, min(float(noisy["north"]), 60_000))
-    count = release.table("people").count({"town": ["north", "south"], "sex": 1})
-    assert 0 <= count.low <= count.estimate <= count.high <= 60
-    found = release.table("rents").mean({"town": "coast"})
-    assert 0 <= found.low <= found.estimate <= found.high <= 100
 
 
 def test_no_text_of_the_source_that_is_not_declared_is_in_a_table(released: Path) -> None:
@@ -215,54 +122,13 @@ def test_no_text_of_the_source_that_is_not_declared_is_in_a_table(released: Path
         assert not [cell for cell in undeclared if cell in text]
 
 
-def test_tables_by_rho_beside_random_parts_and_suppression(tmp_path: Path) -> None:
-    """They are of all records, whatever the rows are of; two records per person cost four times rho, twice epsilon."""
-    rows = [
-        {**row, "person": f"p{place // 2}", "town": "east" if place == 0 else "north"} for place, row in enumerate(make_rows())
-    ]
-    tiny = make_site(
-        tmp_path / "site",
-        rows=rows,
-        cap="rho: 1, scope: column",
-        person="{column: person, records_per_release: 2}",
-        protect="{method: dp-um, definition: zcdp, epsilon: 1, delta: 0.000001, k: 5, partitions: 2}",
-        suppress="{quasi_groups_below: 5, at_most: 10%}",
-        tables="{people: {by: town, rho: 0.01}, wages: {by: town, sum: income, epsilon: 0.1}}",
-    )
-    tiny.flow().run()
-    [charge] = tiny.charges()
-    bare = make_policy(tmp_path, tables="").rows_epsilon or 0
-    assert charge.loss.zcdp_column == bare + 4 * 10_000_000 + 20_000_000
-    assert (charge.loss.dp_column, charge.loss.idp_column) == (None, None)
-    people, wages = (read(tiny.folder(), name) for name in ("people", "wages"))
-    assert sum(int(row["value"]) for row in people) == 60
-    assert [row["town"] for row in people] == [row["town"] for row in wages] == list(TOWNS)
-    evidence = json.loads((tiny.folder() / "evidence.json").read_text())
-    assert evidence["facts"]["rows_out"] < 60 or evidence["facts"]["cells_blanked"] > 0
-    assert "beside the rows people 0.01, wages epsilon 0.1, which is rho 0.005" in evidence["facts"]["claim"]
-
-
-def make_policy(folder: Path, **parts: str) -> Policy:
-    """The policy of the test above, with some parts replaced."""
-    text = policy_text(
-        **{
-            "person": "{column: person, records_per_release: 2}",
-            "protect": "{method: dp-um, definition: zcdp, epsilon: 1, delta: 0.000001, k: 5, partitions: 2}",
-            **parts,
-        }
-    )
-    file = folder / "policy.yaml"
-    file.write_text(text)
-    return load_policy(file)
-
-
 CAP = "epsilon: 20, definition: idp, scope: column"
 HOSTILE = ["tables", "part", "parts", "shuffle", "counts"]  # columns that are called as what draws noise
 
 
 @pytest.mark.parametrize(
     "protect",
-    ["{method: dp-cdf, epsilon: 9, k: 5}", "{method: dp-um, epsilon: 5, k: 5, partitions: 2}", "{method: laplace, epsilon: 5}"],
+    ["{method: dp-cdf, epsilon: 9, k: 5}", "{method: laplace, epsilon: 5}"],
 )
 def test_no_two_draws_share_a_stream_whatever_names_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protect: str

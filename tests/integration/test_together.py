@@ -12,22 +12,17 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.analyst import Release, read_release
-from release_pipeline.analyst.rerun import find_design, find_noise
-from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.privacy.whole_table import Design, Measured
 from release_pipeline.privacy.whole_table.blocks import SummedNoise, find_homes, sum_block
 from release_pipeline.privacy.whole_table.measure import count_together, list_sizes
-from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
+from release_pipeline.report.counts import PAIRS_FILE
 from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, are_sums, count_blocks, read_measured
-from tests.integration.people import RELEASE, copy_site
-from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
+from tests.integration.publishing import make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite
 
 ROWS = 900
@@ -130,49 +125,6 @@ def test_what_is_stored_and_published_are_the_counts_of_the_records(package: tup
         mine = pairs[(pairs["one"] == NAMES[one]) & (pairs["other"] == NAMES[other])]
         assert (mine["count"].to_numpy() == sum_block(measured.blocks[block].counts, block, (one, other)).ravel()).all()
         assert set(mine["noise"]) == {SummedNoise(measured.blocks[block].noise, terms).name}
-
-
-def test_the_package_says_so_and_verifies(package: tuple[TinySite, Path]) -> None:
-    """Where they are, in the note and on the card; the file is described."""
-    _, folder = package
-    assert not failures_of(verify(folder, [str(package[0].site.officer)]))
-    note, card = ((folder / file).read_text() for file in ("RELEASE_NOTE.md", "privacy-card.json"))
-    assert "`data.blocks.csv` has those of several columns together" in note
-    assert "The noise of\ndifferent counts is independent" not in note
-    assert "of several columns together" in card
-    assert '"data.blocks.csv"' in (folder / "datapackage.json").read_text()
-
-
-def test_dossier_and_retraction(package: tuple[TinySite, Path], tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
-    """As with all counts: none in the dossier, and none left."""
-    tiny, folder = package
-    dossier = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
-    assert not failures_of(verify(dossier, [str(tiny.site.officer)]))
-    assert not any("blocks" in name for name in read_zip(dossier))
-    other = copy_site(tiny.home, tmp_path / "site")
-    retract(other.site, RELEASE, key=keys["olga"], why="a test")
-    for file in (COUNTS_FILE, PAIRS_FILE, BLOCKS_FILE):
-        assert (folder / file).exists()
-        assert not (other.site.package(str(RELEASE)) / file).exists()
-
-
-def test_the_kit_reads_the_law_of_sums(package: tuple[TinySite, Path], release: Release) -> None:
-    """Intervals are as wide as sums of the noise are, and hold; the method is run again as it was."""
-    design, measured = stored(package[0])
-    assert find_noise(release.facts, release.pairs) == measured.noise
-    assert find_design(release.facts, release.counts, release.pairs) == design
-    rows = pd.DataFrame(make_people())
-    exact = pd.crosstab(rows["owner"], rows["sick"])
-    for cell in release.pair("owner", "sick").cells(level=0.999_999):
-        assert cell.count.low <= exact.loc[cell.one, cell.other] <= cell.count.high
-    sums = measured.noise[2, 4]
-    cell = release.pair("owner", "sick").cells(level=0.95)[0].count
-    assert sums.terms > 1
-    assert (cell.high - cell.low) / 2 == pytest.approx(1.96 * sums.deviation, rel=0.06)
-    means = release.pair("owner", "income").means()
-    assert means["rents"].low <= 250 <= means["rents"].high
-    towns = release.rerun(times=10, seed=1).means("income", by="owner")
-    assert towns["owns"].low > towns["rents"].estimate
 
 
 def test_pairs_that_are_no_sums_are_counted_one_by_one(package: tuple[TinySite, Path]) -> None:

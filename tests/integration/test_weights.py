@@ -13,11 +13,9 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import DataRefused, PolicyInvalid
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.policy import load_policy
 from release_pipeline.privacy.samples import weighted_mean
 from release_pipeline.report.public import CARD_SCHEMA
 from tests.integration.people import RELEASE, appoint, review
@@ -102,47 +100,6 @@ def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, column
     assert not {"sample", "subgroups", "spread", "atoms"} & set(re.findall(r"\w+", json.dumps(facts)))
 
 
-def test_population_uniques_count_every_quasi_identifier(tmp_path: Path) -> None:
-    """A kept weight is one of them: it tells of the stratum."""
-    tiny = make_sample(tmp_path / "site")
-    tiny.flow().run()
-    assert tiny.site.policy("people").released_quasi == ["w", "town", "sex"]
-    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
-    released = pd.read_csv(tiny.folder() / "data.csv")
-    sizes = released.groupby(["w", "town", "sex"]).size()
-    assert found["records"] == ROWS
-    assert found["sample_uniques"] == int((sizes == 1).sum())
-    assert 0 < found["identified"] < ROWS
-    assert found["population_uniques"] <= found["sample_uniques"]
-
-
-ALIKE = NOISED.replace("  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}\n", "")
-
-
-def test_many_people_who_are_alike_have_a_risk(tmp_path: Path) -> None:
-    """More than a hundred with the same quasi-identifiers, each of whom stands for many: the fewer of them an attacker finds."""
-    tiny = make_sample(tmp_path / "site", ALIKE, drop="[name, remark, rent, town]")
-    tiny.flow().run()
-    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
-    released = pd.read_csv(tiny.folder() / "data.csv")
-    assert len(released) == ROWS
-    of_group = of_release(tiny).groupby("sex")["w"].agg(["size", "sum"])
-    assert of_group["size"].min() > 100
-    assert found["sample_uniques"] == 0
-    assert found["worst"] == pytest.approx((1 / of_group["sum"]).max(), rel=0.02)
-    assert found["identified"] == pytest.approx((of_group["size"] / of_group["sum"]).sum(), rel=0.02)
-
-
-def test_numbers_that_are_written_otherwise_are_told(tmp_path: Path) -> None:
-    """A list of numbers, and a file that writes them with decimals: why no entry is in it, and what to declare."""
-    tiny = make_sample(tmp_path / "site")
-    text = (tiny.home / "people.csv").read_text()
-    (tiny.home / "people.csv").write_text(text.replace(",10\n", ",10.0\n"))
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    assert "Entries of a text file are compared as texts: 1.0 is not 1, and is declared as '1.0'." in refused.value.findings[0]
-
-
 def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
     """Another cell is blanked, or the record goes: one without its weight would stand for nobody."""
     tiny = make_sample(tmp_path / "site", suppress="{quasi_groups_below: 30, at_most: 100%}")
@@ -154,28 +111,6 @@ def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
     assert released[["town", "sex"]].isna().any().any() or len(released) < ROWS
     sizes = released.astype(str).groupby(["w", "town", "sex"]).size()
     assert sizes.min() >= 30
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("role: confidential, do: noise", "role: weight, do: noise"), "'w' is the weight already"),
-        (("values: [1.5, 10, 40]", "values: [0, 10]"), "a weight is a number above 0"),
-        (("values: [1.5, 10, 40]", "values: [a, b]"), "a weight is a number above 0"),
-        (("values: [1.5, 10, 40]", "values: [1, 10, 40], missing: keep"), "may lack one"),
-        (
-            ("do: keep, values: [1.5, 10, 40], why: d", "do: noise, domain: [-1, 50], grid: 0.5, outside: clamp, why: d"),
-            "no number below 0",
-        ),
-    ],
-)
-def test_what_is_no_weight_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    """In the policy."""
-    tiny = make_sample(tmp_path / "site")
-    tiny.write_policy(**{**PARTS, "columns": COLUMNS.replace(*change)})
-    with pytest.raises(PolicyInvalid) as refused:
-        load_policy(tiny.home / "policies" / "people.yaml")
-    assert words in " ".join(map(str, refused.value.faults))
 
 
 DROPPED = COLUMNS.replace(
@@ -246,30 +181,3 @@ def test_the_card_tells_of_the_weight_and_an_analyst_gets_weighted_answers(weigh
         share = release.table("people").share({"town": town}, level=0.999999)
         assert share.low <= weights[mine].sum() / weights.sum() <= share.high
         assert "sample is from the population" in share.words
-
-
-@pytest.mark.slow
-def test_an_analyst_makes_weights_of_the_published_tables(weighted: TinySite) -> None:
-    """Of the package alone, the same each time: rows add up to `value`, and a weighted share is near the survey's own."""
-    package = weighted.site.package(str(RELEASE))
-    first, again = (read_release(package).with_weights("made", ["people"]) for _ in range(2))
-    assert first.data["made"].tobytes() == again.data["made"].tobytes()
-    people = pd.read_csv(package / "data.table-people.csv").set_index(["town", "sex"])["value"]
-    rows = pd.DataFrame({name: first.data[name] for name in ("town", "sex", "made")}).groupby(["town", "sex"])["made"].sum()
-    assert (rows - people).abs().max() <= ROWS * 0.125
-    table = of_release(weighted)
-    weights = (table["w"].clip(1, 40) * 4).round() / 4
-    found = first.mean("sex", weights="made")
-    assert found.estimate == pytest.approx(weighted_mean(table["sex"].to_numpy(float), weights.to_numpy()), abs=0.1)
-    assert "not those of the survey" in found.words
-
-
-def test_weights_outside_the_domain_are_refused_as_numbers_are(tmp_path: Path) -> None:
-    """By count, before anything is charged, and without the weight."""
-    tiny = make_sample(tmp_path / "site", DROPPED.replace("[1, 40]", "[1, 20]"), tables=TABLES)
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().run()
-    [finding] = refused.value.findings
-    assert finding.startswith("column w: ")
-    assert "outside" in finding
-    assert not tiny.charges()

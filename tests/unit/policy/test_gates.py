@@ -10,6 +10,7 @@ from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.stages.checks import Facts, check_facts, refusals
+from release_pipeline.stages.expected_linkage import judge_linkage
 
 POLICY = """\
 policy: people
@@ -136,3 +137,9 @@ def test_clamping_is_judged_on_counts() -> None:
         "column age: up to 10 records outside the declared domain (none below, up to 10 above), and outside is fail. "
     )
     assert "widen the domain" in age_told
+
+
+def test_linkage_that_was_not_simulated_does_not_pass() -> None:
+    """Nobody knows whether it keeps the limit."""
+    [gate] = judge_linkage(load("gates: {linkage: 10%}\n"), None)
+    assert not gate.passed
