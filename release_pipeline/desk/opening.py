@@ -9,9 +9,9 @@ import socket as sockets
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from release_pipeline.desk.backend.bundles import clear_folder
 from release_pipeline.desk.backend.server import serving_backend
 from release_pipeline.desk.backend.service import GREET, Backend
+from release_pipeline.desk.backend.signing import clear_folder
 from release_pipeline.desk.people import read_people
 from release_pipeline.desk.web.application import Desk, ProxyNames
 from release_pipeline.desk.web.client import Client

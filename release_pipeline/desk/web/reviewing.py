@@ -33,7 +33,7 @@ async def _drop(visit: Visit) -> Response:
 
 
 async def _sign(visit: Visit) -> Response:
-    """The page between a decision and the person's own machine: what is to be signed, and the two ways to do that."""
+    """The page between a decision and the person's own machine: what is to be signed, and how."""
     wish = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict", "why")}
     try:
         found = await visit.ask("sign", wish)
@@ -42,9 +42,7 @@ async def _sign(visit: Visit) -> Response:
             raise
         found = await visit.ask("release", {"release": wish["subject"]})
         return await visit.render("release.html", found, status=wrong.status, wish=wish, fault=wrong.refusal)
-    own = await visit.ask("own-key")
-    origin = visit.request.headers["origin"]  # of this very form, which was judged: the desk's own name
-    return await visit.render("sign.html", found, wish=wish, keys=own["keys"], origin=origin, page=_page_of(wish))
+    return await visit.render("sign.html", found, wish=wish, page=_page_of(wish))
 
 
 def _is_vote(wish: dict[str, str]) -> bool:
