@@ -15,10 +15,10 @@ from release_pipeline.desk.backend.signing import clear_folder
 from release_pipeline.desk.people import read_people
 from release_pipeline.desk.web.application import Desk, ProxyNames
 from release_pipeline.desk.web.client import Client
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Addresses, local_addresses
 from release_pipeline.door.listening import opened_listener
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
-from release_pipeline.door.refusal import Refused
 from release_pipeline.door.serving import Server, configure_server
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import Site
@@ -81,5 +81,5 @@ def serve_web(
         address = f"https://{names[0]}" if names else f"http://127.0.0.1:{port}"
         own = frozenset(host.lower() for host in hosts)
         addresses = Addresses(own, frozenset(f"https://{host}" for host in own)) if proxy else local_addresses(port, also)
-        config = configure_server(Desk(Client(socket), addresses, proxy=proxy), ws="none")
+        config = configure_server(Desk(Client(socket), addresses, proxy=proxy), ws="none", lifespan="off")
         Server(config, lambda: ready(address)).run([taken])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 Headers = Sequence[tuple[bytes, bytes]]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Addresses, Headers, read_one
-from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.messages import raise_problems

@@ -21,6 +21,7 @@ from release_pipeline.agent.desk import Desk
 from release_pipeline.agent.origins import read_origin
 from release_pipeline.agent.reviews import Reviews
 from release_pipeline.agent.server import Agent
+
 from release_pipeline.sign import Signer
 from tests.guards import HANGING
 

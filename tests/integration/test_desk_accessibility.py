@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.pages import WAYS
+from release_pipeline.desk.web.application import WAYS
 from tests.integration.axe import find_violations_at, load_axe
 from tests.integration.browser import open_browser
 from tests.integration.desks import fill_path, open_desk, serving_pages

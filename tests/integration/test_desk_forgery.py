@@ -11,8 +11,8 @@ import pytest
 
 from release_pipeline.desk.backend.service import CALLS
 from release_pipeline.desk.tokens import make_token
+from release_pipeline.desk.web.application import WAYS
 from release_pipeline.desk.web.frame import Way
-from release_pipeline.desk.web.pages import WAYS
 from tests.integration.desks import (
     HOST,
     ORIGIN,

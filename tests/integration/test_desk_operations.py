@@ -21,7 +21,7 @@ from release_pipeline.desk import demo as desk_demo
 from release_pipeline.desk.demo import POLICY, list_demo_keys, prepare_demo_desk, publishing
 from release_pipeline.desk.people import Role
 from release_pipeline.desk.tokens import find_token, list_tokens
-from release_pipeline.door.secrets import hash_secret as digest
+from release_pipeline.door import hash_secret as digest
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.dagster_pages import DagsterPages
 from release_pipeline.flow.record import record_failed_run

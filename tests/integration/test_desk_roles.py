@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from release_pipeline.desk.backend.bundles import read_statements
 
 from release_pipeline.desk.backend.access import TICKET_SECONDS, Tickets
-from release_pipeline.desk.backend.bundles import read_statements
 from release_pipeline.desk.backend.calls import Call
 from release_pipeline.desk.backend.service import CALLS, Answer
 from release_pipeline.desk.people import Role
 from release_pipeline.desk.protocol import CallRequest
-from release_pipeline.desk.web.application import COOKIE
-from release_pipeline.desk.web.pages import WAYS
+from release_pipeline.desk.web.application import COOKIE, WAYS
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.pages import WAYS
+from release_pipeline.desk.web.application import WAYS
 from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.browser import open_browser
 from tests.integration.desks import RELEASE, ROLES, Browser, OpenDesk, Page, fill_path, open_desk, serving_pages

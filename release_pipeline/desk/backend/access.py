@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from release_pipeline.door.refusal import Refused
-from release_pipeline.door.secrets import hash_secret
+from release_pipeline.door import Refused, hash_secret
 
 LASTS_SECONDS, IDLE_SECONDS = 8 * 3600, 3600
 _MOST_SESSIONS = 20  # of one person: nobody throws out others

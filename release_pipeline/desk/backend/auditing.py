@@ -14,7 +14,7 @@ from release_pipeline.desk.backend.reviewing import READERS, RELEASE
 from release_pipeline.desk.backend.signing import pack
 from release_pipeline.desk.people import Role
 from release_pipeline.desk.viewings import KEPT_MONTHS
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.publication.dossier import write_dossier

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.desk.people import DeskSettings, Person, Role
 from release_pipeline.desk.viewings import Viewings
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
 

@@ -11,7 +11,7 @@ from release_pipeline.desk.backend.lookups import describe_line, keep, list_line
 from release_pipeline.desk.backend.reviewing import RELEASE
 from release_pipeline.desk.backend.runs import Run, read_runs, start_run
 from release_pipeline.desk.people import Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.editing import find_steward
 from release_pipeline.flow.opening import LONGEST_REASON

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from release_pipeline.desk.backend import approving, auditing, exploring, home, operating, reviewing, running, signing, stewarding
+from release_pipeline.desk.backend import approving, auditing, home, operating, reviewing, running, signing, stewarding
 from release_pipeline.desk.backend.access import Attempts, Sessions
 from release_pipeline.desk.backend.calls import Asked, Call, Document, File
 from release_pipeline.desk.backend.drafts import Drafts
@@ -22,16 +22,15 @@ from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_p
 from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.tokens import find_token
 from release_pipeline.desk.viewings import Viewings
+from release_pipeline.door import Refused, hash_secret
 from release_pipeline.door.proxies import ProxyHeaders
-from release_pipeline.door.refusal import Refused
-from release_pipeline.door.secrets import hash_secret
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.site import Site
 
 CALLS = (
     *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
-    *(*stewarding.CALLS, *exploring.CALLS, *running.CALLS),
+    *(*stewarding.CALLS, *running.CALLS),
     *(*approving.CALLS, *auditing.CALLS, *operating.CALLS),
 )
 ENTER, LEAVE, GREET = "enter", "leave", "greet"

@@ -16,7 +16,7 @@ from release_pipeline.desk.backend.calls import Asked, Call, Document, File, all
 from release_pipeline.desk.backend.drafts import DraftRemark
 from release_pipeline.desk.backend.reviewing import READERS, RELEASE, check_reader, find_steward
 from release_pipeline.desk.people import NAME, Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.policies import read_caps

@@ -21,6 +21,7 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from release_pipeline import report
+from release_pipeline.desk.web import reviewing, stewarding
 from release_pipeline.desk.web.client import NOBODY, Client, Credentials
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
@@ -29,12 +30,13 @@ from release_pipeline.desk.web.frame import (
     Way,
     Wrong,
     check_form,
+    give,
     read_form,
+    show,
     show_page,
 )
-from release_pipeline.desk.web.pages import WAYS
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Addresses, Headers, read_one
-from release_pipeline.door.refusal import Refused
 from release_pipeline.door.serving import SECURITY_HEADERS, with_headers
 
 COOKIE = "release_pipeline_desk"
@@ -54,6 +56,33 @@ _HEADERS = {  # of every answer that does not say otherwise
 }
 
 
+async def _leave(visit: Visit) -> Response:
+    await visit.ask("leave")
+    return RedirectResponse("/login" if visit.base else "/", 303)
+
+
+WAYS = (
+    show("/", "home.html", "home"),
+    show("/help", "help.html", "help"),
+    show("/releases", "releases.html", "releases"),
+    Way("/leave", _leave, sends=True),
+    *reviewing.WAYS,
+    *stewarding.WAYS,
+    show("/approvals", "approvals.html", "approvals"),
+    show("/approvals/populations", "approval.html", "populations-approval"),
+    show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
+    show("/caps", "caps.html", "caps"),
+    show("/keys", "keys.html", "keys"),
+    show("/overlaps", "overlaps.html", "overlaps"),
+    show("/overlaps", "overlaps.html", "measure-overlaps", sends=True),
+    show("/audit", "audit.html", "audit"),
+    show("/chain/{release:path}/verify", "verified.html", "verify-release", sends=True),
+    give("/chain/{release:path}/dossier", "dossier", sends=True),
+    show("/chain/{release:path}", "chain.html", "chain"),
+    show("/operations", "operations.html", "operations"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ProxyNames:
     """The headers by which a proxy says who asks: the web process passes them on, and the backend judges them."""
@@ -68,13 +97,10 @@ class Desk:
     def __init__(self, client: Client, addresses: Addresses, *, proxy: ProxyNames | None = None) -> None:
         self._client, self._addresses, self._proxy = client, addresses, proxy
         self._static = {file.name: file.read_bytes() for file in _FILES}
-        self._routes = [(Route(way.path, _nothing, methods=["POST" if way.sends else "GET"]), way) for way in WAYS]
+        self._routes = [(Route(way.path, way.answer, methods=["POST" if way.sends else "GET"]), way) for way in WAYS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] == "lifespan":
-            await _live(receive, send)
-            return
         if scope["type"] != "http":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -197,18 +223,3 @@ def _tell(request: Request, status: int, what: str, where: str = "", remedy: str
     """A page that says why nothing was done, for who is not logged in too."""
     told = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": request.scope.get(_BASE, "")}
     return show_page("wrong.html", told, status)
-
-
-async def _live(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await send({"type": "lifespan.shutdown.complete"})
-            return
-
-
-async def _nothing(request: Request) -> Response:
-    del request
-    return Response()

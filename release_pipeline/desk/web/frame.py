@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from release_pipeline import __version__
 from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.door.serving import read_body
 
 LONGEST_FORM, _MOST_PARTS = 1 << 21, 500

@@ -9,7 +9,7 @@ from typing import Any, cast
 from starlette.responses import Response
 
 from release_pipeline.desk.web.frame import Visit, Way, Wrong, give, pass_on, show
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 _VOTES = ("approve", "return", "reject")
 _NO_WISH = {"verdict": "", "why": ""}

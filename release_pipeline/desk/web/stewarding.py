@@ -1,4 +1,4 @@
-"""Pages of policies: all of them, one with its faults in place, settings that are tried, and what runs."""
+"""Pages of policies: all of them, one with its faults in place, and what runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from release_pipeline.desk.web.frame import Visit, Way, Wrong, show, show_page
 
-_AXES = ("epsilons", "sizes", "rows")
 _AWAY = (401, 403)
 
 
@@ -66,28 +65,6 @@ async def _render(visit: Visit, found: dict[str, Any], *, status: int = 200, che
     return await visit.render("policy.html", given, status=status, checked=checked)
 
 
-async def _show_exploration(visit: Visit) -> Response:
-    page = await visit.ask("exploration", {"name": visit.path("name")})
-    form = {axis: page[axis] for axis in _AXES}
-    return await visit.render("policy-explore.html", page, form=form, chosen=[], refusal=None, result=None)
-
-
-async def _explore(visit: Visit) -> Response:
-    name, status, refusal, result = visit.path("name"), 200, None, None
-    form = {axis: visit.form.get(axis, "") for axis in _AXES}
-    chosen = [field.removeprefix("method-") for field in visit.form if field.startswith("method-")]
-    try:
-        result = await visit.ask("explore", {"name": name, "methods": ",".join(chosen), **form})
-    except Wrong as wrong:
-        if wrong.status in _AWAY or wrong.status >= 500:
-            raise
-        status, refusal = wrong.status, wrong.refusal
-    page = await visit.ask("exploration", {"name": name})
-    return await visit.render(
-        "policy-explore.html", page, status=status, form=form, chosen=chosen, refusal=refusal, result=result
-    )
-
-
 async def _start_run(visit: Visit) -> Response:
     asked = {name: visit.form.get(name, "") for name in ("release", "revise", "why")}
     found = await visit.ask("start-run", asked)
@@ -100,8 +77,6 @@ WAYS = (
     Way("/policies/{name}", _show_policy),
     Way("/policies/{name}/check", _check_policy, sends=True),
     Way("/policies/{name}/save", _save_policy, sends=True),
-    Way("/policies/{name}/explore", _show_exploration),
-    Way("/policies/{name}/explore", _explore, sends=True),
     show("/running", "running.html", "running"),
     Way("/running", _start_run, sends=True),
 )

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from release_pipeline.desk.web.application import COOKIE, read_cookie
 from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
 from release_pipeline.desk.web.frame import LONGEST_FORM, Visit, pass_on, read_form
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from tests.integration.desks import write_parts
 
 URLENCODED = "application/x-www-form-urlencoded"

@@ -20,7 +20,7 @@ from release_pipeline.desk.backend.access import (
     Ticket,
     Tickets,
 )
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 BEN = Ticket("ben", "candidate", "people/1/r1", "ab", "approve", "", "/releases/people/1/r1")
 

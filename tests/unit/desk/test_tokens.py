@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.tokens import LASTS_DAYS, MOST_DAYS, find_token, make_token, withdraw_tokens
-from release_pipeline.door.secrets import hash_secret
+from release_pipeline.door import hash_secret
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import Site
 

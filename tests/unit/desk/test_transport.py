@@ -24,8 +24,8 @@ from release_pipeline.desk.backend.server import serving_backend
 from release_pipeline.desk.backend.service import Answer, Backend
 from release_pipeline.desk.protocol import LONGEST, REQUESTS, CallRequest
 from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
+from release_pipeline.door import Refused
 from release_pipeline.door import serving as limits
-from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import WrongUsage
 from tests.guards import HANGING
 

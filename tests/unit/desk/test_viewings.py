@@ -10,7 +10,7 @@ import pytest
 
 from release_pipeline.desk import viewings
 from release_pipeline.desk.viewings import Viewing, Viewings
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.flow.site import Site
 
 NOW = datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)

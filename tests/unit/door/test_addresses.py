@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Addresses, local_addresses, read_one
-from release_pipeline.door.refusal import Refused
 
 HERE = local_addresses(8796, ["Desk.Example:443"])
 
