@@ -46,6 +46,12 @@ def local_addresses(port: int, also: Iterable[str] = ()) -> Addresses:
     return Addresses(hosts, frozenset(f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts))
 
 
+def proxy_addresses(hosts: Iterable[str]) -> Addresses:
+    """The names under which a proxy is reached: its pages come by TLS."""
+    names = frozenset(host.lower() for host in hosts)
+    return Addresses(names, frozenset(f"https://{name}" for name in names))
+
+
 def read_one(headers: Headers, name: bytes) -> str | None:
     """The value of a header that may stand once; twice, two readers could take different ones."""
     found = [value for key, value in headers if key.lower() == name]

@@ -92,7 +92,7 @@ class Backend:
             raise Refused(404, "there is nothing of this name.")
         if call.roles.isdisjoint(person.roles):
             needed = " or ".join(sorted(role.value for role in call.roles))
-            raise Refused(403, f"this is for {needed}, and you are here as {_say_roles(person)}.")
+            raise Refused(403, f"this is for {needed}, and you are here as {', '.join(describe_person(person)['roles'])}.")
         people = (self._site, person, self._settings(), self._drafts, self._viewings)
         asked = Asked(*people, request.arguments, request.body)
         found = call.answer(asked)
@@ -175,10 +175,6 @@ def _find_shown(call: Call, asked: Asked, found: Document | File) -> str:
 def describe_person(person: Person) -> Document:
     """Who is logged in, for every page."""
     return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
-
-
-def _say_roles(person: Person) -> str:
-    return ", ".join(sorted(role.value for role in person.roles)) or "nobody"
 
 
 def _tell(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:

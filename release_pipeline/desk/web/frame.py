@@ -78,6 +78,10 @@ class Visit:
         """A part of the question behind the path."""
         return self.request.query_params.get(name, default)
 
+    def read(self, *names: str) -> dict[str, str]:
+        """These fields of the form; a field that was not sent is empty."""
+        return {name: self.form.get(name, "") for name in names}
+
     def to(self, path: str) -> str:
         """The address of a page of the desk."""
         return self.base + path

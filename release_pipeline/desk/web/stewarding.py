@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -22,17 +23,8 @@ async def _begin_policy(visit: Visit) -> Response:
     return await _render(visit, await visit.ask("begin-policy", {"name": name}))
 
 
-async def _check_policy(visit: Visit) -> Response:
-    """The page for the text as it is in the form, which nothing is written of."""
-    return await _send_text(visit, "check-policy")
-
-
-async def _save_policy(visit: Visit) -> Response:
-    return await _send_text(visit, "save-policy")
-
-
-async def _send_text(visit: Visit, call: str) -> Response:
-    """What the backend says of the text; whatever it refuses, the text stays in the page."""
+async def _send_text(visit: Visit, *, call: str) -> Response:
+    """What the backend says of the text in the form; whatever it refuses, the text stays in the page."""
     name, text, began = visit.path("name"), visit.form.get("text", ""), visit.form.get("began", "")
     text = text.replace("\r\n", "\n")  # as browsers send what stands in a form
     try:
@@ -66,8 +58,7 @@ async def _render(visit: Visit, found: dict[str, Any], *, status: int = 200, che
 
 
 async def _start_run(visit: Visit) -> Response:
-    asked = {name: visit.form.get(name, "") for name in ("release", "revise", "why")}
-    found = await visit.ask("start-run", asked)
+    found = await visit.ask("start-run", visit.read("release", "revise", "why"))
     return visit.go("/running", str(found["words"]))
 
 
@@ -75,8 +66,8 @@ WAYS = (
     show("/policies", "policies.html", "policies"),
     Way("/new-policy", _begin_policy),
     Way("/policies/{name}", _show_policy),
-    Way("/policies/{name}/check", _check_policy, sends=True),
-    Way("/policies/{name}/save", _save_policy, sends=True),
+    Way("/policies/{name}/check", partial(_send_text, call="check-policy"), sends=True),
+    Way("/policies/{name}/save", partial(_send_text, call="save-policy"), sends=True),
     show("/running", "running.html", "running"),
     Way("/running", _start_run, sends=True),
 )
