@@ -185,7 +185,7 @@ def test_a_third_account_is_not_heard(office: Path) -> None:
 
 
 def test_without_a_session_it_is_nobody(office: Path) -> None:
-    """It asks how the desk is reached, and tries tokens and tickets."""
+    """Whatever it asks."""
     questions = [{"call": call.name, **KNOWN} for call in CALLS]
     told = do_as(WEB, ask_all, office / "run" / "socket", questions)
     assert {status for status, _ in told} == {401}
@@ -246,7 +246,7 @@ SECRETS = ("BEGIN ENCRYPTED", "digest", "Traceback", "captured-", "/site-package
 def test_no_argument_leads_anywhere_else(office: Path, value: str) -> None:
     """Whatever it asks for in an officer's name, it is told what there is not: no file, no path, no trace of the program."""
     path, olga = office / "run" / "socket", session_of(office, "olga")
-    arguments = {**dict.fromkeys((*KNOWN, "verdict", "why", "text", "passage", "number", "ticket"), value)}
+    arguments = {**dict.fromkeys((*KNOWN, "verdict", "why", "text", "passage", "number"), value)}
     mixed: list[Mapping[str, str]] = [arguments, {**arguments, "what": "policy"}, {**arguments, "what": "candidate"}]
     questions = [{"call": call.name, **olga, **one} for call in CALLS for one in mixed]
     for (status, words), question in zip(do_as(WEB, ask_all, path, questions), questions, strict=True):

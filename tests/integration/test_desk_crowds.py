@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlencode
 
 import pytest
@@ -115,24 +114,14 @@ def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
 
 
 def test_too_much_is_refused_in_words(desk: OpenDesk) -> None:
-    """Forms, statements and what programs bring, before it is read to its end."""
+    """Forms and statements, before they are read to their end."""
     ben = desk.open("ben")
-    ticket = desk.backend.answer(_sign(ben)).document["ticket"]
     assert ben.post("/remarks", {"text": "x" * LONGEST_FORM}).status == 413
     assert ben.post("/statements", {"what": "candidate", "subject": RELEASE}, {"a.json": b"x" * LONGEST_FORM}).status == 413
     assert ben.send("POST", "/login", body=b"token=" + b"x" * LONGEST_FORM).status == 413
-    assert ben.send("POST", f"/tickets/{ticket}/statements", body=b"x" * (1 << 17)).status == 413
     long = ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "x" * 200_000})
     assert (long.status, "longer" in long.text) == (400, True)
     assert ben.get("/").status == 200
-
-
-def _sign(browser: Browser) -> Any:
-    from release_pipeline.desk.protocol import CallRequest
-
-    [secret] = [value for _, value, at in browser.cookies if at == browser.base]
-    wish = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
-    return CallRequest("sign", wish, "", secret, browser.base.removeprefix("/"))
 
 
 DEEP = (
@@ -151,12 +140,8 @@ DEEP = (
 
 @pytest.mark.parametrize("body", DEEP, ids=range(len(DEEP)))
 def test_deep_and_odd_statements_are_refused_in_words(desk: OpenDesk, body: bytes) -> None:
-    """By a ticket and by a form; the log has nothing of it."""
+    """In a page."""
     ben = desk.open("ben")
-    ticket = desk.backend.answer(_sign(ben)).document["ticket"]
-    answer = Browser(desk.desk).send("POST", f"/tickets/{ticket}/statements", body=body)
-    assert 400 <= answer.status < 500
-    assert json.loads(answer.text)["words"]
     page = ben.post("/statements", {"what": "candidate", "subject": RELEASE}, {"a.json": body, "a.json.sig": b"\xff"})
     assert 400 <= page.status < 500
     assert ben.get("/").status == 200

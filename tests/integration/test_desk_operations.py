@@ -32,8 +32,7 @@ from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
-from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
-from tests.integration.fake_desks import find_port
+from tests.integration.desks import OPERATOR, ROLES, OpenDesk, find_port, open_desk
 from tests.integration.people import RELEASE, Demo, copy_site, review
 from tests.integration.sites import ROOT, make_rows, make_site
 
@@ -247,7 +246,7 @@ def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(fini
             connection.request("POST", "/login", urlencode({"token": given}), headers)
             assert connection.getresponse().status == 303
             connection.close()
-        assert ("THIS IS FOR PLAYING" in said) != ("THE AGENT DID NOT START" in said)  # another agent may run on this machine
+        assert "THIS IS FOR PLAYING" in said
         kept = list_tokens(Site(home, {}))
         for other, words in ((port, f"another desk or program has port {port}"), (find_port(), "another process answers there")):
             second = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable
@@ -179,24 +178,12 @@ def _untrust(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
 def test_who_is_removed_is_out(
     desk: OpenDesk, keys: dict[str, PrivateKey], leave: Callable[[OpenDesk, dict[str, PrivateKey]], None], status: int
 ) -> None:
-    """With the next question, whatever they have open: pages, forms, tickets."""
+    """With the next question, whatever they have open: pages and forms."""
     ben, cleo = desk.open("ben"), desk.open("cleo")
-    sign = ben.post("/sign", {"what": "candidate", "subject": "people/1/r1", "verdict": "approve", "why": ""})
-    ticket = find_ticket(sign)
-    assert ben.send("GET", f"/tickets/{ticket}").status == 200
     leave(desk, keys)
     assert not is_in(ben.get("/"))
     assert ben.post("/remarks", REMARK).status == status
-    for part in ("", "/bundle"):
-        assert ben.send("GET", f"/tickets/{ticket}{part}").status == 404
-    assert ben.send("POST", f"/tickets/{ticket}/statements", body=b"{}").status == 404
     assert is_in(cleo.get("/"))
-
-
-def find_ticket(page: Page) -> str:
-    """The secret in the address of the agent."""
-    [ticket] = {said["href"].rpartition("ticket=")[2] for tag, said in page.elements if "ticket=" in said.get("href", "")}
-    return ticket
 
 
 def test_roles_of_site_yaml_count_at_once(desk: OpenDesk) -> None:
@@ -304,23 +291,6 @@ def test_the_login_leads_to_the_page_that_was_asked_for(desk: OpenDesk) -> None:
         body = urlencode({"token": token, "page": page}).encode()
         place = Browser(desk.desk).send("POST", "/login", body=body, follow=False).header("location")
         assert re.fullmatch(r"/[A-Za-z0-9_-]{22}/", place), page
-
-
-def test_a_ticket_ends_with_its_session(desk: OpenDesk) -> None:
-    """With the logout, and with the token, whoever has another one."""
-    for end in ("leave", "withdraw"):
-        ben = desk.open("ben")
-        wish = {"what": "candidate", "subject": "people/1/r1", "verdict": "approve", "why": ""}
-        page = ben.post("/sign", wish)
-        [ticket] = re.findall(r"ticket=([A-Za-z0-9_-]+)", page.text)
-        told = json.loads(Browser(desk.desk).send("GET", f"/tickets/{ticket}").text)
-        assert told["back"] == f"{ben.base}/releases/people/1/r1"
-        if end == "leave":
-            ben.post("/leave", {})
-        else:
-            withdraw_tokens(desk.tiny.site, "ben")
-            make_token(desk.tiny.site, "ben")
-        assert Browser(desk.desk).send("GET", f"/tickets/{ticket}/bundle").status == 404
 
 
 def test_a_steward_sees_no_candidate_of_another(desk: OpenDesk) -> None:
