@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PORT = 8796
 _STOP = "(stop with Ctrl-C)"
 _ALL_KEYS = """\
-THIS IS FOR PLAYING. The demo keys of all five are in {keys}, so that one person can play everybody: each page that asks for a
+THIS IS FOR PLAYING. The demo keys are in {keys}, so that one person can play everybody: each page that asks for a
 signature names the command, and --key {keys}/NAME signs as NAME. In earnest each key is on its owner's own machine, and the
 desk's machine has none: anyone who takes the desk over cannot approve anything. Here anyone who has this machine can."""
 _SERVICE = """\
