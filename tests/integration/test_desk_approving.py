@@ -19,7 +19,7 @@ from release_pipeline.flow.reviewing import requests
 from release_pipeline.flow.reviewing.requests import list_requests, read_caps_request, read_policy_request
 from release_pipeline.flow.status import shared
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
-from release_pipeline.flow.status.shared import measure_sharing, read_sharing
+from release_pipeline.flow.status.shared import measure_sharing
 from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, check_may_run
 from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import distrust, read_trust, trust_key
@@ -53,17 +53,6 @@ def read_text(page: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", page))
 
 
-def test_nothing_waits_where_all_is_approved(desk: OpenDesk) -> None:
-    """Who approved what, when, and with which hash, is told."""
-    page = read_text(desk.open("olga").get("/approvals").text)
-    assert "Nothing waits" in page
-    for request in list_requests(desk.tiny.site):
-        assert request.is_approved
-        assert request.last is not None
-        assert request.hash[:16] in page
-        assert request.last.noted[:16].replace("T", " ") in page
-
-
 def test_the_difference_is_what_the_signer_computes(desk: OpenDesk) -> None:
     """Path by path between the form that was approved and that of now, and in words; the hash is what is signed."""
     before = json.loads(desk.tiny.site.policy("people").canonical_json())
@@ -77,23 +66,6 @@ def test_the_difference_is_what_the_signer_computes(desk: OpenDesk) -> None:
     assert "the claim changes from: epsilon 2 in all" in page
     assert policy.canonical_hash() in page
     assert "noise at most" in page  # what check says
-
-
-def test_a_first_approval_begins_with_what_the_steward_wrote(desk: OpenDesk) -> None:
-    """The plan, then the file with its comments, open; the form that is hashed is there too."""
-    desk.tiny.write_policy(policy="other")
-    file = desk.tiny.site.policy_file("other")
-    file.write_text(file.read_text() + "# why k is 5: <b>agreed</b>\n")
-    page = desk.open("olga").get("/approvals/policies/other").text
-    plan, text, whole = (
-        page.index(words) for words in ("What check says", "as its steward wrote it".capitalize(), "In the form that its")
-    )
-    assert plan < text < whole
-    assert "# why k is 5: &lt;b&gt;agreed&lt;/b&gt;" in page
-    assert page.count("<details open>") == 1
-    assert page.index("<details open>") < text
-    desk.tiny.write_policy(**CHANGED)
-    assert "<details open>" not in desk.open("olga").get(POLICY).text  # the difference comes first there
 
 
 def test_a_text_that_was_written_meanwhile_is_not_shown(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,33 +278,6 @@ def test_the_lives_of_keys(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path
     assert sorted(states) == sorted(ever)
 
 
-def test_a_list_that_somebody_changed_is_told(desk: OpenDesk) -> None:
-    """The page tells that the files are not what the registry has, and shows what it has."""
-    file, browser = desk.tiny.home / "trusted-keys.yaml", desk.open("vic")
-    assert browser.get("/keys").status == 200
-    text = file.read_text()
-    file.write_text(text.replace("reviewer", "steward", 1))
-    roster = read_roster(desk.tiny.site)
-    assert roster is not None
-    assert any("not the last that the registry knows of" in fault for fault in roster.faults)
-
-
-def test_what_is_shared_is_told(desk: OpenDesk) -> None:
-    """Whose charges count where is what accounts carry; nothing of the vault is read for it."""
-    (desk.tiny.home / "populations.yaml").write_text(CAPS)
-    found = {one.name: one for one in read_sharing(desk.tiny.site).populations}
-    accounts = {ledger.account.population: ledger for ledger in read_ledgers(desk.tiny.site)}
-    assert {name: one.carries for name, one in found.items()} == {name: one.account.carries for name, one in accounts.items()}
-    assert {name: one.heirs for name, one in found.items()} == {name: one.heirs for name, one in accounts.items()}
-    assert (found["folk"].columns, found["folk"].charged, found["folk"].without) == (("person",), 1, ())
-    assert found["classes"].cohorts
-    page = desk.open("vic").get("/overlaps").text
-    assert "The officer may measure it here" in page
-    assert "Measure it now" in desk.open("olga").get("/overlaps").text
-    (desk.tiny.home / "populations.yaml").write_text("others: {cap: {releases: 3}}\n")
-    assert read_sharing(desk.tiny.site).faults
-
-
 def test_few_people_are_not_counted(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is measured is shown to the officer alone; counts below ten are not."""
     overlap = Overlap(
@@ -353,13 +298,6 @@ def test_few_people_are_not_counted(desk: OpenDesk, monkeypatch: pytest.MonkeyPa
     assert desk.open("vic").post("/overlaps").status == 403
 
 
-def test_what_is_measured_is_of_the_vault(desk: OpenDesk) -> None:
-    """Of the site as it is: nobody is in two."""
-    text = read_text(desk.open("olga").post("/overlaps").text)
-    assert "Nobody is known to be in two." in text
-    assert "Nothing: all charged releases were compared." in text
-
-
 def test_the_pages_are_whole(desk: OpenDesk) -> None:
     """For who does not see them; with no cell of the data, no style or script of their own, and no path of the machine; before
     and after something is to be approved."""
@@ -378,12 +316,3 @@ def test_the_pages_are_whole(desk: OpenDesk) -> None:
 
 def _write_caps(tiny: TinySite) -> None:
     (tiny.home / "populations.yaml").write_text(CAPS)
-
-
-@pytest.mark.parametrize("name", ["nobody", "../populations", "people.yaml", "people/..", "PEOPLE"])
-def test_no_other_file_is_shown(desk: OpenDesk, name: str) -> None:
-    """What is no policy of the site is told so."""
-    page = desk.open("olga").get(f"/approvals/policies/{name}")
-    assert page.status == 404
-    assert str(desk.tiny.home) not in page.text
-    assert "epsilon" not in page.text

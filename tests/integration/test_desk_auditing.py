@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,31 +120,6 @@ def test_what_a_revoked_key_signed_is_told(desk: OpenDesk) -> None:
     assert not approved.warnings
 
 
-def test_signatures_that_hold_are_told(desk: OpenDesk) -> None:
-    """Of everything that was signed for the first release; none is without a word."""
-    history, events = tell_history(desk.tiny.site, RELEASE), desk.tiny.events()
-    signed = [entry for entry in history.entries if events[entry.number - 1].content.get("signed") and not entry.beside]
-    assert len(signed) == 5  # two approvals, the package, the supersession, the retraction
-    assert all(entry.signature.startswith("The signature holds: ") for entry in signed)
-    assert {entry.by for entry in signed} == {"ben", "cleo", "robot", "olga"}
-
-
-def test_a_vote_is_told_when_all_are_in(candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
-    """Before that to who gave it alone; and nobody saves a dossier, which has the whole chain."""
-    desk = open_desk(copy_site(candidate, tmp_path / "site"))
-    return_candidate(desk.tiny.site, RELEASE, key=keys["ben"], why="kanarie")
-    own, others = desk.open("ben").get(f"/chain/{RELEASE}").text, [desk.open(name) for name in ("cleo", "ana", "olga", "vic")]
-    assert "A reviewer returned it" in own
-    assert "kanarie" in own
-    for other in others:
-        page = other.get(f"/chain/{RELEASE}").text
-        assert "A reviewer voted" in page
-        assert not re.search("kanarie|returned|by <b>ben", page)
-    approve_candidate(desk.tiny.site, RELEASE, key=keys["cleo"])
-    for other in others:
-        assert "kanarie" in other.get(f"/chain/{RELEASE}").text
-
-
 def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """A dossier of another release would tell them; what to do instead is said."""
     desk = open_desk(copy_site(published, tmp_path / "site"))
@@ -236,16 +209,6 @@ def test_one_byte_is_found(desk: OpenDesk, tmp_path: Path, what: str) -> None:
     assert "<b>fails</b>" in page
 
 
-def test_what_is_missing_is_told(desk: OpenDesk, tmp_path: Path) -> None:
-    """A package or candidate that is gone shows in the chain, before anybody verifies."""
-    tiny = copy_site(desk.tiny.home, tmp_path / "site")
-    shutil.rmtree(tiny.site.package(str(CORRECTION)))
-    shutil.rmtree(tiny.site.candidate(str(CORRECTION)))
-    page = open_desk(tiny).open("vic").get(f"/chain/{CORRECTION}").text
-    assert "The package is not in the site&#39;s releases." in page
-    assert "The candidate&#39;s folder is not in the vault" in page
-
-
 def test_what_is_large_is_verified_elsewhere(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is said; and one thing is read at a time."""
     browser = desk.open("vic")
@@ -259,15 +222,6 @@ def test_what_is_large_is_verified_elsewhere(desk: OpenDesk, monkeypatch: pytest
     auditing._working.release()
 
 
-def test_all_releases_are_listed(desk: OpenDesk) -> None:
-    """With their packages, and the head of the chain to compare."""
-    page, last = desk.open("vic").get("/audit").text, desk.tiny.events()[-1]
-    assert last.hash in page
-    for release, status in desk.tiny.statuses().items():
-        assert f">{release}</a>" in page
-        assert status.package_hash is None or status.package_hash[:16] in page
-
-
 def test_the_pages_are_whole(desk: OpenDesk) -> None:
     """For who does not see them; with no cell of the data, no style and no script of their own, and no path of the machine."""
     browser = desk.open("vic")
@@ -279,25 +233,6 @@ def test_the_pages_are_whole(desk: OpenDesk) -> None:
         assert not CELL.search(page), path
         assert not re.search(r"<script|<style|\bstyle=|\bon[a-z]+=", page), path
         assert str(desk.tiny.home) not in page, path
-
-
-@pytest.mark.parametrize("name", ["people/9/r1", "people/1/r9", "../vault", "people/1/r1/../../..", "people", "people/1/r1%00"])
-def test_no_other_path_is_read(desk: OpenDesk, name: str) -> None:
-    """What is no release of the site is told so, whatever it looks like."""
-    browser = desk.open("vic")
-    for page in (browser.get(f"/chain/{name}"), browser.post(f"/chain/{name}/verify"), browser.post(f"/chain/{name}/dossier")):
-        assert page.status in (400, 404, 405)
-        assert str(desk.tiny.home) not in page.text
-
-
-def test_an_event_of_a_kind_that_is_not_known_is_told(desk: OpenDesk, tmp_path: Path) -> None:
-    """A later version's, say: it stands in the chain, without words."""
-    tiny = copy_site(desk.tiny.home, tmp_path / "site")
-    with tiny.site.open_registry() as registry:
-        event = registry.add("polished", RELEASE, how="well")
-    [entry] = [one for one in tell_history(tiny.site, RELEASE).entries if one.number == event.number]
-    assert replace(entry, facts=()).title == "Something that this page has no words for"
-    assert entry.facts == (("kind", "polished"),)
 
 
 def test_a_release_that_was_refused_has_a_chain(tmp_path: Path) -> None:

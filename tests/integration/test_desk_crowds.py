@@ -126,15 +126,9 @@ def test_too_much_is_refused_in_words(desk: OpenDesk) -> None:
 
 DEEP = (
     b"[" * 30_000,
-    b'{"statements": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
     b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
-    b'{"statements": [{"statement": {"kind": ' + b"[" * 20_000 + b"]" * 20_000 + b'}, "sshsig": "x"}]}',
-    b'{"statements": [' + b'{"statement": {}, "sshsig": ""},' * 1500 + b"{}]}",
-    b'{"statements": ' + b"9" * 50_000 + b"}",
-    b'{"statements": NaN}',
-    b'"' + b"\\u0000" * 5000 + b'"',
+    b'{"kind": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
     b"\xff" * 60_000,
-    b"PK\x03\x04" + b"\0" * 60_000,
 )
 
 

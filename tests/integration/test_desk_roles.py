@@ -262,15 +262,6 @@ def test_who_may_not_sign_gets_no_bundle(desk: OpenDesk) -> None:
         assert 400 <= desk.backend.answer(question(people["ben"], "sign", **{**SIGN, **strange})).status < 500, strange
 
 
-def test_no_refusal_says_where_the_site_lies(shared: OpenDesk) -> None:
-    """Nor does a page of it."""
-    olga = shared.open("olga")
-    for subject in ("nothing", "people-2"):
-        answer = shared.backend.answer(question(olga, "sign", **{**SIGN, "what": "policy", "subject": subject}))
-        assert (answer.status, "no policy" in str(answer.document["what"])) == (400, True)
-        assert str(shared.tiny.home) not in repr(answer)
-
-
 @pytest.mark.parametrize("value", ["a\nb", "\ud800", "a\x1b[1m", "a\u202eb"])
 def test_a_statement_has_nothing_that_shows_otherwise(value: str) -> None:
     """In no field: a refusal names who signed and what."""
@@ -280,14 +271,6 @@ def test_a_statement_has_nothing_that_shows_otherwise(value: str) -> None:
         wrong = {"statements": [{"statement": {**fields, name: value}, "sshsig": "x"}]}
         with pytest.raises(WrongUsage):
             read_statements(json.dumps(wrong))
-
-
-def test_remarks_in_draft_stay_when_something_else_was_signed(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
-    """They are forgotten when they were signed."""
-    ben = desk.open("ben")
-    ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "kanarie"})
-    bring(ben, sign(desk, keys["ben"], "ben"))
-    assert "kanarie" in ben.get(f"/releases/{RELEASE}").text
 
 
 def test_a_bundle_that_cannot_be_made_leaves_nothing(desk: OpenDesk) -> None:

@@ -7,19 +7,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import urlencode
 
 import pytest
 
-from release_pipeline.desk.backend.access import IDLE_SECONDS, LASTS_SECONDS, MOST_WRONG, Sessions
+from release_pipeline.desk.backend.access import MOST_WRONG, Sessions
 from release_pipeline.desk.tokens import make_token, withdraw_tokens
 from release_pipeline.desk.web.application import COOKIE
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.trust.members import distrust
 from tests.integration.desks import (
     AUDITOR,
-    HOST,
-    NEITHER,
     OPERATOR,
     PEOPLE,
     Browser,
@@ -27,7 +25,6 @@ from tests.integration.desks import (
     Page,
     name_people,
     open_desk,
-    serving_desk,
 )
 from tests.integration.people import copy_site
 
@@ -60,22 +57,6 @@ def desk(candidate: Path, tmp_path: Path, clock: Clock) -> OpenDesk:
 def is_in(page: Page) -> bool:
     """Whether the page is one of somebody who is logged in."""
     return page.status == 200 and "Log out" in page.text
-
-
-def test_people_come_in_with_their_tokens(desk: OpenDesk) -> None:
-    """And find their name and what waits."""
-    page = desk.open("ben").get("/")
-    assert is_in(page)
-    assert "For you, ben" in page.text
-    assert "Review people/1/r1" in page.text
-
-
-def test_the_same_through_a_socket(candidate: Path, tmp_path: Path) -> None:
-    """As in earnest."""
-    with serving_desk(copy_site(candidate, tmp_path / "site"), tmp_path / "socket") as desk:
-        browser = desk.open("cleo")
-        assert browser.get("/releases/people/1/r1/report").content.startswith(b"<!DOCTYPE html>")
-        assert "Your remark is kept" in browser.post("/remarks", REMARK).text
 
 
 def test_nobody_comes_in_without_one(desk: OpenDesk) -> None:
@@ -143,28 +124,6 @@ def test_who_logs_out_is_out(desk: OpenDesk) -> None:
     assert is_in(again.get("/"))
 
 
-@pytest.mark.parametrize(("steps", "lasts"), [((IDLE_SECONDS - 1,) * 2, True), ((IDLE_SECONDS + 1,), False)])
-def test_an_idle_session_ends(desk: OpenDesk, clock: Clock, steps: tuple[int, ...], lasts: bool) -> None:
-    """Each page that is looked at counts as use."""
-    ben, first = desk.open("ben"), steps[0]
-    clock.now += first
-    for step in steps[1:]:
-        assert is_in(ben.get("/"))
-        clock.now += step
-    assert is_in(ben.get("/")) is lasts
-
-
-def test_a_session_ends_however_busy_it_is(desk: OpenDesk, clock: Clock) -> None:
-    """After a day's work."""
-    ben, begun = desk.open("ben"), clock.now
-    while clock.now + 1800 < begun + LASTS_SECONDS:
-        clock.now += 1800
-        assert is_in(ben.get("/"))
-    clock.now += 1800
-    assert not is_in(ben.get("/"))
-    assert ben.post("/remarks", REMARK).status == 401
-
-
 def _withdraw(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
     del keys
     assert withdraw_tokens(desk.tiny.site, "ben") == 1
@@ -207,14 +166,6 @@ def test_a_site_yaml_that_cannot_be_read_lets_nobody_further(desk: OpenDesk) -> 
     assert is_in(vic.get("/"))
 
 
-def test_a_token_of_somebody_without_a_role_lets_nobody_in(desk: OpenDesk) -> None:
-    """Though it was given when there was one."""
-    name_people(desk.tiny, f"{{{NEITHER}: [auditor]}}")
-    token = make_token(desk.tiny.site, NEITHER)
-    name_people(desk.tiny, PEOPLE)
-    assert Browser(desk.desk).log_in(token).status == 403
-
-
 def test_two_people_in_one_browser_stay_two(desk: OpenDesk) -> None:
     """Each below a path of their own; the form of one is not sent as the other."""
     both = desk.open("ben")
@@ -251,25 +202,6 @@ def test_who_tries_tokens_is_told_and_keeps_nobody_out(desk: OpenDesk, caplog: p
     assert "wrong tokens" in caplog.text
     assert "wrong-" not in caplog.text
     assert browser.log_in(right).status == 200
-
-
-def test_tokens_are_kept_as_hashes(desk: OpenDesk) -> None:
-    """Whoever reads the file has none."""
-    token = make_token(desk.tiny.site, "ben")
-    kept = (desk.tiny.site.desk / "tokens.json").read_text()
-    assert token not in kept
-    [digest] = {part for part in kept.split('"') if len(part) == 64}
-    assert Browser(desk.desk).log_in(digest).status == 403
-
-
-@pytest.mark.parametrize("token", ["", " ", "é", "\ud800", "x" * 100_000, "a\0b"])
-def test_what_is_no_token_at_all_is_refused_in_words(desk: OpenDesk, token: str) -> None:
-    """Whatever it is made of."""
-    browser = Browser(desk.desk)
-    page = browser.send("POST", "/login", body=b"token=" + quote_plus(token, errors="surrogatepass").encode())
-    assert page.status in (400, 403, 413)
-    assert "Traceback" not in page.text
-    assert HOST not in page.text
 
 
 def test_the_login_leads_to_the_page_that_was_asked_for(desk: OpenDesk) -> None:

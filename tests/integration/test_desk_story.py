@@ -1,16 +1,10 @@
 """The whole story in a real browser, as five people: a policy edited and approved, run, two blind reviews with a remark and a
 return, an answer, a revision, publication, an auditor's verify, a retraction. Everything is signed
-by the command that the desk's page shows.
-
-Where `RELEASE_PIPELINE_PICTURES` names a folder, each page is kept there as a picture.
-"""
+by the command that the desk's page shows."""
 
 from __future__ import annotations
 
-import base64
 import itertools
-import os
-import re
 import shlex
 import subprocess
 import sys
@@ -36,7 +30,6 @@ from tests.integration.publishing import make_trusted_site
 from tests.integration.sites import TinySite, make_rows
 
 pytestmark = pytest.mark.slow
-PICTURES = os.environ.get("RELEASE_PIPELINE_PICTURES", "")
 PORT = 8796
 ORIGIN = f"http://127.0.0.1:{PORT}"
 _numbers = itertools.count(1)
@@ -57,26 +50,11 @@ class Player:
             "document.readyState === 'complete' && location.pathname !== '/login' && !!document.querySelector('main h1')"
         )
         self._base, self.name = str(self._page.evaluate("location.pathname")).rstrip("/"), name
-        self.keep("home")
 
     def look(self, path: str) -> str:
         """A page of the desk; its text."""
         self._page.go(f"{ORIGIN}{self._base}{path}")
         self._page.wait(f"document.readyState === 'complete' && location.pathname === {self._base + path!r}")
-        return self.keep(path)
-
-    def keep(self, name: str) -> str:
-        """The text of the page, and its picture if somebody wants it."""
-        if PICTURES:
-            file = (
-                Path(PICTURES) / f"{next(_numbers):02}-{self.name}-{re.sub('[^a-z0-9]+', '-', name.strip('/').lower())[:40]}.png"
-            )
-            size = self._page.tell("Page.getLayoutMetrics")["cssContentSize"]
-            width, height = 1300, int(min(max(size["height"], 700), 4000))
-            self._page.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-            time.sleep(0.7)  # a frame below is drawn when it comes into sight
-            file.write_bytes(base64.b64decode(self._page.tell("Page.captureScreenshot", format="png")["data"]))
-            self._page.tell("Emulation.clearDeviceMetricsOverride")
         return self._page.text()
 
     def fill(self, field: str, text: str) -> None:
@@ -93,7 +71,7 @@ class Player:
         script = "one.tagName === 'FORM' ? one.querySelector('button') : one"
         self._page.evaluate(f"(() => {{ const one = document.querySelector({form!r}); ({script}).click(); }})()")
         self._page.wait("!window.isOld && document.readyState === 'complete' && !!document.querySelector('main, body')")
-        return self.keep(form)
+        return self._page.text()
 
     def read(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -230,7 +208,6 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
         seen = player.look("/chain/people/1/r2")
         assert "published" in seen
         assert "2 of 2 passed" in seen
-        player.send("form[action$='/verify'] button")
-        assert "FAIL" not in player.keep("verified")
+        assert "FAIL" not in player.send("form[action$='/verify'] button")
         retract(tiny.site, ReleaseId("people", "1", 2), key=keys["olga"], why="a town was wrong")
         assert "retracted" in player.look("/chain/people/1/r2")

@@ -43,14 +43,6 @@ def test_whoever_sees_a_candidate_is_noted(desk: OpenDesk) -> None:
     assert seen(desk) == [("ben", "its figures"), ("ben", "its figures beside another release's"), ("ben", "the report")]
 
 
-def test_nothing_in_a_question_keeps_it_from_being_noted(desk: OpenDesk) -> None:
-    """A captured web process asks what it likes, and what is answered with is noted all the same."""
-    ben = desk.open("ben")
-    found = desk.backend.answer(question(ben, "report", release="people/1", what="policy", subject="people", candidate=""))
-    assert found.status == 200
-    assert seen(desk) == [("ben", "the report")]
-
-
 def test_who_takes_the_bundle_is_noted(desk: OpenDesk) -> None:
     """That of a policy has no candidate."""
     ben, olga = desk.open("ben"), desk.open("olga")

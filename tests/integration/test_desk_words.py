@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-import html
-import os
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from release_pipeline.desk.backend.signing import REMARKS_FORMAT
-from release_pipeline.desk.web import frame
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.flow.reviewing import questions
-from release_pipeline.flow.reviewing.questions import list_yardsticks
 from release_pipeline.flow.states import ReleaseId
-from release_pipeline.flow.status.overview import State
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.sentences import REVIEWERS
 from release_pipeline.verify import hash_remarks
 from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
 from tests.integration.people import copy_site
 from tests.integration.test_desk_roles import bring, sign
 
-PARTS = Path(frame.__file__).parent / "templates" / "parts.html"
 pytestmark = pytest.mark.slow
 PAGE = f"/releases/{RELEASE}"
 VOTE = {"what": "candidate", "subject": RELEASE}
@@ -113,19 +101,6 @@ def answer(desk: OpenDesk, ana: Browser, key: PrivateKey) -> None:
     bring(ana, sign(desk, key, "ana", kind="remarks", digest=hash_remarks(document)))
 
 
-def test_a_retraction_says_who_and_why(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
-    """And nobody is asked any more."""
-    for name in ("ben", "cleo"):
-        bring(desk.open(name), sign(desk, keys[name], name))
-    assert "What you are asked" in desk.open("ben").get(PAGE).text
-    publish(desk.tiny.site, ReleaseId("people", "1"), key=keys["robot"])
-    assert "What was asked" in desk.open("ben").get(PAGE).text
-    retract(desk.tiny.site, ReleaseId("people", "1"), key=keys["olga"], why="a column was swapped")
-    page = desk.open("ben").get(PAGE).text
-    assert re.search("It was retracted by <b>olga</b>, .*: “a column was swapped”", page)
-    assert os.fspath(desk.tiny.home) not in page
-
-
 def test_a_revision_stands_beside_the_release_before_it_in_figures(desk: OpenDesk) -> None:
     """Rows, claim and the errors of each masked column; the pages of both are below. Without one before there is no table."""
     ben = desk.open("ben")
@@ -145,58 +120,3 @@ def test_a_revision_stands_beside_the_release_before_it_in_figures(desk: OpenDes
         assert is_bold == (most > 1.25 * least), (then, now)
         assert {of.replace("actual", "expected"), of.replace("actual error", "Kolmogorov-Smirnov distance")} <= set(found)
     assert page.count("<iframe") == 2
-
-
-def test_every_state_says_what_it_means(desk: OpenDesk) -> None:
-    """On its tag, wherever a release is listed."""
-    tags = re.findall('<span class="tag [a-z]+"(.*?)>', desk.open("ben").get("/releases").text)
-    assert tags
-    assert all(re.fullmatch(' title="[A-Z].*[.]"', tag) for tag in tags)
-    assert set(get_args(State)) <= set(re.findall('^"([a-z]+)": ', PARTS.read_text(), re.MULTILINE))
-
-
-def test_every_question_can_be_weighed(desk: OpenDesk) -> None:
-    """On the page of a candidate beside each question, and on a page of its own, in the words of one catalogue."""
-    page = html.unescape(desk.open("ben").get(PAGE).text)
-    yardsticks = list_yardsticks()
-    shown = [words for words in yardsticks.values() if words in page]
-    asked = re.findall(r'<ol class="asked">(.*?)</ol>', page, re.DOTALL)[0].count("<li>")
-    assert page.count("How to weigh it") == asked > 1
-    assert len(shown) > 1
-    for person in ("ben", "ana", "olga", "vic", "otto"):
-        told = html.unescape(desk.open(person).get("/help").text)
-        assert all(words in told for words in (*yardsticks, *yardsticks.values()))
-
-
-def test_every_question_that_is_asked_has_a_yardstick_and_no_other() -> None:
-    """By the source: a kind that nothing asks is not told, and each has its title."""
-    calls = (node for node in ast.walk(ast.parse(Path(questions.__file__).read_text())) if isinstance(node, ast.Call))
-    asked = [call.args[1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ask"]
-    kinds = {kind.value for kind in asked if isinstance(kind, ast.Constant)}
-    assert kinds == set(REVIEWERS.read_section("weigh")) == set(REVIEWERS.read_section("weighed"))
-
-
-def test_what_a_revision_costs_stands_beside_the_decision(desk: OpenDesk) -> None:
-    """For who decides, and whether there is room for it; nobody else is told there."""
-    words = (
-        "A revision is charged anew. This release took 2 (epsilon, iDP, column), and of {cap} for folk {left} is left: another"
-    )
-    ben = desk.open("ben")
-    assert words.format(cap=10, left=8) + " like it fits." in ben.get(PAGE).text
-    assert "A revision is charged anew" not in desk.open("ana").get(PAGE).text
-    file = desk.tiny.home / "populations.yaml"
-    file.write_text(file.read_text().replace("epsilon: 10", "epsilon: 3"))
-    assert words.format(cap=3, left=1) + " like it does not fit." in desk.open("ben").get(PAGE).text
-
-
-def test_a_hash_is_of_what_it_stands_beside(desk: OpenDesk) -> None:
-    """Of the form, while that is not saved; never beside an approval of something else as if it were of that."""
-    ana, approved = desk.open("ana"), desk.tiny.site.policy("people").canonical_hash()
-    page = ana.get("/policies/people").text
-    assert f'Its hash: <span class="mono">{approved[:16]}' in page
-    text = desk.tiny.site.policy_file("people").read_text().replace("min_rows: 20", "min_rows: 30")
-    [began] = re.findall(r'name="began" value="([0-9a-f]{64})"', page)
-    page = ana.post("/policies/people/check", {"text": text, "began": began}).text
-    assert "What is in the form: <span" in page
-    assert approved[:16] not in page
-    assert "It has no fault" in page

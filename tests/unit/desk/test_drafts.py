@@ -71,13 +71,6 @@ def test_a_remark_is_plain_text(tmp_path: Path, remark: DraftRemark) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_lines_and_marks_of_html_stay_as_they_are(tmp_path: Path) -> None:
-    """It is for pages to show them as text."""
-    remark = DraftRemark("", "<script>\n& ü {{ 7*7 }}")
-    drafts_of(tmp_path).add("ben", "people", "ab", remark)
-    assert drafts_of(tmp_path).read("ben", "people", "ab").remarks == (remark,)
-
-
 def test_there_are_so_many(tmp_path: Path) -> None:
     """And the file is the person's own, and nobody else's to read."""
     drafts = drafts_of(tmp_path)
