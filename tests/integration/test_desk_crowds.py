@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.frame import LONGEST_FORM, LONGEST_LOGIN, LONGEST_UNKNOWN
+from release_pipeline.desk.web.frame import LONGEST_LOGIN, LONGEST_UNKNOWN
 from release_pipeline.door.serving import MOST_CONNECTIONS
 from tests.guards import HANGING
 from tests.integration.desks import RELEASE, Browser, Direct, OpenDesk, open_desk, serving_desk, serving_pages
@@ -111,17 +111,6 @@ def test_strangers_make_the_desk_keep_little(desk: OpenDesk) -> None:
 def desk(candidate: Path, tmp_path: Path) -> OpenDesk:
     """Without sockets."""
     return open_desk(copy_site(candidate, tmp_path / "site"))
-
-
-def test_too_much_is_refused_in_words(desk: OpenDesk) -> None:
-    """Forms and statements, before they are read to their end."""
-    ben = desk.open("ben")
-    assert ben.post("/remarks", {"text": "x" * LONGEST_FORM}).status == 413
-    assert ben.post("/statements", {"what": "candidate", "subject": RELEASE}, {"a.json": b"x" * LONGEST_FORM}).status == 413
-    assert ben.send("POST", "/login", body=b"token=" + b"x" * LONGEST_FORM).status == 413
-    long = ben.post("/remarks", {"what": "candidate", "subject": RELEASE, "passage": "", "text": "x" * 200_000})
-    assert (long.status, "longer" in long.text) == (400, True)
-    assert ben.get("/").status == 200
 
 
 DEEP = (

@@ -21,7 +21,6 @@ from release_pipeline.desk.demo import POLICY, prepare_demo_desk, publishing
 from release_pipeline.desk.tokens import find_token, list_tokens
 from release_pipeline.door import hash_secret as digest
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.status.overview import list_releases
@@ -30,7 +29,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.desks import OPERATOR, OpenDesk, find_port, open_desk
 from tests.integration.people import RELEASE, Demo, copy_site, review
-from tests.integration.sites import ROOT, make_rows, make_site
+from tests.integration.sites import ROOT, make_rows
 
 Keys = Mapping[str, PrivateKey]
 
@@ -68,22 +67,6 @@ def test_the_page_says_what_waits_what_is_kept_and_who_comes_in(desk: OpenDesk) 
     assert re.search(r'<th scope="row">ben</th><td>reviewer</td><td><span class="soft">none', page)
     assert str(desk.tiny.home) not in page
     assert not any(cell in page for row in make_rows() for cell in (row["name"], row["remark"]))
-
-
-def test_a_run_that_broke_off_is_told_until_something_got_further(tmp_path: Path) -> None:
-    """With how it ended, what it charged, and how it goes on."""
-    tiny = make_site(tmp_path / "site")
-    record_failed_run(tiny.site, RELEASE, "the disk was full.", run="one")
-    desk = open_desk(tiny)
-    page = show(desk)
-    assert "failed</span>" in page
-    assert "the disk was full." in page
-    assert "nothing got further" in page
-    assert "nothing is charged for it: <code>release-pipeline run people --release 1</code> goes on." in page
-    tiny.flow("1").run()
-    page = show(desk)
-    assert "None: nothing is late" in page
-    assert "it went on" in page
 
 
 def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Keys) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.backend import runs
-from release_pipeline.desk.backend.runs import command_of
 from release_pipeline.flow.holds import hold_series
 from release_pipeline.flow.trust.approvals import reject_candidate
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -202,8 +201,3 @@ def test_a_run_goes_to_its_candidate(desk: OpenDesk) -> None:
     assert not CELLS.search(text)
     for file in (desk.tiny.home / "desk" / "runs").iterdir():
         assert not CELLS.search(file.read_text())
-
-
-def test_values_are_no_options() -> None:
-    """The interpreter that runs takes nothing from the folder that it runs in."""
-    assert command_of("run", "people", "--release=2")[1:] == ["-P", "-m", "release_pipeline.cli", "run", "people", "--release=2"]

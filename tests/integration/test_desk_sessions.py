@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -95,16 +95,6 @@ def test_a_cookie_is_for_one_browser_and_no_script(desk: OpenDesk) -> None:
     assert not any(part.startswith("domain") for part in parts)
 
 
-def test_a_cookie_of_another_port_throws_nobody_out(desk: OpenDesk) -> None:
-    """A server at another port may set one of our name for every path, even one of a session of its own: browsers send ours,
-    whose path is longer, first."""
-    ben, mallory = desk.open("ben"), desk.open("cleo")
-    [(name, secret, _)], [(_, other, _)] = ben.cookies, mallory.cookies
-    page = ben.get("/", headers={"cookie": f"{name}={secret}; {name}={other}"})
-    assert "For you, ben" in page.text
-    assert "cleo" not in ben.get("/", headers={"cookie": f"{name}={other}; {name}={secret}"}).text
-
-
 def test_who_logs_in_gets_a_session_that_nobody_had_before(desk: OpenDesk) -> None:
     """What the browser brought along does not become one."""
     browser = Browser(desk.desk, cookies=[(COOKIE, "chosen", "/")])
@@ -164,17 +154,6 @@ def test_a_site_yaml_that_cannot_be_read_lets_nobody_further(desk: OpenDesk) -> 
     assert "roles are a list" in page.text
     name_people(desk.tiny, PEOPLE)
     assert is_in(vic.get("/"))
-
-
-def test_two_people_in_one_browser_stay_two(desk: OpenDesk) -> None:
-    """Each below a path of their own; the form of one is not sent as the other."""
-    both = desk.open("ben")
-    ben = replace(both, cookies=both.cookies)
-    both.log_in(make_token(desk.tiny.site, "cleo"))
-    assert "For you, cleo" in both.get("/").text
-    assert "For you, ben" in both.send("GET", f"{ben.base}/").text
-    page = both.post("/remarks", {**REMARK, "desk": ben.token})
-    assert (page.status, "another session" in page.text) == (403, True)
 
 
 def test_nobody_is_logged_in_by_a_page_of_somebody_else(desk: OpenDesk) -> None:

@@ -38,7 +38,6 @@ LAUNCH = """mutation L($params: ExecutionParams!) { launchRun(executionParams: $
   ... on LaunchRunSuccess { run { runId } } ... on PythonError { message }
   ... on RunConfigValidationInvalid { errors { message } } } }"""
 SELECTOR = {"repositoryLocationName": "release-pipeline", "repositoryName": "__repository__", "jobName": "release_people"}
-ELSEWHERE = "/srv/another-site"
 STOPPABLE = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
 
 
@@ -370,21 +369,6 @@ def test_a_release_is_launched_through_the_door(door: Server) -> None:
     assert door.runs() == before + 1
     assert door.log is not None
     wait_for(lambda: door.tiny.status().state == "candidate", door.log)
-
-
-def test_definitions_follow_the_policies(door: Server) -> None:
-    """A policy that is added, and one that is taken away, without anybody who asks for it; all else is served as before."""
-    assert door.log is not None
-    policies = door.tiny.home / "policies"
-    text = (policies / "people.yaml").read_text()
-    jobs = "{repositoriesOrError{... on RepositoryConnection{nodes{jobs{name}}}}}"
-    (policies / "later.yaml").write_text(text.replace("policy: people", "policy: later"))
-    try:
-        wait_for(lambda: "release_later" in door.post(jobs, role="view").text, door.log)
-    finally:
-        (policies / "later.yaml").unlink()
-    wait_for(lambda: "release_later" not in door.post(jobs, role="view").text, door.log)
-    assert "release_people" in door.post(jobs, role="view").text
 
 
 def test_no_other_account_reaches_a_socket(door: Server) -> None:

@@ -94,7 +94,7 @@ def test_hostile_page_gets_nothing_through_the_door(page: Page, door: Server, na
     assert door.runs() == before
 
 
-def test_the_ui_works_behind_the_door(page: Page, door: Server, tmp_path: Path) -> None:
+def test_the_ui_works_behind_the_door(page: Page, door: Server) -> None:
     """After the login its pages show the assets of the site, and the token is neither in the address nor in the history."""
     page.go(f"{door.origin}/login#{token_of(door, 'to operate')}")
     page.wait("document.body.innerText.includes('restricted') && document.body.innerText.includes('protection')")
@@ -106,7 +106,6 @@ def test_the_ui_works_behind_the_door(page: Page, door: Server, tmp_path: Path) 
     before = door.runs()
     page.go(f"{door.origin}{door.prefix}/locations/__repository__@release-pipeline/jobs/check_policies")
     page.wait("document.body.innerText.includes('Materialize')")
-    page.shoot(tmp_path / "job.png")
     button = "[...document.querySelectorAll('button')].find(one => one.innerText.startsWith('Materialize') && !one.disabled)"
     page.wait(f"{button} !== undefined")
     page.evaluate(f"{button}.click()")

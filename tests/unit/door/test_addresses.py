@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from release_pipeline.door import Refused
-from release_pipeline.door.addresses import Addresses, local_addresses, read_one
+from release_pipeline.door.addresses import local_addresses, read_one
 
 HERE = local_addresses(8796, ["Desk.Example:443"])
 
@@ -98,13 +98,3 @@ def test_a_header_that_stands_twice_counts_for_nothing() -> None:
                 check([(name, value), (name.title(), other)])
             assert refused.value.status == 400
     assert read_one([], b"x") is None
-
-
-def test_nothing_is_answered_to_where_there_is_no_name() -> None:
-    """Rather than everything."""
-    nowhere = Addresses(frozenset(), frozenset())
-    for said in ({}, {"host": ""}, {"host": "x", "origin": ""}):
-        with pytest.raises(Refused):
-            nowhere.check_host(headers(said))
-        with pytest.raises(Refused):
-            nowhere.check_change(headers(said))
