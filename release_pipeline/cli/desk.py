@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import subprocess
-import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +19,10 @@ if TYPE_CHECKING:
 
 PORT = 8796
 _STOP = "(stop with Ctrl-C)"
-_AGENT_SECONDS = 30.0  # in which an agent listens, or has ended
 _ALL_KEYS = """\
-THIS IS FOR PLAYING. One agent on this machine signs with the keys of all of them, which lie in {keys}, so that one person can
-play everybody. In earnest each key is on its owner's own machine, in an agent of their own, and the desk's machine has none:
-whoever takes the desk over cannot approve anything. Here whoever has this machine can."""
-_NO_AGENT = """\
-THE AGENT DID NOT START; if it said why, that stands above. Without it *Hand over to the agent* leads nowhere: nobody can sign
-from the pages, neither a vote nor an approval. Another agent may have its port, {port}: end that one and this, and start this
-again. Or sign with files, as the desk's page says:
-release-pipeline sign BUNDLE.zip --key {keys}/NAME"""
+THIS IS FOR PLAYING. The demo keys are in {keys}, so that one person can play everybody: each page that asks for a
+signature names the command, and --key {keys}/NAME signs as NAME. In earnest each key is on its owner's own machine, and the
+desk's machine has none: anyone who takes the desk over cannot approve anything. Here anyone who has this machine can."""
 _SERVICE = """\
 What has all its votes is published a few seconds later by the demo's service, whose key site.yaml names. No page of
 the desk publishes: in earnest Dagster's daemon does it, or somebody by a command."""
@@ -51,8 +43,8 @@ def add_commands(commands: Any) -> None:
     desk.add_argument(
         "--demo",
         action="store_true",
-        help="for the folder of `release-pipeline demo`: links for five people, one agent with all of their keys, and a service "
-        "that publishes what has all its votes",
+        help="for the folder of `release-pipeline demo`: links for five people, whose keys are in the folder, and a service that "
+        "publishes what has all its votes",
     )
     add_home(desk)
     desk.set_defaults(run=_open_both, stopped="the desk is closed")
@@ -124,61 +116,24 @@ def _play_demo(site: Site, options: argparse.Namespace) -> int:
         stack.enter_context(opened_backend(site, socket))
         players = prepare_demo_desk(site)  # now that no other desk runs, whose links would end
         stack.enter_context(publishing(site, lambda words, release: _tell_publication(site, words, release)))
-        agent = stack.enter_context(_demo_agent(site, address))
         serve_web(
             socket,
             port=options.port,
             also=also,
-            ready=lambda _: _tell_players(site, address, players, agent=agent),
+            ready=lambda _: _tell_players(site, address, players),
             listener=listener,
         )
     return 0
 
 
-@contextlib.contextmanager
-def _demo_agent(site: Site, address: str) -> Iterator[bool]:
-    """Meanwhile one agent signs with everybody's demo key, a process of its own; gives whether it listens."""
-    from release_pipeline.agent.options import LISTENING
-    from release_pipeline.desk.demo import list_demo_keys
-
-    keys = [part for key in list_demo_keys(site) for part in ("--key", key)]
-    command = [sys.executable, "-m", "release_pipeline.agent", "--desk", address, *keys]
-    agent = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own program
-    listens, told = threading.Event(), threading.Event()
-
-    def follow() -> None:  # to its end, for it waits when nobody reads what it says
-        for line in agent.stdout or ():
-            if line.startswith(LISTENING):
-                listens.set()
-                told.set()
-        told.set()
-
-    reader = threading.Thread(target=follow, daemon=True)
-    reader.start()
-    try:
-        told.wait(_AGENT_SECONDS)
-        if not listens.is_set():
-            agent.terminate()
-        yield listens.is_set()
-    finally:
-        agent.terminate()
-        agent.wait()
-        reader.join()
-
-
-def _tell_players(site: Site, address: str, players: Iterable[Player], *, agent: bool) -> None:
-    from release_pipeline.agent.origins import PORT as AGENT_PORT
-
-    keys = site.home / "keys"
+def _tell_players(site: Site, address: str, players: Iterable[Player]) -> None:
     print(f"\nThe demo's desk: {address}/  Five people, each with a link; open each in a tab of its own, in one browser.\n")
     for player in players:
         print(f"  {player.name} ({', '.join(player.roles)})\n    {player.first}\n    {address}/login#{player.token}")
-    if agent:
-        print(f"\n{_ALL_KEYS.format(keys=keys)}")
-    print(f"\n{_SERVICE}\n\nThe story, step by step: docs/desk.md")
-    if not agent:
-        print(f"\n{_NO_AGENT.format(keys=keys, port=AGENT_PORT)}\n")
-    print(_STOP, flush=True)
+    print(
+        f"\n{_ALL_KEYS.format(keys=site.home / 'keys')}\n\n{_SERVICE}\n\nThe story, step by step: docs/desk.md\n{_STOP}",
+        flush=True,
+    )
 
 
 def _tell_publication(site: Site, words: str, release: ReleaseId | None) -> None:
@@ -216,7 +171,7 @@ def _say_ready(address: str) -> None:
 
 def _make_token(options: argparse.Namespace) -> int:
     from release_pipeline.desk.tokens import make_token, withdraw_tokens
-    from release_pipeline.flow.desk_address import read_desk_address
+    from release_pipeline.flow.desk_address import check_desk_address, read_desk_address
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
@@ -224,17 +179,9 @@ def _make_token(options: argparse.Namespace) -> int:
         count = withdraw_tokens(site, options.person)
         print(f"{options.person}: {count} token{'' if count == 1 else 's'} withdrawn, and the sessions that were begun with them")
         return 0
-    address = _read_address(options.at or read_desk_address(site) or f"http://127.0.0.1:{PORT}")
+    address = read_desk_address(site) or f"http://127.0.0.1:{PORT}"
+    if options.at is not None:
+        address = check_desk_address(options.at, where="--at")
     token = make_token(site, options.person, days=options.days)
     print(f"for {options.person} alone, for {options.days} days: {address}/login#{token}")
     return 0
-
-
-def _read_address(text: str) -> str:
-    """Where a desk is, as its browsers and agents name it."""
-    from release_pipeline.agent.origins import read_origin
-
-    try:
-        return read_origin(text).text
-    except WrongUsage as error:
-        raise WrongUsage(error.what, where="--at", remedy=error.remedy) from None

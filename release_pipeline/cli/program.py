@@ -13,7 +13,6 @@ from types import FrameType
 
 from release_pipeline import __version__
 from release_pipeline.cli import (
-    agent,
     auditor,
     delivering,
     demo,
@@ -92,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    signing = (people, delivering, reviewing, agent, root, auditor)
+    signing = (people, delivering, reviewing, root, auditor)
     for part in (demo, policies, exploring, releases, series, *signing, desk, keeping, telling):
         part.add_commands(commands)
     return parser

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from release_pipeline.desk.people import SECTION, read_people
 from release_pipeline.desk.tokens import make_token, withdraw_tokens
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.demo import COLUMNS_DEMO, OFFICER, PEOPLE, find_demo_policy, name_demo, read_demo_key
+from release_pipeline.flow.demo import COLUMNS_DEMO, OFFICER, find_demo_policy, name_demo, read_demo_key
 from release_pipeline.flow.files import PUBLIC, write_text
 from release_pipeline.flow.publication.publish import list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
@@ -144,9 +144,3 @@ def list_approved(site: Site) -> list[ReleaseId]:
         {known.policy for known, status in list_statuses(site).items() if status.state in ("approved", "publishing")}
     )
     return [release for policy in policies for release in list_publishable(site, policy)[0]]
-
-
-def list_demo_keys(site: Site) -> list[str]:
-    """The keys that one agent signs with, so that one person can play everybody: those of people, not that of the service."""
-    names = [name for name, role in PEOPLE.items() if role != "service"]
-    return [str(site.home / "keys" / name) for name in names]

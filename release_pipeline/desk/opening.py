@@ -9,16 +9,16 @@ import socket as sockets
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from release_pipeline.desk.backend.bundles import clear_folder
 from release_pipeline.desk.backend.server import serving_backend
 from release_pipeline.desk.backend.service import GREET, Backend
+from release_pipeline.desk.backend.signing import clear_folder
 from release_pipeline.desk.people import read_people
 from release_pipeline.desk.web.application import Desk, ProxyNames
 from release_pipeline.desk.web.client import Client
-from release_pipeline.door.addresses import Addresses, local_addresses
+from release_pipeline.door import Refused
+from release_pipeline.door.addresses import local_addresses, proxy_addresses
 from release_pipeline.door.listening import opened_listener
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
-from release_pipeline.door.refusal import Refused
 from release_pipeline.door.serving import Server, configure_server
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import Site
@@ -79,7 +79,6 @@ def serve_web(
         proxy = ProxyNames(str(told["secret_header"]), str(told["person_header"])) if hosts else None
         names = hosts or (also if uds is not None else ())  # a socket is reached through a proxy, or by a tunnel to the port
         address = f"https://{names[0]}" if names else f"http://127.0.0.1:{port}"
-        own = frozenset(host.lower() for host in hosts)
-        addresses = Addresses(own, frozenset(f"https://{host}" for host in own)) if proxy else local_addresses(port, also)
-        config = configure_server(Desk(Client(socket), addresses, proxy=proxy), ws="none")
+        addresses = proxy_addresses(hosts) if proxy else local_addresses(port, also)
+        config = configure_server(Desk(Client(socket), addresses, proxy=proxy), ws="none", lifespan="off")
         Server(config, lambda: ready(address)).run([taken])

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from release_pipeline.desk.people import read_people
-from release_pipeline.door.secrets import hash_secret
+from release_pipeline.door import hash_secret
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site

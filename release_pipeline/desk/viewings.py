@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.flow.site import Site
 
 KEPT_MONTHS = 24

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -44,6 +44,12 @@ def local_addresses(port: int, also: Iterable[str] = ()) -> Addresses:
     """The door on this machine, and the names under which it is reached besides."""
     hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}", *(name.lower() for name in also)})
     return Addresses(hosts, frozenset(f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts))
+
+
+def proxy_addresses(hosts: Iterable[str]) -> Addresses:
+    """The names under which a proxy is reached: its pages come by TLS."""
+    names = frozenset(host.lower() for host in hosts)
+    return Addresses(names, frozenset(f"https://{name}" for name in names))
 
 
 def read_one(headers: Headers, name: bytes) -> str | None:

@@ -44,15 +44,11 @@ def _refuse_port(port: int, *, in_use: bool, why: str | None) -> WrongUsage:
     if in_use:
         what, remedy = (
             f"another desk or program has port {port}.",
-            f"End it, or name another port, as in --port {_name_other(port)}.",
+            f"End it, or name another port, as in --port {port + 1 if port < 65535 else port - 1}.",
         )
     else:
         what, remedy = f"port {port} cannot be listened at: {why}.", "Name another port, above 1023."
     return WrongUsage(what, where="--port", remedy=remedy)
-
-
-def _name_other(port: int) -> int:
-    return port + 4 if port + 4 <= 65535 else port - 4  # not the next one, which is the agent's
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from release_pipeline.door.addresses import Addresses, Headers, read_one
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
+from release_pipeline.door.addresses import Addresses, Headers, proxy_addresses, read_one
 from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.messages import raise_problems
@@ -35,8 +35,7 @@ class ProxyHeaders:
     @property
     def addresses(self) -> Addresses:
         """Pages come from the proxy alone, and by TLS."""
-        hosts = frozenset(host.lower() for host in self.hosts)
-        return Addresses(hosts, frozenset(f"https://{host}" for host in hosts))
+        return proxy_addresses(self.hosts)
 
     def find_person(self, headers: Headers) -> str:
         """Who asks, as the proxy has them; refuses whoever did not come through it."""

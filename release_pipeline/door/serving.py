@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 HEAD_SECONDS = 10.0  # for the head of a request: browsers and proxies send it at once
 BODY_SECONDS = 60.0  # for the whole body: two megabytes, at 35 kB a second

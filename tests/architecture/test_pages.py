@@ -55,7 +55,6 @@ NOT_EXECUTED = {  # pages with blocks that nothing executes, how many these are,
         "they need root and systemd, an engine for containers, an index of packages, or two versions of the program",
     ),
     "docs/desk.md": (3, "they serve until they are stopped, or need root and systemd"),
-    "docs/reviewing.md": (1, "it waits for a desk; tests/integration/test_agent.py asks it all"),
     "docs/reproduction.md": (1, "it takes minutes; tests/integration/test_reproduce.py makes parts of it"),
 }
 MADE = ("deploy/.env",)  # by the blocks themselves

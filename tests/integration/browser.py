@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -69,10 +68,6 @@ class Page:
     def text(self) -> str:
         """What the page shows as text."""
         return str(self.tell("Runtime.evaluate", expression="document.body.innerText", returnByValue=True)["result"].get("value"))
-
-    def shoot(self, file: Path) -> None:
-        """A picture of the page."""
-        file.write_bytes(base64.b64decode(self.tell("Page.captureScreenshot", format="png")["data"]))
 
 
 @contextmanager

@@ -158,6 +158,13 @@ class Browser:
         return self.send("POST", self.base + path, headers=kind, body=write_parts(fields, files), **how)
 
 
+def find_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def write_parts(fields: Mapping[str, str], files: Mapping[str, bytes]) -> bytes:
     """A form as browsers send it that has files."""
     parts = [

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.axe import find_violations, load_axe
+from release_pipeline.desk.tokens import make_token
+from release_pipeline.desk.web.application import WAYS
+from tests.integration.axe import find_violations, find_violations_at, load_axe
 from tests.integration.browser import Page, open_browser
+from tests.integration.desks import ROLES, fill_path, open_desk, serving_pages
+from tests.integration.people import copy_site
 from tests.unit.report.rendered import PAGES, render
 
 pytestmark = pytest.mark.slow  # a browser starts
@@ -43,3 +47,19 @@ def test_axe_finds_what_is_wrong(axe: str, browser: Page, tmp_path: Path) -> Non
     found = "\n".join(find_violations(browser, axe, file))
     assert "serious: color-contrast (360, dark)" in found
     assert "critical: label (1280, light)" in found
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_axe_finds_nothing_at_the_desk(axe: str, candidate: Path, tmp_path: Path, role: str) -> None:
+    """Every page that somebody may look at, wide and narrow, in light and dark."""
+    desk = open_desk(copy_site(candidate, tmp_path / "site"))
+    paths = [fill_path(way.path) for way in WAYS if not way.sends and not way.path.endswith("/report")]
+    seen = desk.open(ROLES[role])
+    mine = [path for path in paths if seen.get(path).status == 200]
+    assert "/help" in mine
+    with serving_pages(desk) as port, open_browser(tmp_path / "browser") as page:
+        page.go(f"http://127.0.0.1:{port}/login#{make_token(desk.tiny.site, ROLES[role])}")
+        page.wait("location.pathname != '/login' && document.readyState == 'complete'")
+        base = f"http://127.0.0.1:{port}{str(page.evaluate('location.pathname')).rstrip('/')}"
+        found = {path: find_violations_at(page, axe, base + path) for path in mine}
+    assert {path: faults for path, faults in found.items() if faults} == {}

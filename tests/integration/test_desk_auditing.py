@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from release_pipeline.desk.backend import auditing
-from release_pipeline.errors import SourceError
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication import dossier
 from release_pipeline.flow.publication.delivery import deliver
@@ -27,7 +23,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.integration.desks import OpenDesk, open_desk
 from tests.integration.people import CORRECTION, RELEASE, copy_site
 from tests.integration.publishing import failures_of, flip
-from tests.integration.sites import TinySite, make_site
+from tests.integration.sites import TinySite
 from tests.unit.report.accessibility import find_faults
 
 pytestmark = pytest.mark.slow
@@ -122,31 +118,6 @@ def test_what_a_revoked_key_signed_is_told(desk: OpenDesk) -> None:
     assert not approved.warnings
 
 
-def test_signatures_that_hold_are_told(desk: OpenDesk) -> None:
-    """Of everything that was signed for the first release; none is without a word."""
-    history, events = tell_history(desk.tiny.site, RELEASE), desk.tiny.events()
-    signed = [entry for entry in history.entries if events[entry.number - 1].content.get("signed") and not entry.beside]
-    assert len(signed) == 5  # two approvals, the package, the supersession, the retraction
-    assert all(entry.signature.startswith("The signature holds: ") for entry in signed)
-    assert {entry.by for entry in signed} == {"ben", "cleo", "robot", "olga"}
-
-
-def test_a_vote_is_told_when_all_are_in(candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
-    """Before that to who gave it alone; and nobody saves a dossier, which has the whole chain."""
-    desk = open_desk(copy_site(candidate, tmp_path / "site"))
-    return_candidate(desk.tiny.site, RELEASE, key=keys["ben"], why="kanarie")
-    own, others = desk.open("ben").get(f"/chain/{RELEASE}").text, [desk.open(name) for name in ("cleo", "ana", "olga", "vic")]
-    assert "A reviewer returned it" in own
-    assert "kanarie" in own
-    for other in others:
-        page = other.get(f"/chain/{RELEASE}").text
-        assert "A reviewer voted" in page
-        assert not re.search("kanarie|returned|by <b>ben", page)
-    approve_candidate(desk.tiny.site, RELEASE, key=keys["cleo"])
-    for other in others:
-        assert "kanarie" in other.get(f"/chain/{RELEASE}").text
-
-
 def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """A dossier of another release would tell them; what to do instead is said."""
     desk = open_desk(copy_site(published, tmp_path / "site"))
@@ -215,57 +186,22 @@ def test_what_is_as_it_was_verifies(desk: OpenDesk) -> None:
 
 SPOILED: Mapping[str, tuple[str, str]] = {  # a file that is changed, and what is said of it
     "package": (f"releases/{CORRECTION}/data.csv", f"releases/{CORRECTION}: is not there, or not what was published"),
-    "card": (f"releases/{CORRECTION}/privacy-card.json", "privacy-card.json"),
     "candidate": (f"vault/candidates/{CORRECTION}/evidence.json", f"vault/candidates/{CORRECTION}: is not there"),
-    "tombstone": (f"releases/{RELEASE}/RETRACTED.json", "RETRACTED"),
 }
 
 
 @pytest.mark.parametrize("what", SPOILED)
 def test_one_byte_is_found(desk: OpenDesk, tmp_path: Path, what: str) -> None:
-    """Of a package, a candidate or a tombstone; the findings name it."""
+    """Of a package or a candidate; the findings name it."""
     spoiled = open_desk(copy_site(desk.tiny.home, tmp_path / "site"))
     name, words = SPOILED[what]
     file = spoiled.tiny.home / name
     file.chmod(0o600)
     file.write_bytes(flip(file.read_bytes()))
-    release = RELEASE if what == "tombstone" else CORRECTION
-    page = spoiled.open("vic").post(f"/chain/{release}/verify").text
+    page = spoiled.open("vic").post(f"/chain/{CORRECTION}/verify").text
     assert "failed</h1>" in page
     assert words in page
     assert "<b>fails</b>" in page
-
-
-def test_what_is_missing_is_told(desk: OpenDesk, tmp_path: Path) -> None:
-    """A package or candidate that is gone shows in the chain, before anybody verifies."""
-    tiny = copy_site(desk.tiny.home, tmp_path / "site")
-    shutil.rmtree(tiny.site.package(str(CORRECTION)))
-    shutil.rmtree(tiny.site.candidate(str(CORRECTION)))
-    page = open_desk(tiny).open("vic").get(f"/chain/{CORRECTION}").text
-    assert "The package is not in the site&#39;s releases." in page
-    assert "The candidate&#39;s folder is not in the vault" in page
-
-
-def test_what_is_large_is_verified_elsewhere(desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is said; and one thing is read at a time."""
-    browser = desk.open("vic")
-    with auditing._working:
-        assert browser.post(f"/chain/{RELEASE}/verify").status == 503
-    monkeypatch.setattr(auditing, "MOST_BYTES", 1000)
-    page = browser.post(f"/chain/{RELEASE}/verify")
-    assert page.status == 409
-    assert f"release-pipeline verify releases/{RELEASE}" in page.text
-    assert auditing._working.acquire(blocking=False)
-    auditing._working.release()
-
-
-def test_all_releases_are_listed(desk: OpenDesk) -> None:
-    """With their packages, and the head of the chain to compare."""
-    page, last = desk.open("vic").get("/audit").text, desk.tiny.events()[-1]
-    assert last.hash in page
-    for release, status in desk.tiny.statuses().items():
-        assert f">{release}</a>" in page
-        assert status.package_hash is None or status.package_hash[:16] in page
 
 
 def test_the_pages_are_whole(desk: OpenDesk) -> None:
@@ -279,38 +215,3 @@ def test_the_pages_are_whole(desk: OpenDesk) -> None:
         assert not CELL.search(page), path
         assert not re.search(r"<script|<style|\bstyle=|\bon[a-z]+=", page), path
         assert str(desk.tiny.home) not in page, path
-
-
-@pytest.mark.parametrize("name", ["people/9/r1", "people/1/r9", "../vault", "people/1/r1/../../..", "people", "people/1/r1%00"])
-def test_no_other_path_is_read(desk: OpenDesk, name: str) -> None:
-    """What is no release of the site is told so, whatever it looks like."""
-    browser = desk.open("vic")
-    for page in (browser.get(f"/chain/{name}"), browser.post(f"/chain/{name}/verify"), browser.post(f"/chain/{name}/dossier")):
-        assert page.status in (400, 404, 405)
-        assert str(desk.tiny.home) not in page.text
-
-
-def test_an_event_of_a_kind_that_is_not_known_is_told(desk: OpenDesk, tmp_path: Path) -> None:
-    """A later version's, say: it stands in the chain, without words."""
-    tiny = copy_site(desk.tiny.home, tmp_path / "site")
-    with tiny.site.open_registry() as registry:
-        event = registry.add("polished", RELEASE, how="well")
-    [entry] = [one for one in tell_history(tiny.site, RELEASE).entries if one.number == event.number]
-    assert replace(entry, facts=()).title == "Something that this page has no words for"
-    assert entry.facts == (("kind", "polished"),)
-
-
-def test_a_release_that_was_refused_has_a_chain(tmp_path: Path) -> None:
-    """On a site without a list of keys too, which is told; the reason has no path of the machine."""
-    tiny = make_site(tmp_path / "site")
-    (tiny.home / "people.csv").unlink()
-    with pytest.raises(SourceError):
-        tiny.flow().run()
-    browser = open_desk(tiny).open("vic")
-    page = browser.get(f"/chain/{RELEASE}").text
-    assert "people.csv: there is no such file." in page
-    assert str(tiny.home) not in page
-    assert "The site has no list of trusted keys" in page
-    assert browser.post(f"/chain/{RELEASE}/verify").status == 409
-    assert "The privacy officer begins one" in browser.get("/keys").text
-    assert browser.get("/approvals").status == 409

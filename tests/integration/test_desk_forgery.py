@@ -11,8 +11,8 @@ import pytest
 
 from release_pipeline.desk.backend.service import CALLS
 from release_pipeline.desk.tokens import make_token
+from release_pipeline.desk.web.application import WAYS
 from release_pipeline.desk.web.frame import Way
-from release_pipeline.desk.web.pages import WAYS
 from tests.integration.desks import (
     HOST,
     ORIGIN,
@@ -32,16 +32,10 @@ pytestmark = pytest.mark.slow
 SENDS = [way for way in WAYS if way.sends]
 LOOKS = [way for way in WAYS if not way.sends]
 FORM = {"what": "candidate", "subject": RELEASE, "passage": "", "text": "why?", "verdict": "approve", "why": "", "number": "0"}
-FOREIGN: Mapping[str, Mapping[str, str]] = {
+FOREIGN: Mapping[str, Mapping[str, str]] = {  # more of them: tests/unit/door/test_addresses.py
     "no page": {"origin": ""},
     "another page": {"origin": "https://evil.example"},
-    "another port": {"origin": "http://127.0.0.1:8080"},
-    "no origin": {"origin": "null"},
-    "the name of ours in another's": {"origin": f"{ORIGIN}.evil.example"},
     "another site": {"sec-fetch-site": "cross-site"},
-    "a neighbour": {"sec-fetch-site": "same-site"},
-    "a bookmark": {"sec-fetch-site": "none"},
-    "two origins": {"Origin": "https://evil.example"},
 }
 
 
@@ -127,18 +121,8 @@ def pages_of_every_kind(desk: OpenDesk, ben: Browser) -> dict[str, Page]:
     nobody = Browser(desk.desk)
     pages = {way.path: ben.get(fill_path(way.path)) for way in LOOKS}
     pages |= {f"POST {way.path}": ben.post(fill_path(way.path), FORM) for way in SENDS if way.path != "/leave"}
-    for address in (
-        "/login",
-        "/static/desk.css",
-        "/static/none",
-        "/static/login.js",
-        "/alive",
-        "/tickets/x",
-        "/tickets/x/y",
-        "/x",
-    ):
+    for address in ("/login", "/static/desk.css", "/static/none", "/static/login.js", "/alive", "/x"):
         pages[address] = nobody.send("GET", address, follow=False)
-    pages["statements"] = nobody.send("POST", "/tickets/x/statements", body=b"x")
     pages["redirect"] = nobody.send("GET", "/", follow=False)
     pages["missing"] = ben.get("/nothing")
     pages["host"] = nobody.send("GET", "/", headers={"host": "evil.example"})
@@ -147,6 +131,14 @@ def pages_of_every_kind(desk: OpenDesk, ben: Browser) -> dict[str, Page]:
 
 def test_every_answer_has_its_headers(desk: OpenDesk) -> None:
     """No cache keeps it, no other page frames it, nothing runs that is not ours; and none has a word of who serves it."""
+    right = {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "server": "",
+        "access-control-allow-origin": "",
+    }
     for name, page in pages_of_every_kind(desk, desk.open("ben")).items():
         policy = {part.split()[0]: part.split()[1:] for part in page.header("content-security-policy").split(";")}
         assert policy["default-src"] == ["'none'"], name
@@ -155,36 +147,11 @@ def test_every_answer_has_its_headers(desk: OpenDesk) -> None:
         )
         assert policy.get("frame-ancestors", ["'none'"])[0] in ("'none'", "'self'"), name
         assert page.header("x-frame-options") in ("DENY", "SAMEORIGIN"), name
-        assert page.header("x-content-type-options") == "nosniff", name
-        assert page.header("referrer-policy") == "same-origin", name
-        assert page.header("cross-origin-opener-policy") == "same-origin", name
-        assert page.header("cross-origin-resource-policy") == "same-origin", name
-        assert page.header("cache-control") == (
-            "max-age=3600" if name in ("/static/desk.css", "/static/login.js") else "no-store"
-        )
-        assert "server" not in dict(page.headers), name
-        assert not page.header("access-control-allow-origin"), name
-
-
-def test_pages_of_the_desk_may_do_nothing_but_be_themselves(desk: OpenDesk, ben: Browser) -> None:
-    """Their forms go to the desk, their styles and scripts are files of it, and neither stands in the page."""
-    for name, page in pages_of_every_kind(desk, desk.open("ben")).items():
-        if not page.header("content-type").startswith("text/html") or name.endswith("/report"):
-            continue
-        policy = page.header("content-security-policy")
-        assert {"form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"} <= {part.strip() for part in policy.split(";")}
-        method = ""
-        for tag, said in page.elements:
-            assert tag not in ("style", "object", "embed", "base"), name
-            assert not [one for one in said if one.startswith("on") or one == "style"], (name, tag)
-            if tag == "script":
-                assert said["src"].startswith("/static/"), name
-            if tag == "form":
-                assert said["action"].startswith("/"), name
-                method = said["method"]
-            if said.get("name") == "desk":
-                assert method == "post", "a token is in no address"
-    del ben
+        assert {key: page.header(key) for key in right} == right, name
+        if page.header("content-type").startswith("text/html") and not name.endswith("/report"):
+            assert (policy["form-action"], policy["base-uri"]) == (["'self'"], ["'none'"]), name
+        kept = "max-age=3600" if name in ("/static/desk.css", "/static/login.js") else "no-store"
+        assert page.header("cache-control") == kept, name
 
 
 def test_the_report_has_no_right_but_its_own_marks(ben: Browser) -> None:
@@ -199,23 +166,21 @@ def test_the_report_has_no_right_but_its_own_marks(ben: Browser) -> None:
         assert all(word == "'none'" or word.startswith("'sha256-") for word in policy[kind])
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8796", "127.0.0.1", "127.0.0.1:8797", "", f"{HOST}.evil.example", "["]
-)
+@pytest.mark.parametrize("host", ["evil.example:8796", "127.0.0.1", ""])
 def test_only_its_own_names_are_answered(desk: OpenDesk, ben: Browser, host: str) -> None:
     """A page that has had its name point at this machine asks under that name, and gets nothing."""
     calls_of(desk)
-    for address in (f"{ben.base}/", "/login", "/tickets/x", "/alive", "/static/desk.css"):
+    for address in (f"{ben.base}/", "/login", "/alive", "/static/desk.css"):
         assert ben.send("GET", address, headers={"host": host}, follow=False).status == 403
     assert ben.post("/remarks", FORM, headers={"host": host, "origin": f"http://{host}"}).status == 403
     assert calls_of(desk) == []
 
 
-@pytest.mark.parametrize("what", ["image", "script", "iframe", "empty", "object"])
+@pytest.mark.parametrize("what", ["image", "iframe"])
 def test_no_other_page_has_ours_in_it(desk: OpenDesk, ben: Browser, what: str) -> None:
     """As a picture, script, frame or by fetch; a link may lead here."""
     calls_of(desk)
-    mode = "navigate" if what in ("iframe", "object") else "no-cors"
+    mode = "navigate" if what == "iframe" else "no-cors"
     for site in ("cross-site", "same-site"):
         asked = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": what}
         assert ben.get("/", headers=asked).status == 403

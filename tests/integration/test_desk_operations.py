@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,24 +17,19 @@ import pytest
 
 from release_pipeline.cli.program import main
 from release_pipeline.desk import demo as desk_demo
-from release_pipeline.desk.demo import POLICY, list_demo_keys, prepare_demo_desk, publishing
-from release_pipeline.desk.people import Role
+from release_pipeline.desk.demo import POLICY, prepare_demo_desk, publishing
 from release_pipeline.desk.tokens import find_token, list_tokens
-from release_pipeline.door.secrets import hash_secret as digest
+from release_pipeline.door import hash_secret as digest
 from release_pipeline.errors import WrongUsage
-from release_pipeline.flow.dagster_pages import DagsterPages
-from release_pipeline.flow.record import record_failed_run
-from release_pipeline.flow.retention import list_kept, prune
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
-from tests.integration.desks import OPERATOR, ROLES, OpenDesk, open_desk
-from tests.integration.fake_desks import find_port
+from tests.integration.desks import OPERATOR, OpenDesk, find_port, open_desk
 from tests.integration.people import RELEASE, Demo, copy_site, review
-from tests.integration.sites import ROOT, make_rows, make_site
+from tests.integration.sites import ROOT, make_rows
 
 Keys = Mapping[str, PrivateKey]
 
@@ -75,42 +69,6 @@ def test_the_page_says_what_waits_what_is_kept_and_who_comes_in(desk: OpenDesk) 
     assert not any(cell in page for row in make_rows() for cell in (row["name"], row["remark"]))
 
 
-@pytest.mark.parametrize("role", [role for role in Role if role is not Role.OPERATOR])
-def test_the_page_is_for_operators(desk: OpenDesk, role: Role) -> None:
-    """Everybody else is refused, and has no link to it."""
-    browser = desk.open(ROLES[role.value])
-    assert browser.get("/operations").status == 403
-    assert "/operations" not in browser.get("/releases").text
-    assert "/operations" in desk.open(OPERATOR).get("/releases").text
-
-
-def test_a_candidate_that_was_changed_is_told_with_what_to_do(desk: OpenDesk) -> None:
-    """By the folder, whatever the registry says."""
-    file = desk.tiny.folder() / "report.html"
-    file.chmod(0o600)
-    file.write_text(file.read_text() + " ")
-    page = show(desk)
-    assert "damaged</span>" in page
-    assert "the candidate&#39;s folder is not what was frozen" in page
-    assert "put back what was frozen, from a backup" in page
-
-
-def test_a_run_that_broke_off_is_told_until_something_got_further(tmp_path: Path) -> None:
-    """With how it ended, what it charged, and how it goes on."""
-    tiny = make_site(tmp_path / "site")
-    record_failed_run(tiny.site, RELEASE, "the disk was full.", run="one")
-    desk = open_desk(tiny)
-    page = show(desk)
-    assert "failed</span>" in page
-    assert "the disk was full." in page
-    assert "nothing got further" in page
-    assert "nothing is charged for it: <code>release-pipeline run people --release 1</code> goes on." in page
-    tiny.flow("1").run()
-    page = show(desk)
-    assert "None: nothing is late" in page
-    assert "it went on" in page
-
-
 def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Keys) -> None:
     """Nothing; or that the caps are not approved as they are. And whether somebody publishes by themselves."""
     review(desk.tiny, dict(keys), "ben", "cleo")
@@ -127,35 +85,6 @@ def test_what_is_approved_waits_with_what_is_in_its_way(desk: OpenDesk, keys: Ke
     assert "populations.yaml is not approved by the privacy officer as it is now." in show(desk)
     add_to_site(desk.tiny.home, "service_key: robot\n")
     assert "there is no robot: nothing is published by itself" in show(desk)
-
-
-def test_releases_are_kept_as_long_as_their_policy_says(tmp_path: Path) -> None:
-    """By the registry alone the page says the same as a prune does."""
-    tiny = make_site(tmp_path / "site", retain="30 days")
-    tiny.flow("1").run()
-    [kept] = list_kept(tiny.site)
-    assert (kept.release, kept.retain, kept.is_due) == (RELEASE, 30, False)
-    assert kept.goes == datetime.fromisoformat(kept.since) + timedelta(days=30)
-    later = datetime.now(UTC) + timedelta(days=31)
-    [due] = list_kept(tiny.site, now=later)
-    assert due.is_due
-    assert prune(tiny.site, now=later, dry_run=True)[0].releases == (RELEASE,)
-    prune(tiny.site, now=later)
-    assert list_kept(tiny.site, now=later) == []
-
-
-def test_links_lead_into_the_dagster_that_the_site_names(desk: OpenDesk) -> None:
-    """None where it names none."""
-    assert 'href="https://dagster.example.org' not in show(desk)
-    file = desk.tiny.home / "site.yaml"
-    file.write_text(file.read_text().replace("desk: {", 'desk: {dagster: "https://dagster.example.org/", '))
-    page = show(desk)
-    assert 'href="https://dagster.example.org/runs?q%5B%5D=job%3Arelease_people"' in page
-    assert (
-        DagsterPages("https://d.example")
-        .show_asset("a-b", partition="1")
-        .endswith("/assets/a_b/candidate?view=partitions&partition=1")
-    )
 
 
 def test_the_demos_service_publishes_what_has_all_its_votes(
@@ -203,7 +132,6 @@ def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_pat
     assert len(list_tokens(site)) == len(players)
     assert find_token(site, digest(players["ben"].token)) is None
     assert find_token(site, digest(again["ben"].token)) is not None
-    assert [Path(key).stem for key in list_demo_keys(site)] == ["olga", "ana", "ben", "cleo"]
 
 
 def test_a_link_is_for_where_people_reach_the_desk(desk: OpenDesk, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,7 +175,7 @@ def test_one_command_opens_the_demos_desk_and_ends_with_all_that_it_started(fini
             connection.request("POST", "/login", urlencode({"token": given}), headers)
             assert connection.getresponse().status == 303
             connection.close()
-        assert ("THIS IS FOR PLAYING" in said) != ("THE AGENT DID NOT START" in said)  # another agent may run on this machine
+        assert "THIS IS FOR PLAYING" in said
         kept = list_tokens(Site(home, {}))
         for other, words in ((port, f"another desk or program has port {port}"), (find_port(), "another process answers there")):
             second = subprocess.run(

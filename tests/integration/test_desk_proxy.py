@@ -56,15 +56,10 @@ def test_people_are_whom_the_proxy_names(desk: OpenDesk) -> None:
     ("headers", "status"),
     [
         ({"x-desk-secret": "x" * 32}, 403),
-        ({"x-desk-secret": ""}, 403),
         ({"x-forwarded-user": ""}, 403),
         ({"x-forwarded-user": "stranger"}, 403),
-        ({"x-forwarded-user": "Ben"}, 403),
-        ({"x-forwarded-user": "ben,olga"}, 403),
         ({"X-Forwarded-User": "olga"}, 400),
-        ({"X-Desk-Secret": SECRET}, 400),
         ({"host": "127.0.0.1:8796"}, 403),
-        ({"host": "evil.example"}, 403),
     ],
 )
 def test_who_did_not_come_through_it_is_nobody(desk: OpenDesk, headers: Mapping[str, str], status: int) -> None:

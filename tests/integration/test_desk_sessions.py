@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import urlencode
 
 import pytest
 
-from release_pipeline.desk.backend.access import IDLE_SECONDS, LASTS_SECONDS, MOST_WRONG, Sessions
+from release_pipeline.desk.backend.access import MOST_WRONG, Sessions
 from release_pipeline.desk.tokens import make_token, withdraw_tokens
 from release_pipeline.desk.web.application import COOKIE
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.flow.trust.members import distrust
 from tests.integration.desks import (
     AUDITOR,
-    HOST,
-    NEITHER,
     OPERATOR,
     PEOPLE,
     Browser,
@@ -28,7 +25,6 @@ from tests.integration.desks import (
     Page,
     name_people,
     open_desk,
-    serving_desk,
 )
 from tests.integration.people import copy_site
 
@@ -61,22 +57,6 @@ def desk(candidate: Path, tmp_path: Path, clock: Clock) -> OpenDesk:
 def is_in(page: Page) -> bool:
     """Whether the page is one of somebody who is logged in."""
     return page.status == 200 and "Log out" in page.text
-
-
-def test_people_come_in_with_their_tokens(desk: OpenDesk) -> None:
-    """And find their name and what waits."""
-    page = desk.open("ben").get("/")
-    assert is_in(page)
-    assert "For you, ben" in page.text
-    assert "Review people/1/r1" in page.text
-
-
-def test_the_same_through_a_socket(candidate: Path, tmp_path: Path) -> None:
-    """As in earnest."""
-    with serving_desk(copy_site(candidate, tmp_path / "site"), tmp_path / "socket") as desk:
-        browser = desk.open("cleo")
-        assert browser.get("/releases/people/1/r1/report").content.startswith(b"<!DOCTYPE html>")
-        assert "Your remark is kept" in browser.post("/remarks", REMARK).text
 
 
 def test_nobody_comes_in_without_one(desk: OpenDesk) -> None:
@@ -115,16 +95,6 @@ def test_a_cookie_is_for_one_browser_and_no_script(desk: OpenDesk) -> None:
     assert not any(part.startswith("domain") for part in parts)
 
 
-def test_a_cookie_of_another_port_throws_nobody_out(desk: OpenDesk) -> None:
-    """A server at another port may set one of our name for every path, even one of a session of its own: browsers send ours,
-    whose path is longer, first."""
-    ben, mallory = desk.open("ben"), desk.open("cleo")
-    [(name, secret, _)], [(_, other, _)] = ben.cookies, mallory.cookies
-    page = ben.get("/", headers={"cookie": f"{name}={secret}; {name}={other}"})
-    assert "For you, ben" in page.text
-    assert "cleo" not in ben.get("/", headers={"cookie": f"{name}={other}; {name}={secret}"}).text
-
-
 def test_who_logs_in_gets_a_session_that_nobody_had_before(desk: OpenDesk) -> None:
     """What the browser brought along does not become one."""
     browser = Browser(desk.desk, cookies=[(COOKIE, "chosen", "/")])
@@ -144,28 +114,6 @@ def test_who_logs_out_is_out(desk: OpenDesk) -> None:
     assert is_in(again.get("/"))
 
 
-@pytest.mark.parametrize(("steps", "lasts"), [((IDLE_SECONDS - 1,) * 2, True), ((IDLE_SECONDS + 1,), False)])
-def test_an_idle_session_ends(desk: OpenDesk, clock: Clock, steps: tuple[int, ...], lasts: bool) -> None:
-    """Each page that is looked at counts as use."""
-    ben, first = desk.open("ben"), steps[0]
-    clock.now += first
-    for step in steps[1:]:
-        assert is_in(ben.get("/"))
-        clock.now += step
-    assert is_in(ben.get("/")) is lasts
-
-
-def test_a_session_ends_however_busy_it_is(desk: OpenDesk, clock: Clock) -> None:
-    """After a day's work."""
-    ben, begun = desk.open("ben"), clock.now
-    while clock.now + 1800 < begun + LASTS_SECONDS:
-        clock.now += 1800
-        assert is_in(ben.get("/"))
-    clock.now += 1800
-    assert not is_in(ben.get("/"))
-    assert ben.post("/remarks", REMARK).status == 401
-
-
 def _withdraw(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
     del keys
     assert withdraw_tokens(desk.tiny.site, "ben") == 1
@@ -179,24 +127,12 @@ def _untrust(desk: OpenDesk, keys: dict[str, PrivateKey]) -> None:
 def test_who_is_removed_is_out(
     desk: OpenDesk, keys: dict[str, PrivateKey], leave: Callable[[OpenDesk, dict[str, PrivateKey]], None], status: int
 ) -> None:
-    """With the next question, whatever they have open: pages, forms, tickets."""
+    """With the next question, whatever they have open: pages and forms."""
     ben, cleo = desk.open("ben"), desk.open("cleo")
-    sign = ben.post("/sign", {"what": "candidate", "subject": "people/1/r1", "verdict": "approve", "why": ""})
-    ticket = find_ticket(sign)
-    assert ben.send("GET", f"/tickets/{ticket}").status == 200
     leave(desk, keys)
     assert not is_in(ben.get("/"))
     assert ben.post("/remarks", REMARK).status == status
-    for part in ("", "/bundle"):
-        assert ben.send("GET", f"/tickets/{ticket}{part}").status == 404
-    assert ben.send("POST", f"/tickets/{ticket}/statements", body=b"{}").status == 404
     assert is_in(cleo.get("/"))
-
-
-def find_ticket(page: Page) -> str:
-    """The secret in the address of the agent."""
-    [ticket] = {said["href"].rpartition("ticket=")[2] for tag, said in page.elements if "ticket=" in said.get("href", "")}
-    return ticket
 
 
 def test_roles_of_site_yaml_count_at_once(desk: OpenDesk) -> None:
@@ -218,25 +154,6 @@ def test_a_site_yaml_that_cannot_be_read_lets_nobody_further(desk: OpenDesk) -> 
     assert "roles are a list" in page.text
     name_people(desk.tiny, PEOPLE)
     assert is_in(vic.get("/"))
-
-
-def test_a_token_of_somebody_without_a_role_lets_nobody_in(desk: OpenDesk) -> None:
-    """Though it was given when there was one."""
-    name_people(desk.tiny, f"{{{NEITHER}: [auditor]}}")
-    token = make_token(desk.tiny.site, NEITHER)
-    name_people(desk.tiny, PEOPLE)
-    assert Browser(desk.desk).log_in(token).status == 403
-
-
-def test_two_people_in_one_browser_stay_two(desk: OpenDesk) -> None:
-    """Each below a path of their own; the form of one is not sent as the other."""
-    both = desk.open("ben")
-    ben = replace(both, cookies=both.cookies)
-    both.log_in(make_token(desk.tiny.site, "cleo"))
-    assert "For you, cleo" in both.get("/").text
-    assert "For you, ben" in both.send("GET", f"{ben.base}/").text
-    page = both.post("/remarks", {**REMARK, "desk": ben.token})
-    assert (page.status, "another session" in page.text) == (403, True)
 
 
 def test_nobody_is_logged_in_by_a_page_of_somebody_else(desk: OpenDesk) -> None:
@@ -266,25 +183,6 @@ def test_who_tries_tokens_is_told_and_keeps_nobody_out(desk: OpenDesk, caplog: p
     assert browser.log_in(right).status == 200
 
 
-def test_tokens_are_kept_as_hashes(desk: OpenDesk) -> None:
-    """Whoever reads the file has none."""
-    token = make_token(desk.tiny.site, "ben")
-    kept = (desk.tiny.site.desk / "tokens.json").read_text()
-    assert token not in kept
-    [digest] = {part for part in kept.split('"') if len(part) == 64}
-    assert Browser(desk.desk).log_in(digest).status == 403
-
-
-@pytest.mark.parametrize("token", ["", " ", "é", "\ud800", "x" * 100_000, "a\0b"])
-def test_what_is_no_token_at_all_is_refused_in_words(desk: OpenDesk, token: str) -> None:
-    """Whatever it is made of."""
-    browser = Browser(desk.desk)
-    page = browser.send("POST", "/login", body=b"token=" + quote_plus(token, errors="surrogatepass").encode())
-    assert page.status in (400, 403, 413)
-    assert "Traceback" not in page.text
-    assert HOST not in page.text
-
-
 def test_the_login_leads_to_the_page_that_was_asked_for(desk: OpenDesk) -> None:
     """From a notice or an old page of a session that is over; and nowhere else, whatever somebody writes into a link."""
     token = make_token(desk.tiny.site, "ben")
@@ -304,23 +202,6 @@ def test_the_login_leads_to_the_page_that_was_asked_for(desk: OpenDesk) -> None:
         body = urlencode({"token": token, "page": page}).encode()
         place = Browser(desk.desk).send("POST", "/login", body=body, follow=False).header("location")
         assert re.fullmatch(r"/[A-Za-z0-9_-]{22}/", place), page
-
-
-def test_a_ticket_ends_with_its_session(desk: OpenDesk) -> None:
-    """With the logout, and with the token, whoever has another one."""
-    for end in ("leave", "withdraw"):
-        ben = desk.open("ben")
-        wish = {"what": "candidate", "subject": "people/1/r1", "verdict": "approve", "why": ""}
-        page = ben.post("/sign", wish)
-        [ticket] = re.findall(r"ticket=([A-Za-z0-9_-]+)", page.text)
-        told = json.loads(Browser(desk.desk).send("GET", f"/tickets/{ticket}").text)
-        assert told["back"] == f"{ben.base}/releases/people/1/r1"
-        if end == "leave":
-            ben.post("/leave", {})
-        else:
-            withdraw_tokens(desk.tiny.site, "ben")
-            make_token(desk.tiny.site, "ben")
-        assert Browser(desk.desk).send("GET", f"/tickets/{ticket}/bundle").status == 404
 
 
 def test_a_steward_sees_no_candidate_of_another(desk: OpenDesk) -> None:

@@ -1,35 +1,28 @@
 """The whole story in a real browser, as five people: a policy edited and approved, run, two blind reviews with a remark and a
-return, an answer, a revision, publication, an auditor's verify, a retraction. Every signature is made by the agent.
-
-Where `RELEASE_PIPELINE_PICTURES` names a folder, each page is kept there as a picture.
-"""
+return, an answer, a revision, publication, an auditor's verify, a retraction. Everything is signed
+by the command that the desk's page shows."""
 
 from __future__ import annotations
 
-import base64
 import itertools
-import os
-import re
+import shlex
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from release_pipeline.agent.desk import Desk as AskedDesk
-from release_pipeline.agent.origins import read_origin
-from release_pipeline.agent.reviews import Reviews
-from release_pipeline.agent.server import Agent
 from release_pipeline.desk.opening import default_socket, opened_backend, serve_web
 from release_pipeline.desk.tokens import make_token
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.sign import read_signer
 from release_pipeline.store.registry import ReleaseId
 from tests.guards import HANGING
 from tests.integration.browser import Page, open_browser
@@ -37,7 +30,6 @@ from tests.integration.publishing import make_trusted_site
 from tests.integration.sites import TinySite, make_rows
 
 pytestmark = pytest.mark.slow
-PICTURES = os.environ.get("RELEASE_PIPELINE_PICTURES", "")
 PORT = 8796
 ORIGIN = f"http://127.0.0.1:{PORT}"
 _numbers = itertools.count(1)
@@ -46,8 +38,8 @@ _numbers = itertools.count(1)
 class Player:
     """One browser, in which people log in and out."""
 
-    def __init__(self, page: Page, tiny: TinySite) -> None:
-        self._page, self._tiny, self._base, self.name = page, tiny, "", ""
+    def __init__(self, page: Page, tiny: TinySite, keys: Path, folder: Path) -> None:
+        self._page, self._tiny, self._keys, self._folder, self._base, self.name = page, tiny, keys, folder, "", ""
 
     def come(self, name: str) -> None:
         """Somebody comes to the desk, by a link of their own."""
@@ -58,26 +50,11 @@ class Player:
             "document.readyState === 'complete' && location.pathname !== '/login' && !!document.querySelector('main h1')"
         )
         self._base, self.name = str(self._page.evaluate("location.pathname")).rstrip("/"), name
-        self.keep("home")
 
     def look(self, path: str) -> str:
         """A page of the desk; its text."""
         self._page.go(f"{ORIGIN}{self._base}{path}")
         self._page.wait(f"document.readyState === 'complete' && location.pathname === {self._base + path!r}")
-        return self.keep(path)
-
-    def keep(self, name: str) -> str:
-        """The text of the page, and its picture if somebody wants it."""
-        if PICTURES:
-            file = (
-                Path(PICTURES) / f"{next(_numbers):02}-{self.name}-{re.sub('[^a-z0-9]+', '-', name.strip('/').lower())[:40]}.png"
-            )
-            size = self._page.tell("Page.getLayoutMetrics")["cssContentSize"]
-            width, height = 1300, int(min(max(size["height"], 700), 4000))
-            self._page.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-            time.sleep(0.7)  # a frame below is drawn when it comes into sight
-            file.write_bytes(base64.b64decode(self._page.tell("Page.captureScreenshot", format="png")["data"]))
-            self._page.tell("Emulation.clearDeviceMetricsOverride")
         return self._page.text()
 
     def fill(self, field: str, text: str) -> None:
@@ -94,29 +71,42 @@ class Player:
         script = "one.tagName === 'FORM' ? one.querySelector('button') : one"
         self._page.evaluate(f"(() => {{ const one = document.querySelector({form!r}); ({script}).click(); }})()")
         self._page.wait("!window.isOld && document.readyState === 'complete' && !!document.querySelector('main, body')")
-        return self.keep(form)
+        return self._page.text()
 
     def read(self, script: str) -> Any:
         """The value of an expression in the page."""
         return self._page.evaluate(script)
 
     def sign(self) -> str:
-        """From the desk's page to the agent, which has computed the same hash and asks for its beginning; what the agent says."""
+        """Save the bundle, run the command of the page with the person's key, and bring back what it wrote; the desk's answer."""
+        folder = self._folder / f"signed-{next(_numbers)}"
+        folder.mkdir()
+        self._page.tell("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self.choose("#bundle button")
+        words = shlex.split(str(self.read("document.querySelector('#command').innerText")))
         digest = str(self.read("document.querySelector('#digest').innerText.trim()"))
-        assert digest in self.send("a[href^='http://127.0.0.1:8797/']")
-        self.fill("input[name='typed']", digest[:8])
-        said = self.send("button.go")
-        self.send(f"a[href^='{ORIGIN}']")
-        assert str(self.read("location.pathname")).startswith(f"{self._base}/"), "back at the desk one is still logged in"
-        return said
+        wait_until(lambda: (folder / words[2]).exists())
+        command = [str(self._keys / self.name) if word == "YOUR_KEY" else word for word in words[1:]]
+        signing = subprocess.run(
+            [sys.executable, "-m", "release_pipeline.cli", *command, "--yes"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (signing.returncode, digest in signing.stdout) == (0, True), signing.stderr
+        files = [str(file) for file in folder.iterdir() if file.suffix != ".zip"]
+        root = self._page.tell("DOM.getDocument")["root"]["nodeId"]
+        field = self._page.tell("DOM.querySelector", nodeId=root, selector="#files")["nodeId"]
+        self._page.tell("DOM.setFileInputFiles", files=files, nodeId=field)
+        return self.send("#statements")
 
 
 @contextmanager
-def served(tiny: TinySite, key_folder: Path) -> Iterator[None]:
-    """Meanwhile there is a desk, and an agent on this machine with everybody's keys."""
+def served(tiny: TinySite) -> Iterator[None]:
+    """Meanwhile there is a desk."""
     ready = threading.Event()
-    with ExitStack() as stack:
-        stack.enter_context(opened_backend(tiny.site, default_socket(tiny.site)))
+    with opened_backend(tiny.site, default_socket(tiny.site)):
         web = threading.Thread(
             target=serve_web,
             args=(default_socket(tiny.site),),
@@ -125,24 +115,24 @@ def served(tiny: TinySite, key_folder: Path) -> Iterator[None]:
         )
         web.start()
         assert ready.wait(HANGING)
-        signers = [read_signer(key_folder / name) for name in ("olga", "ana", "ben", "cleo")]
-        reviews = stack.enter_context(Reviews([AskedDesk(read_origin(ORIGIN))], signers))
-        agent = stack.enter_context(Agent(reviews, port=8797, once=False, tell=lambda _: None))
-        threading.Thread(target=agent.serve_forever, daemon=True).start()
-        stack.callback(agent.shutdown)
         yield
 
 
-def wait_for(tiny: TinySite, release: str, *states: str) -> None:
-    """Until a release is in one of these states."""
+def wait_until(happened: Callable[[], bool]) -> None:
+    """Or fail."""
     end = time.monotonic() + HANGING
-    while (known := {str(one): status.state for one, status in list_statuses(tiny.site).items()}).get(release) not in states:
-        assert time.monotonic() < end, known
-        time.sleep(0.5)
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.3)
+
+
+def wait_for(tiny: TinySite, release: str, state: str) -> None:
+    """Until a release is in this state."""
+    wait_until(lambda: state in [known.state for name, known in list_statuses(tiny.site).items() if str(name) == release])
 
 
 def decide(player: Player, release: str, verdict: str, why: str = "") -> str:
-    """A reviewer decides on the page of a release, and signs with the agent; what the agent says at the end."""
+    """A reviewer decides on the page of a release, and signs; what the desk answers."""
     player.look(f"/releases/{release}")
     player.choose(f"input[name='verdict'][value='{verdict}']")
     player.fill("#why", why)
@@ -166,8 +156,8 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
     with (tiny.home / "site.yaml").open("a") as settings:
         settings.write("\ndesk: {people: {vic: [auditor], ana: [operator]}, runs: true}\n")
     (tmp_path / "browser").mkdir()
-    with served(tiny, key_folder), open_browser(tmp_path / "browser") as page:
-        player = Player(page, tiny)
+    with served(tiny), open_browser(tmp_path / "browser") as page:
+        player = Player(page, tiny, key_folder, tmp_path)
 
         player.come("ana")
         player.look("/policies/people")
@@ -218,7 +208,6 @@ def test_five_people_take_a_release_from_a_policy_to_its_retraction(
         seen = player.look("/chain/people/1/r2")
         assert "published" in seen
         assert "2 of 2 passed" in seen
-        player.send("form[action$='/verify'] button")
-        assert "FAIL" not in player.keep("verified")
+        assert "FAIL" not in player.send("form[action$='/verify'] button")
         retract(tiny.site, ReleaseId("people", "1", 2), key=keys["olga"], why="a town was wrong")
         assert "retracted" in player.look("/chain/people/1/r2")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from release_pipeline.desk.tokens import make_token
-from release_pipeline.desk.web.pages import WAYS
+from release_pipeline.desk.web.application import WAYS
 from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.browser import open_browser
 from tests.integration.desks import RELEASE, ROLES, Browser, OpenDesk, Page, fill_path, open_desk, serving_pages
@@ -19,7 +18,6 @@ from tests.integration.sites import HEADER, PARTS, make_rows
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<script>window.hit=1</script>\"><img src=x onerror=window.hit=1>'{{73*7013}}{% raw %}"
-LINK = "javascript:window.hit=1"
 COLUMN, TOWN = "<img src=x onerror=window.hit=1>", '"><script>window.hit=1</script>'
 ABOUT = (
     f"{{title: {json.dumps(HOSTILE)}, description: {json.dumps(HOSTILE)}, licence: CC0-1.0, "
@@ -27,82 +25,13 @@ ABOUT = (
     "contact: {email: desk@example.org}}"
 )
 WATCH = "window.broken = []; addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))"
-TAGS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "link",
-        "script",
-        "body",
-        "a",
-        "header",
-        "strong",
-        "nav",
-        "span",
-        "form",
-        "input",
-        "button",
-    ),
-    *(
-        "main",
-        "p",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "b",
-        "ul",
-        "ol",
-        "li",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "div",
-        "br",
-    ),
-    *(
-        "time",
-        "section",
-        "article",
-        "aside",
-        "iframe",
-        "fieldset",
-        "legend",
-        "label",
-        "textarea",
-        "select",
-        "option",
-        "optgroup",
-        "details",
-    ),
-    *(
-        "summary",
-        "code",
-        "pre",
-        "dl",
-        "dt",
-        "dd",
-        "caption",
-        "small",
-        "em",
-        "i",
-        "hr",
-        "img",
-        "svg",
-        "path",
-        "g",
-        "rect",
-        "line",
-        "text",
-    ),
-    *("figure", "figcaption", "circle", "polyline", "desc", "ins", "del", "mark", "kbd", "abbr", "colgroup", "col", "tfoot", "q"),
-}
+OURS = """
+html head meta title link script body a header strong nav span form input button main p footer h1 h2 h3 h4 b ul ol li table
+thead tbody tr th td div br time section article aside iframe fieldset legend label textarea select option optgroup details
+summary code pre dl dt dd caption small em i hr img svg path g rect line text figure figcaption circle polyline desc ins del
+mark kbd abbr colgroup col tfoot q
+"""
+TAGS = set(OURS.split())
 
 
 @pytest.fixture(scope="module")
@@ -174,19 +103,11 @@ def test_no_text_becomes_a_tag(desk: OpenDesk, person: str) -> None:
             assert not [one for one in said if one.startswith(("on", "style", "srcdoc"))], (name, said)
             assert "x" not in (said.get("src"), said.get("href")), (name, said)
             for place in ("href", "src", "action", "formaction"):
-                assert said.get(place, "/").startswith(("/", "#", "http://127.0.0.1:8797/", "?")), (name, said)
+                assert said.get(place, "/").startswith(("/", "#", "?")), (name, said)
         assert "<script>" not in page.text, name
         assert str(73 * 7013) not in page.text, name
     if person in ("ben", "ana", "olga", "vic"):
         assert "&lt;script&gt;window.hit=1" in seen, "the pages have the texts"
-
-
-def test_an_address_in_a_text_is_no_link(desk: OpenDesk) -> None:
-    """Remarks with addresses, of whatever scheme, are text."""
-    ana = desk.open("ana")
-    page = remark(ana, f"{LINK} https://evil.example/x [x]({LINK})")
-    assert LINK in page.text
-    assert not [said for _, said in page.elements if "evil" in said.get("href", "") or LINK in said.get("href", "")]
 
 
 def test_the_report_shows_them_as_texts_too(desk: OpenDesk) -> None:
@@ -222,39 +143,3 @@ def test_nothing_of_it_runs_in_a_browser(desk: OpenDesk, tmp_path: Path) -> None
         page.wait("document.readyState == 'complete'")
         told = [event["params"]["entry"] for event in page.events if event.get("method") == "Log.entryAdded"]
         assert [entry["text"] for entry in told if "Content Security Policy" in entry["text"] or "Refused" in entry["text"]] == []
-
-
-def test_the_browser_would_tell(desk: OpenDesk, tmp_path: Path) -> None:
-    """A page that breaks its policy is noticed in this way, and a link of another page's asks before it logs in."""
-    with serving_pages(replace(desk)) as port, open_browser(tmp_path) as page:
-        page.tell("Log.enable")
-        page.tell("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        page.go(f"http://127.0.0.1:{port}/login")
-        page.wait("document.readyState == 'complete' && document.forms.length")
-        page.evaluate(
-            "document.body.insertAdjacentHTML('beforeend', '<img src=x: onerror=\"window.hit=1\"><p style=\"color:red\">')"
-        )
-        page.wait("broken.length > 1")
-        assert page.evaluate("window.hit === undefined")
-        token = make_token(desk.tiny.site, "ben")
-        page.go(f"data:text/html,<a id=a href='http://127.0.0.1:{port}/login%23{token}'>x</a>")
-        page.wait("!!document.getElementById('a')")
-        page.evaluate("document.getElementById('a').href = document.getElementById('a').href.replace('%23', '#')")
-        page.evaluate("document.getElementById('a').click()")
-        page.wait(
-            "location.pathname == '/login' && !!document.getElementById('token') && document.getElementById('token').value != ''"
-        )
-        assert page.evaluate("location.hash") == ""
-        assert "Another page led you here" in page.text()
-        page.evaluate("document.querySelector('button').click()")
-        page.wait("document.readyState == 'complete' && document.body.innerText.includes('For you, ben')")
-
-
-def test_a_link_that_is_pasted_over_the_login_lets_in(desk: OpenDesk, tmp_path: Path) -> None:
-    """After a wrong one, or after logging out, in the same tab: browsers do not load a page anew for what stands behind the #."""
-    with serving_pages(desk) as port, open_browser(tmp_path) as page:
-        page.go(f"http://127.0.0.1:{port}/login#{'x' * 43}")
-        page.wait("document.querySelector('[role=alert]') !== null")
-        page.evaluate(f"location.href = '/login#{make_token(desk.tiny.site, 'ben')}'")
-        page.wait("document.querySelector('h1')?.textContent === 'For you, ben'")
-        assert "#" not in str(page.evaluate("location.href"))

@@ -11,9 +11,9 @@ import pytest
 
 from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.viewings import Viewings
-from tests.integration.desks import RELEASE, Browser, OpenDesk, open_desk
+from tests.integration.desks import RELEASE, OpenDesk, open_desk
 from tests.integration.people import copy_site
-from tests.integration.test_desk_roles import give_ticket, question
+from tests.integration.test_desk_roles import question
 
 pytestmark = pytest.mark.slow
 PAGE = f"/releases/{RELEASE}"
@@ -43,24 +43,14 @@ def test_whoever_sees_a_candidate_is_noted(desk: OpenDesk) -> None:
     assert seen(desk) == [("ben", "its figures"), ("ben", "its figures beside another release's"), ("ben", "the report")]
 
 
-def test_nothing_in_a_question_keeps_it_from_being_noted(desk: OpenDesk) -> None:
-    """A captured web process asks what it likes, and what is answered with is noted all the same."""
-    ben = desk.open("ben")
-    found = desk.backend.answer(question(ben, "report", release="people/1", what="policy", subject="people", candidate=""))
-    assert found.status == 200
-    assert seen(desk) == [("ben", "the report")]
-
-
 def test_who_takes_the_bundle_is_noted(desk: OpenDesk) -> None:
-    """By the page and by a ticket of the agent; that of a policy has no candidate."""
+    """That of a policy has no candidate."""
     ben, olga = desk.open("ben"), desk.open("olga")
     wish = {"verdict": "approve", "why": ""}
     assert olga.post("/bundle", {"what": "policy", "subject": "people", **wish}).status == 200
     assert seen(desk) == []
     assert ben.post("/bundle", {"what": "candidate", "subject": RELEASE, **wish}).status == 200
-    ticket = give_ticket(desk, desk.open("cleo"))
-    assert Browser(desk.desk).send("GET", f"/tickets/{ticket}/bundle").status == 200
-    assert seen(desk) == [("ben", "the bundle to sign"), ("cleo", "the bundle to sign")]
+    assert seen(desk) == [("ben", "the bundle to sign")]
 
 
 def test_auditors_and_the_officer_are_told_who(desk: OpenDesk) -> None:

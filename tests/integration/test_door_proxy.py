@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Door
 from release_pipeline.dagster_app.door.machines import Machines
 from release_pipeline.door.serving import configure_server
-from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
 from tests.guards import HANGING
 
@@ -114,7 +112,7 @@ def post(port: int, groups: str, origin: str = "https://ui.example.org") -> tupl
 
 @pytest.mark.parametrize(
     ("groups", "role"),
-    [("auditors", "view"), ("x, data-team", "operate"), ("auditors,stewards", "operate"), ("x", None), ("", None)],
+    [("auditors", "view"), ("x, data-team", "operate"), ("", None)],
 )
 def test_groups_of_the_proxy_are_roles(port: int, groups: str, role: str | None) -> None:
     """Who operates may look too; Dagster is given nothing of what says who it is."""
@@ -143,16 +141,6 @@ def test_headers_of_anybody_else_are_worth_nothing(port: int) -> None:
         assert SHARED not in json.dumps(told)
 
 
-def test_who_goes_away_in_the_middle_is_no_error(port: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Half a mutation: the log has nothing of it, and the next one is answered."""
-    said = {**CAME, "X-Forwarded-Groups": "stewards", "Origin": "https://ui.example.org", "Content-Type": "application/json"}
-    head = "".join(f"{name}: {value}\r\n" for name, value in said.items())
-    with socket.create_connection(("127.0.0.1", port), timeout=HANGING) as gone:
-        gone.sendall(f"POST /graphql HTTP/1.1\r\n{head}Content-Length: 1000\r\n\r\n{{".encode())
-    assert post(port, "stewards")[0] == 200
-    assert caplog.text == ""
-
-
 def test_roles_and_origins_hold_behind_the_proxy_too(port: int) -> None:
     """The proxy's cookie is sent whoever asks: the origin of a change must be the proxy's own, and by TLS."""
     status, told = post(port, "stewards")
@@ -161,33 +149,3 @@ def test_roles_and_origins_hold_behind_the_proxy_too(port: int) -> None:
     assert [post(port, "stewards", origin)[0] for origin in ("https://evil.example", "http://ui.example.org", "null")] == [
         403
     ] * 3
-
-
-def test_read_only_makes_everybody_view(tmp_path: Path) -> None:
-    """Whatever groups somebody has."""
-    proxy = read_proxy(write_proxy(tmp_path))
-    with served(Door({"": echo}, way=proxy, addresses=proxy.addresses, most=Role.VIEW, machines=machines_of(tmp_path))) as port:
-        assert ask(port, [*CAME.items(), ("X-Forwarded-Groups", "stewards")])[1]["role"] == "view"
-        assert post(port, "stewards")[0] == 403
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"text": "hosts: [a]"}, "exactly these"),
-        ({"text": FILE + "more: 1"}, "exactly these"),
-        ({"text": FILE + "operate: [everybody]"}, "the file has 1 error"),
-        ({"text": FILE.replace("[auditors]", "auditors")}, "'view' is a list"),
-        ({"text": FILE.replace("[ui.example.org]", "[]")}, "a name in 'hosts'"),
-        ({"text": FILE.replace("X-Forwarded-User", "X-Door-Secret")}, "three different headers"),
-        ({"text": FILE.replace("X-Forwarded-User", "'x y'")}, "letters, digits and hyphens"),
-        ({"text": FILE.replace("proxy.secret", "none")}, "is missing"),
-        ({"secret": "short"}, "32 or more"),
-        ({"mode": 0o644}, "every account can read"),
-    ],
-)
-def test_what_a_proxy_is_said_to_be_must_be_whole(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
-    """What is missing or unsafe is told before anything starts, without the secret."""
-    with pytest.raises(ReleasePipelineError, match=words) as refused:
-        read_proxy(write_proxy(tmp_path, **wrong))
-    assert SHARED not in str(refused.value)

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from release_pipeline.dagster_app.door import Role
+from release_pipeline.door import hash_secret
 from release_pipeline.door.addresses import Headers, read_one
-from release_pipeline.door.secrets import hash_secret
 
 LOGIN, LOGOUT = "/login", "/logout"
 LONGEST_FORM = 4096

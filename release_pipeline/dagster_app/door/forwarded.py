@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.dagster_app.door import Role
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Headers, read_one
 from release_pipeline.door.proxies import ProxyHeaders, read_proxy_file
-from release_pipeline.door.refusal import Refused
 
 _HEADERS, _LISTS = ("secret_header", "person_header", "groups_header"), ("hosts", "view", "operate")
 

@@ -15,8 +15,8 @@ from release_pipeline.dagster_app.door.entrance import LOGIN, LOGOUT, LONGEST_FO
 from release_pipeline.dagster_app.door.forwarded import TrustedProxy
 from release_pipeline.dagster_app.door.judge import LONGEST, judge_message, judge_post, name_of
 from release_pipeline.dagster_app.door.machines import PATHS, Machines
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Addresses, Headers, read_one
-from release_pipeline.door.refusal import Refused
 from release_pipeline.door.serving import SECURITY_HEADERS, read_body, with_headers
 
 ROLE = "release_pipeline.role"  # in the scope, for Dagster's own permissions

@@ -27,7 +27,7 @@ from graphql import (
 from graphql.execution.values import get_argument_values, get_variable_values
 
 from release_pipeline.dagster_app.door import Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 LONGEST = 1 << 20  # bytes of a request
 _TOKENS = 20_000

@@ -18,8 +18,8 @@ from typing import Generic, TypeVar
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Headers, read_one
-from release_pipeline.door.refusal import Refused
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site

@@ -9,7 +9,7 @@ from release_pipeline.desk.backend.calls import Asked, Call, Document, allow
 from release_pipeline.desk.backend.lookups import shorten_places
 from release_pipeline.desk.backend.reviewing import READERS
 from release_pipeline.desk.people import NAME, Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import Ledger, read_ledgers

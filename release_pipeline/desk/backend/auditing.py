@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from release_pipeline.desk.backend.approving import OVERSEERS
-from release_pipeline.desk.backend.bundles import pack
 from release_pipeline.desk.backend.calls import Asked, Call, Document, File
 from release_pipeline.desk.backend.lookups import list_lines, shorten_places
 from release_pipeline.desk.backend.reviewing import READERS, RELEASE
+from release_pipeline.desk.backend.signing import pack
 from release_pipeline.desk.people import Role
 from release_pipeline.desk.viewings import KEPT_MONTHS
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.publication.dossier import write_dossier

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from release_pipeline.desk.backend.access import Tickets
 from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.desk.people import DeskSettings, Person, Role
 from release_pipeline.desk.viewings import Viewings
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -45,13 +44,10 @@ class Asked:
     site: Site
     person: Person
     settings: DeskSettings
-    tickets: Tickets
     drafts: Drafts
     viewings: Viewings
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     body: str = ""
-    session: str = ""  # the hash of the session in which it is asked
-    base: str = ""  # what the pages of that session are below
 
     def get(self, name: str, *, most: int = 200) -> str:
         """An argument that must be there; none is longer than that."""

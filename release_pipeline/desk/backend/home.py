@@ -60,7 +60,8 @@ def _list_matters(asked: Asked, role: Role, lines: Iterable[Line]) -> Iterator[M
 
 def _list_for_reviewer(asked: Asked, lines: Iterable[Line]) -> Iterator[Matter]:
     """What they have not voted on, and what they returned and its steward answered since."""
-    stewards, name = _find_stewards(asked.site), asked.person.name
+    name = asked.person.name
+    stewards = {one.name: one.policy.steward for one in read_policies(asked.site) if one.policy is not None}
     with asked.site.open_registry(read_only=True) as registry:
         statuses = {str(release): status for release, status in read_statuses(registry.events).items()}
         answers = [event for event in registry.events if event.kind == REMARKED and event.content["name"] in stewards.values()]
@@ -158,24 +159,8 @@ def _list_for_operator(lines: Iterable[Line]) -> Iterator[Matter]:
             yield Matter("operator", f"{line.release} waits to be published", line.reason, "/operations", line.since)
 
 
-def _find_stewards(site: Site) -> dict[str, str]:
-    return {one.name: one.policy.steward for one in read_policies(site) if one.policy is not None}
-
-
-def _show_nothing(asked: Asked) -> Document:
-    """Who asks, which every answer says."""
-    del asked
-    return {}
-
-
-def _help(asked: Asked) -> Document:
-    """What the questions of reports can be weighed by."""
-    del asked  # it is the same for everybody
-    return {"yardsticks": list_yardsticks()}
-
-
 CALLS = (
     Call("home", EVERYBODY, _show_home),
-    Call("help", EVERYBODY, _help),
-    Call("me", EVERYBODY, _show_nothing),
+    Call("help", EVERYBODY, lambda _: {"yardsticks": list_yardsticks()}),
+    Call("me", EVERYBODY, lambda _: {}),  # every answer says who asks
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 
 from release_pipeline.desk.backend.calls import Asked, Call, Document, allow
 from release_pipeline.desk.backend.lookups import Listing, keep, list_lines, shorten_place
@@ -27,40 +26,6 @@ _UNDONE, _PUBLISHED_NEXT = ("late", "blocked", "damaged", "returned"), ("approve
 _RESTORE = "It cannot be approved or published so: put back what was frozen, from a backup, and find out who changed it."
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A release that does not go on by itself: why, and what somebody may do about it."""
-
-    release: str
-    policy: str
-    partition: str
-    state: str
-    since: str
-    reason: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenRun:
-    """A run that ended without a candidate: of what, when, how, and whether nothing got further since."""
-
-    release: str
-    policy: str
-    moment: str
-    reason: str
-    stands: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A release that people or the service must do something about: since when, and what is in its way."""
-
-    release: str
-    state: str
-    since: str
-    words: str
-
-
 def _show_operations(asked: Asked) -> Document:
     site, listing = asked.site, list_lines(asked.site)
     with site.open_registry(read_only=True) as registry:
@@ -68,9 +33,9 @@ def _show_operations(asked: Asked) -> Document:
     statuses = {str(known): status for known, status in read_statuses(events).items()}
     kept = list_kept(site)
     return {
-        "troubles": [asdict(one) for one in _list_troubles(listing.lines, statuses)],
-        "runs": [asdict(one) for one in _list_broken_runs(events, statuses)],
-        "waiting": [asdict(one) for one in _list_waiting(site, listing)],
+        "troubles": list(_list_troubles(listing.lines, statuses)),
+        "runs": _list_broken_runs(events, statuses),
+        "waiting": list(_list_waiting(site, listing)),
         "publishes": _describe_publishing(site),
         "outstanding": [shorten_place(site, task.words) for task in list_outstanding(site)],
         "kept": [
@@ -98,14 +63,23 @@ def _show_operations(asked: Asked) -> Document:
     }
 
 
-def _list_troubles(lines: Iterable[Line], statuses: Mapping[str, ReleaseStatus]) -> Iterator[Trouble]:
+def _list_troubles(lines: Iterable[Line], statuses: Mapping[str, ReleaseStatus]) -> Iterator[Document]:
+    """The releases that do not go on by themselves: why, and what somebody may do about each."""
     for line in lines:
         if line.given_up_for or not (line.state in _UNDONE or line.failed):
             continue
         state = "failed" if line.failed and line.state not in _UNDONE else line.state
         reason = line.failed if state == "failed" and line.failed else line.reason or line.note.strip(" ()")
         remedy = _find_remedy(line, statuses.get(line.release))
-        yield Trouble(line.release, line.policy, line.partition, state, line.since or line.due or "", reason, remedy)
+        yield {
+            "release": line.release,
+            "policy": line.policy,
+            "partition": line.partition,
+            "state": state,
+            "since": line.since or line.due or "",
+            "reason": reason,
+            "remedy": remedy,
+        }
 
 
 def _find_remedy(line: Line, status: ReleaseStatus | None) -> str:
@@ -124,32 +98,32 @@ def _find_remedy(line: Line, status: ReleaseStatus | None) -> str:
     return describe_progress(ReleaseId(line.policy, line.partition, line.revision or 1), status) + "."
 
 
-def _list_broken_runs(events: tuple[Event, ...], statuses: Mapping[str, ReleaseStatus]) -> list[BrokenRun]:
-    """The last runs that broke off, the latest first."""
+def _list_broken_runs(events: tuple[Event, ...], statuses: Mapping[str, ReleaseStatus]) -> list[Document]:
+    """The last runs that broke off, the latest first; `stands` where nothing got further since."""
     failed = [event for event in events if event.kind == FAILED and event.release is not None]
     last = {str(event.release): event.number for event in failed}
     return [
-        BrokenRun(
-            release := str(event.release),
-            release.partition("/")[0],
-            event.noted,
-            str(event.content.get("reason", "")),
-            stands=last[release] == event.number and bool(statuses[release].failed),
-        )
+        {
+            "release": (release := str(event.release)),
+            "policy": release.partition("/")[0],
+            "moment": event.noted,
+            "reason": str(event.content.get("reason", "")),
+            "stands": last[release] == event.number and bool(statuses[release].failed),
+        }
         for event in failed[: -MOST_RUNS - 1 : -1]
     ]
 
 
-def _list_waiting(site: Site, listing: Listing) -> Iterator[Waiting]:
+def _list_waiting(site: Site, listing: Listing) -> Iterator[Document]:
     """What is approved and not public, with everything that is in its way; then what waits for its reviewers."""
     obstacles = _find_obstacles(site, listing)
     for line in sorted(listing.lines, key=lambda line: line.state == "candidate"):
         if line.given_up_for:
             continue
-        if line.state == "candidate":
-            yield Waiting(line.release, line.state, line.since, "Its reviewers decide.")
-        elif line.state in _PUBLISHED_NEXT:
-            yield Waiting(line.release, line.state, line.since, obstacles.get(line.release, "Nothing is in its way."))
+        if line.state in ("candidate", *_PUBLISHED_NEXT):
+            obstacle = obstacles.get(line.release, "Nothing is in its way.")
+            words = "Its reviewers decide." if line.state == "candidate" else obstacle
+            yield {"release": line.release, "state": line.state, "since": line.since, "words": words}
 
 
 def _find_obstacles(site: Site, listing: Listing) -> dict[str, str]:

@@ -6,14 +6,14 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Any, TypeAlias
 
 from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document, File, allow
 from release_pipeline.desk.backend.home import VOTED
 from release_pipeline.desk.backend.lookups import describe_line, list_lines
 from release_pipeline.desk.people import Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.opening import find_release
@@ -207,22 +207,17 @@ def _compare(asked: Asked) -> Document:
         before = _find_before(site, statuses, status)
         now = _read_figures(site, registry, status)
         then = _read_figures(site, registry, statuses[_find(statuses, before)] if before else None)
-    figures = [_compare_figure(of, then.get(of), now.get(of)) for of in {**now, **then}]
+    figures = [_compare_figure(of, then.get(of, ("", None)), now.get(of, ("", None))) for of in {**now, **then}]
     return {"release": str(status.id), "before": before, "figures": figures}
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """A figure as it is told; `amount` where it is a number."""
-
-    words: str
-    amount: float | None = None
+_Figure: TypeAlias = tuple[str, float | None]  # as it is shown, and as a number where it is one
 
 
-def _compare_figure(of: str, then: _Figure | None, now: _Figure | None) -> Document:
-    """Both in words, and whether they are far apart: other words, or more than a quarter more or less."""
-    words = [figure.words if figure is not None else "" for figure in (then, now)]
-    amounts = [figure.amount for figure in (then, now) if figure is not None and figure.amount is not None]
+def _compare_figure(of: str, then: _Figure, now: _Figure) -> Document:
+    """Both as shown, and whether they are far apart: another text, or more than a quarter more or less."""
+    words = [shown for shown, _ in (then, now)]
+    amounts = [amount for _, amount in (then, now) if amount is not None]
     is_far = max(amounts) > _FAR_APART * min(amounts) if len(amounts) == len(words) else words[0] != words[1]
     return {"of": of, "then": words[0], "now": words[1], "is_far": is_far}
 
@@ -234,14 +229,14 @@ def _read_figures(site: Site, registry: Registry, status: ReleaseStatus | None) 
     view = _read_view(site, policy_of(registry, status.policy_hash), status)
     if view is None:
         return {}
-    found = {"Rows": _Figure(format_count(view.rows_out), view.rows_out), "Claim": _Figure(view.claim)}
+    found: dict[str, _Figure] = {"Rows": (format_count(view.rows_out), view.rows_out), "Claim": (view.claim, None)}
     for column in view.columns:
         for what, amount in (
             ("expected error", column.expected_error),
             ("actual error", column.actual_error),
             ("Kolmogorov-Smirnov distance", column.ks),
         ):
-            found[f"{column.name}: {what}"] = _Figure(format_number(amount), amount)
+            found[f"{column.name}: {what}"] = (format_number(amount), amount)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from release_pipeline.desk.backend.lookups import describe_line, keep, list_line
 from release_pipeline.desk.backend.reviewing import RELEASE
 from release_pipeline.desk.backend.runs import Run, read_runs, start_run
 from release_pipeline.desk.people import Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.editing import find_steward
 from release_pipeline.flow.opening import LONGEST_REASON
@@ -123,35 +124,20 @@ def _foresee(registry: Registry, policy: Policy, others: list[Policy], caps: Cap
 
 def _describe_releases(asked: Asked, name: str, steward: str, lines: Iterable[Line], runs: Mapping[str, Run]) -> list[Document]:
     is_mine = steward == asked.person.name and asked.has(Role.STEWARD)
+    last = [
+        (line, runs.get(f"{line.policy}/{line.partition}")) for line in lines if line.policy == name and not line.given_up_for
+    ]
     return [
         {
             **describe_line(line),
             "todo": _TODO.get(line.state, ""),
             "can_run": line.state in RUNNABLE,
             "can_revise": line.state in REVISABLE and is_mine,
-            "run": _describe_run(runs.get(f"{line.policy}/{line.partition}")),
+            "run": None if run is None else asdict(run),
         }
-        for line in lines
-        if line.policy == name and not line.given_up_for
-        if line.state not in OVER or _is_going(runs.get(f"{line.policy}/{line.partition}"))
+        for line, run in last
+        if line.state not in OVER or (run is not None and run.is_running)
     ]
-
-
-def _is_going(run: Run | None) -> bool:
-    return run is not None and run.is_running
-
-
-def _describe_run(run: Run | None) -> Document | None:
-    if run is None:
-        return None
-    return {
-        "by": run.by,
-        "at": run.at,
-        "why": run.why,
-        "code": run.code,
-        "is_running": run.is_running,
-        "lines": list(run.lines),
-    }
 
 
 def _start(asked: Asked) -> Document:

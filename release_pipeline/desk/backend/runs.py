@@ -1,5 +1,4 @@
-"""Commands of this program that the backend starts, with values that cannot be taken for options and without a shell; and the
-runs that were started at the desk.
+"""The runs that were started at the desk: by a command of this program, without a shell.
 
 A run is a process of its own session, which goes on when the backend ends. Each release has one at a time, whoever asks, for it
 holds a lock as long as it lives.
@@ -11,12 +10,11 @@ import contextlib
 import fcntl
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,44 +37,17 @@ def command_of(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "release_pipeline.cli", *arguments]
 
 
-def start_command(site: Site, command: Sequence[str], log: Path, *, passed: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """A command goes on as a process of its own session, what it prints going into a file; it has the descriptors `passed`."""
-    with log.open("wb") as output:
-        return subprocess.Popen(  # noqa: S603  its words are ours
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=site.home,
-            start_new_session=True,
-            pass_fds=passed,
-        )
-
-
-def run_command(site: Site, command: Sequence[str], log: Path, *, seconds: float) -> int | None:
-    """The exit code of a command, what it prints going into a file; None where it was ended, because it took longer."""
-    process = start_command(site, command, log)
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
-        process.wait()
-
-
-def read_tail(site: Site, log: Path, *, most: int = MOST_LINES, size: int = _TAIL) -> tuple[str, ...]:
+def _read_tail(site: Site, log: Path) -> tuple[str, ...]:
     """The last lines that a command printed, as plain text, without where the site lies."""
     try:
         with log.open("rb") as content:
-            content.seek(max(0, content.seek(0, os.SEEK_END) - size))
-            text = content.read(size).decode("utf-8", "replace")
+            content.seek(max(0, content.seek(0, os.SEEK_END) - _TAIL))
+            text = content.read(_TAIL).decode("utf-8", "replace")
     except OSError:
         return ()
     lines = shorten_place(site, text).replace("\r", "\n").split("\n")
     plain = ("".join(char if char.isprintable() else " " for char in line).rstrip() for line in lines)
-    return tuple(line for line in plain if line)[-most:]
+    return tuple(line for line in plain if line)[-MOST_LINES:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +79,16 @@ def start_run(site: Site, policy: str, release: str, *, by: str, why: str = "") 
             _note(folder / f"{name}.json", run)
             command = command_of("run", policy, f"--release={release}", f"--home={site.home}")
             command += [f"--revise={why}"] if why else []
-            process = start_command(site, command, folder / f"{name}.log", passed=(lock,))
+            with (folder / f"{name}.log").open("wb") as output:
+                process = subprocess.Popen(  # noqa: S603  its words are ours
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    cwd=site.home,
+                    start_new_session=True,
+                    pass_fds=(lock,),
+                )
         finally:
             os.close(lock)
     threading.Thread(target=_await_end, args=(process, folder / f"{name}.json", run), daemon=True).start()
@@ -120,7 +100,7 @@ def read_runs(site: Site) -> Mapping[str, Run]:
     for file in sorted((site.desk / "runs").glob("*.json")):
         run = read_as(Run, json.loads(read_text(file)), where=str(file))
         going = _is_held(file.with_suffix(".lock"))
-        found[run.release] = replace(run, is_running=going, lines=read_tail(site, file.with_suffix(".log")))
+        found[run.release] = replace(run, is_running=going, lines=_read_tail(site, file.with_suffix(".log")))
     return found
 
 
@@ -143,31 +123,20 @@ def _note(file: Path, run: Run) -> None:
     write_text(file, json.dumps(asdict(run)) + "\n")
 
 
-def _take(file: Path, how: int) -> int | None:
+def _take(file: Path, how: int, *, tries: int = _TRIES) -> int | None:
     """A descriptor that holds the lock; None where a run holds it."""
     lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    for _ in range(_TRIES):
+    for attempt in range(tries):
+        time.sleep(_PAUSE * bool(attempt))
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, how | fcntl.LOCK_NB)
             return lock
-        time.sleep(_PAUSE)
     os.close(lock)
     return None
 
 
 def _is_held(file: Path) -> bool:
-    with _opened(file) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
-@contextlib.contextmanager
-def _opened(file: Path) -> Generator[int]:
-    lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        yield lock
-    finally:
+    lock = _take(file, fcntl.LOCK_SH, tries=1)
+    if lock is not None:
         os.close(lock)
+    return lock is None

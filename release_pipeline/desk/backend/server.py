@@ -24,8 +24,8 @@ from starlette.responses import FileResponse, Response
 
 from release_pipeline.desk.backend.service import Answer, Backend
 from release_pipeline.desk.protocol import FILE_HEADER, LONGEST, REQUESTS
+from release_pipeline.door import Refused
 from release_pipeline.door.listening import opened_socket
-from release_pipeline.door.refusal import Refused
 from release_pipeline.door.serving import PatientProtocol, configure_server, read_body
 from release_pipeline.errors import WrongUsage
 

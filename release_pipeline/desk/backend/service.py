@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from release_pipeline.desk.backend import approving, auditing, exploring, home, operating, reviewing, running, signing, stewarding
-from release_pipeline.desk.backend.access import OVER, Attempts, Session, Sessions, Ticket, Tickets
-from release_pipeline.desk.backend.bundles import BUNDLE, TICKET_CALLS
+from release_pipeline.desk.backend import approving, auditing, home, operating, reviewing, running, signing, stewarding
+from release_pipeline.desk.backend.access import Attempts, Sessions
 from release_pipeline.desk.backend.calls import Asked, Call, Document, File
 from release_pipeline.desk.backend.drafts import Drafts
 from release_pipeline.desk.backend.lookups import shorten_place
@@ -23,19 +22,18 @@ from release_pipeline.desk.people import DeskSettings, Person, read_desk, read_p
 from release_pipeline.desk.protocol import CallRequest
 from release_pipeline.desk.tokens import find_token
 from release_pipeline.desk.viewings import Viewings
+from release_pipeline.door import Refused, hash_secret
 from release_pipeline.door.proxies import ProxyHeaders
-from release_pipeline.door.refusal import Refused
-from release_pipeline.door.secrets import hash_secret
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.opening import find_release
 from release_pipeline.flow.site import Site
 
 CALLS = (
     *(*home.CALLS, *reviewing.CALLS, *signing.CALLS),
-    *(*stewarding.CALLS, *exploring.CALLS, *running.CALLS),
+    *(*stewarding.CALLS, *running.CALLS),
     *(*approving.CALLS, *auditing.CALLS, *operating.CALLS),
 )
-ENTER, LEAVE, GREET, SIGN = "enter", "leave", "greet", "sign"
+ENTER, LEAVE, GREET = "enter", "leave", "greet"
 _LOG = logging.getLogger(__name__)
 _NOT_IN = "you are not logged in, or no longer: sessions end by themselves."
 _SHARED = ("registry.duckdb", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig")
@@ -57,7 +55,7 @@ class Backend:
         self._site, self._proxy = site, proxy
         self._sessions = sessions or Sessions()
         self._wrong = Attempts()
-        self._tickets, self._drafts, self._viewings = Tickets(), Drafts(site), Viewings(site)
+        self._drafts, self._viewings = Drafts(site), Viewings(site)
         self._viewings.forget_old()
         self._calls: Mapping[str, Call] = {call.name: call for call in CALLS}
         self._known: tuple[Any, DeskSettings, dict[str, Person]] | None = None
@@ -85,14 +83,7 @@ class Backend:
             return self._enter(request)
         if request.call == GREET:
             return Answer(200, self._greet())
-        if (answer := TICKET_CALLS.get(request.call)) is not None:
-            ticket = self._find_ticket(request.arguments.get("ticket", ""))
-            given = answer(self._site, self._tickets, self._drafts, request.arguments, request.body)
-            if isinstance(given, File):
-                self._note(ticket.person, BUNDLE, ticket.subject if ticket.what == "candidate" else "", given)
-                return Answer(200, file=given)
-            return Answer(200, given)
-        person, session = self._find_person(request)
+        person = self._find_person(request)
         if request.call == LEAVE:
             self._sessions.end(request.session)
             return Answer(200)
@@ -101,13 +92,9 @@ class Backend:
             raise Refused(404, "there is nothing of this name.")
         if call.roles.isdisjoint(person.roles):
             needed = " or ".join(sorted(role.value for role in call.roles))
-            raise Refused(403, f"this is for {needed}, and you are here as {_say_roles(person)}.")
-        asked = Asked(
-            *(self._site, person, self._settings(), self._tickets, self._drafts, self._viewings),
-            *(request.arguments, request.body),
-            session="" if session is None else session.digest,
-            base="" if session is None else f"/{session.place}",
-        )
+            raise Refused(403, f"this is for {needed}, and you are here as {', '.join(describe_person(person)['roles'])}.")
+        people = (self._site, person, self._settings(), self._drafts, self._viewings)
+        asked = Asked(*people, request.arguments, request.body)
         found = call.answer(asked)
         if call.shows:
             self._note(person.name, call.shows, _find_shown(call, asked, found), found)
@@ -140,20 +127,8 @@ class Backend:
         secret, place = self._sessions.begin(token.person, token.digest)
         return Answer(200, {"session": secret, "place": place})
 
-    def _find_ticket(self, secret: str) -> Ticket:
-        """The ticket; refused, and over, is one of a session that is over, or of somebody who has no business with candidates."""
-        ticket = self._tickets.find(secret)
-        person = self._people().get(ticket.person)
-        session = self._sessions.find_by_hash(ticket.session)
-        let_in = self._proxy is not None or (session is not None and find_token(self._site, session.token) is not None)
-        if person is None or not let_in or self._calls[SIGN].roles.isdisjoint(person.roles):
-            self._tickets.end(secret)
-            raise Refused(404, OVER)
-        return ticket
-
-    def _find_person(self, request: CallRequest) -> tuple[Person, Session | None]:
-        """Who asks, and in which session, if it was begun with a token."""
-        session: Session | None = None
+    def _find_person(self, request: CallRequest) -> Person:
+        """Who asks, by the proxy or by their session."""
         if self._proxy is not None:
             headers = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.proxy]
             name = self._proxy.find_person(headers)
@@ -165,7 +140,7 @@ class Backend:
         person = self._people().get(name)
         if person is None:
             raise Refused(403, "you have no role at this desk. The officer or the operator gives it.")
-        return person, session
+        return person
 
     def _people(self) -> dict[str, Person]:
         return self._look()[2]
@@ -200,10 +175,6 @@ def _find_shown(call: Call, asked: Asked, found: Document | File) -> str:
 def describe_person(person: Person) -> Document:
     """Who is logged in, for every page."""
     return {"name": person.name, "roles": sorted(role.value for role in person.roles)}
-
-
-def _say_roles(person: Person) -> str:
-    return ", ".join(sorted(role.value for role in person.roles)) or "nobody"
 
 
 def _tell(status: int, what: str, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> Answer:

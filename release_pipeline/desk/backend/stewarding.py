@@ -16,7 +16,7 @@ from typing import Any
 from release_pipeline.desk.backend.calls import EVERYBODY, Asked, Call, Document, allow
 from release_pipeline.desk.backend.lookups import describe_line, keep, list_lines, read_policies
 from release_pipeline.desk.people import NAME, Role
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.editing import (
     MOST_BYTES,
@@ -31,6 +31,7 @@ from release_pipeline.flow.editing import (
     read_file,
     save_text,
 )
+from release_pipeline.flow.exploring.trials import find_looks
 from release_pipeline.flow.init import draft_empty
 from release_pipeline.flow.policies import Registry
 from release_pipeline.flow.reviewing.remarks import list_policy_passages, tell_remarks
@@ -221,6 +222,7 @@ def _describe(asked: Asked, name: str, text: str, digest: str, examined: Examine
         trust = read_trust(site, registry)
         since = find_since(registry, trust, name, examined.policy)
         steward = find_steward(site, name, registry.events)
+        looks = [look.words for look in find_looks(registry.events, name)]
         is_file = bool(digest) and hash_text(text) == digest
         is_approved = _is_file_approved(site, registry, trust, name, text, since)
         remarks = _describe_remarks(asked, registry, trust, name, examined.policy, is_file=is_file)
@@ -232,6 +234,7 @@ def _describe(asked: Asked, name: str, text: str, digest: str, examined: Examine
         "is_new": not digest,
         "unsaved": _compare_file(site, name, text, digest),
         "steward": steward,
+        "looks": looks,
         "may_edit": not words,
         "why_not": words,
         "hash": "" if examined.policy is None else examined.policy.canonical_hash(),

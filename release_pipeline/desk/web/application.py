@@ -21,7 +21,8 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from release_pipeline import report
-from release_pipeline.desk.web.client import NOBODY, BackendAnswer, Client, Credentials
+from release_pipeline.desk.web import reviewing, stewarding
+from release_pipeline.desk.web.client import NOBODY, Client, Credentials
 from release_pipeline.desk.web.frame import (
     LONGEST_LOGIN,
     LONGEST_UNKNOWN,
@@ -29,23 +30,22 @@ from release_pipeline.desk.web.frame import (
     Way,
     Wrong,
     check_form,
-    pass_on,
+    give,
     read_form,
+    show,
     show_page,
 )
-from release_pipeline.desk.web.pages import WAYS
+from release_pipeline.door import Refused
 from release_pipeline.door.addresses import Addresses, Headers, read_one
-from release_pipeline.door.refusal import Refused
-from release_pipeline.door.serving import SECURITY_HEADERS, read_body, with_headers
+from release_pipeline.door.serving import SECURITY_HEADERS, with_headers
 
 COOKIE = "release_pipeline_desk"
-LOGIN, STATIC, TICKETS, ALIVE = "/login", "/static/", "/tickets/", "/alive"
+LOGIN, STATIC, ALIVE = "/login", "/static/", "/alive"
 _PAGE = re.compile(  # what a notice or a bookmark may lead to: pages that are looked at, and no other address
     r"/(?:releases|policies|approvals|chain|running|operations|caps|keys|overlaps|audit|help)(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]{1,64}){0,4}"
 )
 _BASE = "release_pipeline.desk.base"
 _SECONDS = 8 * 3600
-_LONGEST_STATEMENTS = 1 << 16
 _FILES = (*(Path(__file__).parent / "static").iterdir(), Path(report.__file__).parent / "templates" / "tokens.css")
 _LOG = logging.getLogger(__name__)
 _HEADERS = {  # of every answer that does not say otherwise
@@ -54,6 +54,33 @@ _HEADERS = {  # of every answer that does not say otherwise
     b"cache-control": b"no-store",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
 }
+
+
+async def _leave(visit: Visit) -> Response:
+    await visit.ask("leave")
+    return RedirectResponse("/login" if visit.base else "/", 303)
+
+
+WAYS = (
+    show("/", "home.html", "home"),
+    show("/help", "help.html", "help"),
+    show("/releases", "releases.html", "releases"),
+    Way("/leave", _leave, sends=True),
+    *reviewing.WAYS,
+    *stewarding.WAYS,
+    show("/approvals", "approvals.html", "approvals"),
+    show("/approvals/populations", "approval.html", "populations-approval"),
+    show("/approvals/policies/{policy}", "approval.html", "policy-approval"),
+    show("/caps", "caps.html", "caps"),
+    show("/keys", "keys.html", "keys"),
+    show("/overlaps", "overlaps.html", "overlaps"),
+    show("/overlaps", "overlaps.html", "measure-overlaps", sends=True),
+    show("/audit", "audit.html", "audit"),
+    show("/chain/{release:path}/verify", "verified.html", "verify-release", sends=True),
+    give("/chain/{release:path}/dossier", "dossier", sends=True),
+    show("/chain/{release:path}", "chain.html", "chain"),
+    show("/operations", "operations.html", "operations"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +97,10 @@ class Desk:
     def __init__(self, client: Client, addresses: Addresses, *, proxy: ProxyNames | None = None) -> None:
         self._client, self._addresses, self._proxy = client, addresses, proxy
         self._static = {file.name: file.read_bytes() for file in _FILES}
-        self._routes = [(Route(way.path, _nothing, methods=["POST" if way.sends else "GET"]), way) for way in WAYS]
+        self._routes = [(Route(way.path, way.answer, methods=["POST" if way.sends else "GET"]), way) for way in WAYS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] == "lifespan":
-            await _live(receive, send)
-            return
         if scope["type"] != "http":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -102,8 +126,6 @@ class Desk:
             raise Refused(405, "the desk takes GET, HEAD and POST.")
         if path == ALIVE:
             return JSONResponse({})
-        if path.startswith(TICKETS):
-            return await self._answer_ticket(request, path)
         if method == "POST":
             self._addresses.check_change(headers)
         else:
@@ -119,23 +141,6 @@ class Desk:
             return _ask_to_log_in(path)
         request.scope[_BASE] = visit.base
         return await self._show(visit)
-
-    async def _answer_ticket(self, request: Request, path: str) -> Response:
-        """What a program on somebody's machine asks with a ticket; a page of another server cannot know one."""
-        secret, _, part = path.removeprefix(TICKETS).partition("/")
-        if request.method == "POST":
-            if part != "statements":
-                raise Refused(404, "there is nothing to post to here.")
-            try:
-                body = await read_body(request.stream(), _LONGEST_STATEMENTS)
-            except Refused as refused:
-                return JSONResponse({"words": refused.words}, refused.status)
-            told = await self._client.ask("ticket-statements", NOBODY, {"ticket": secret}, body.decode("utf-8", "replace"))
-            return _tell_program(told)
-        if part not in ("", "bundle"):
-            raise Refused(404, "there is nothing of this name.")
-        told = await self._client.ask("ticket-bundle" if part else "ticket", NOBODY, {"ticket": secret})
-        return pass_on(told) if told.file is not None else _tell_program(told)
 
     def _give_file(self, name: str) -> Response:
         content = self._static.get(name)
@@ -214,31 +219,7 @@ def _show_login(request: Request) -> Response:
     return show_page("login.html", {"words": "", "asks": asks, "page": page if _PAGE.fullmatch(page) else ""})
 
 
-def _tell_program(told: BackendAnswer) -> Response:
-    """An answer for the agent: the document, or why not, in words."""
-    if told.status == 200:
-        return JSONResponse(dict(told.document))
-    parts = [str(told.document.get(name, "")) for name in ("where", "what", "remedy")]
-    words = f"{parts[0]}: {parts[1]}" if parts[0] else parts[1]
-    return JSONResponse({"words": " ".join([words, parts[2], *told.document.get("details", ())]).strip()}, told.status)
-
-
 def _tell(request: Request, status: int, what: str, where: str = "", remedy: str = "", details: Iterable[str] = ()) -> Response:
     """A page that says why nothing was done, for who is not logged in too."""
     told = {"what": what, "where": where, "remedy": remedy, "details": list(details), "base": request.scope.get(_BASE, "")}
     return show_page("wrong.html", told, status)
-
-
-async def _live(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await send({"type": "lifespan.shutdown.complete"})
-            return
-
-
-async def _nothing(request: Request) -> Response:
-    del request
-    return Response()

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from release_pipeline.desk.protocol import FILE_HEADER, LONGEST, REQUESTS, CallRequest
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
 _SECONDS = 120  # for what is computed there: an audit's page, a package that is verified
 AWAY = "the site's backend does not answer. The operator starts it: release-pipeline desk backend."

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from release_pipeline import __version__
 from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.door.serving import read_body
 
 LONGEST_FORM, _MOST_PARTS = 1 << 21, 500
@@ -77,6 +77,10 @@ class Visit:
     def query(self, name: str, default: str = "") -> str:
         """A part of the question behind the path."""
         return self.request.query_params.get(name, default)
+
+    def read(self, *names: str) -> dict[str, str]:
+        """These fields of the form; a field that was not sent is empty."""
+        return {name: self.form.get(name, "") for name in names}
 
     def to(self, path: str) -> str:
         """The address of a page of the desk."""

@@ -9,8 +9,9 @@ from typing import Any, cast
 from starlette.responses import Response
 
 from release_pipeline.desk.web.frame import Visit, Way, Wrong, give, pass_on, show
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 
+_WISH = ("what", "subject", "verdict", "why")
 _VOTES = ("approve", "return", "reject")
 _NO_WISH = {"verdict": "", "why": ""}
 
@@ -21,47 +22,39 @@ async def _show_release(visit: Visit) -> Response:
 
 
 async def _remark(visit: Visit) -> Response:
-    subject = {name: visit.form.get(name, "") for name in ("what", "subject")}
-    await visit.ask("remark", {**subject, "passage": visit.form.get("passage", ""), "text": visit.form.get("text", "")})
-    return visit.go(_page_of(subject), "Your remark is kept, for you alone until you sign it.", to="remarks")
+    remark = visit.read("what", "subject", "passage", "text")
+    await visit.ask("remark", remark)
+    return visit.go(_page_of(remark), "Your remark is kept, for you alone until you sign it.", to="remarks")
 
 
 async def _drop(visit: Visit) -> Response:
-    subject = {name: visit.form.get(name, "") for name in ("what", "subject")}
-    await visit.ask("drop-remark", {**subject, "number": visit.form.get("number", "")})
-    return visit.go(_page_of(subject), "The remark is dropped.", to="remarks")
+    remark = visit.read("what", "subject", "number")
+    await visit.ask("drop-remark", remark)
+    return visit.go(_page_of(remark), "The remark is dropped.", to="remarks")
 
 
 async def _sign(visit: Visit) -> Response:
-    """The page between a decision and the person's own machine: what is to be signed, and the two ways to do that."""
-    wish = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict", "why")}
+    """The page between a decision and the person's own machine: what is to be signed, and how."""
+    wish = visit.read(*_WISH)
     try:
         found = await visit.ask("sign", wish)
     except Wrong as wrong:
-        if wrong.status in (401, 403) or wrong.status >= 500 or not _is_vote(wish):
+        is_vote = wish["what"] == "candidate" and wish["verdict"] in _VOTES  # of a form that can be shown again as it was
+        if wrong.status in (401, 403) or wrong.status >= 500 or not is_vote:
             raise
         found = await visit.ask("release", {"release": wish["subject"]})
         return await visit.render("release.html", found, status=wrong.status, wish=wish, fault=wrong.refusal)
-    own = await visit.ask("own-key")
-    origin = visit.request.headers["origin"]  # of this very form, which was judged: the desk's own name
-    return await visit.render("sign.html", found, wish=wish, keys=own["keys"], origin=origin, page=_page_of(wish))
-
-
-def _is_vote(wish: dict[str, str]) -> bool:
-    """Whether it was sent from the form of a release's page, which can be shown again as it was filled in."""
-    return wish["what"] == "candidate" and wish["verdict"] in _VOTES
+    return await visit.render("sign.html", found, wish=wish, page=_page_of(wish))
 
 
 async def _fetch_bundle(visit: Visit) -> Response:
-    wish = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict", "why")}
-    return pass_on(await visit.fetch("bundle", wish))
+    return pass_on(await visit.fetch("bundle", visit.read(*_WISH)))
 
 
 async def _take_statements(visit: Visit) -> Response:
     """Files as `sign` wrote them: each statement with its signature beside it."""
-    subject = {name: visit.form.get(name, "") for name in ("what", "subject", "verdict")}
-    body = json.dumps({"statements": _pair(visit.files)})
-    found = await visit.ask("statements", subject, body)
+    subject = visit.read("what", "subject", "verdict")
+    found = await visit.ask("statements", subject, json.dumps({"statements": _pair(visit.files)}))
     return visit.go(_page_of(subject), str(found["words"]))
 
 

@@ -1,14 +1,14 @@
-"""Pages of policies: all of them, one with its faults in place, settings that are tried, and what runs."""
+"""Pages of policies: all of them, one with its faults in place, and what runs."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
 from release_pipeline.desk.web.frame import Visit, Way, Wrong, show, show_page
 
-_AXES = ("epsilons", "sizes", "rows")
 _AWAY = (401, 403)
 
 
@@ -23,17 +23,8 @@ async def _begin_policy(visit: Visit) -> Response:
     return await _render(visit, await visit.ask("begin-policy", {"name": name}))
 
 
-async def _check_policy(visit: Visit) -> Response:
-    """The page for the text as it is in the form, which nothing is written of."""
-    return await _send_text(visit, "check-policy")
-
-
-async def _save_policy(visit: Visit) -> Response:
-    return await _send_text(visit, "save-policy")
-
-
-async def _send_text(visit: Visit, call: str) -> Response:
-    """What the backend says of the text; whatever it refuses, the text stays in the page."""
+async def _send_text(visit: Visit, *, call: str) -> Response:
+    """What the backend says of the text in the form; whatever it refuses, the text stays in the page."""
     name, text, began = visit.path("name"), visit.form.get("text", ""), visit.form.get("began", "")
     text = text.replace("\r\n", "\n")  # as browsers send what stands in a form
     try:
@@ -66,31 +57,8 @@ async def _render(visit: Visit, found: dict[str, Any], *, status: int = 200, che
     return await visit.render("policy.html", given, status=status, checked=checked)
 
 
-async def _show_exploration(visit: Visit) -> Response:
-    page = await visit.ask("exploration", {"name": visit.path("name")})
-    form = {axis: page[axis] for axis in _AXES}
-    return await visit.render("policy-explore.html", page, form=form, chosen=[], refusal=None, result=None)
-
-
-async def _explore(visit: Visit) -> Response:
-    name, status, refusal, result = visit.path("name"), 200, None, None
-    form = {axis: visit.form.get(axis, "") for axis in _AXES}
-    chosen = [field.removeprefix("method-") for field in visit.form if field.startswith("method-")]
-    try:
-        result = await visit.ask("explore", {"name": name, "methods": ",".join(chosen), **form})
-    except Wrong as wrong:
-        if wrong.status in _AWAY or wrong.status >= 500:
-            raise
-        status, refusal = wrong.status, wrong.refusal
-    page = await visit.ask("exploration", {"name": name})
-    return await visit.render(
-        "policy-explore.html", page, status=status, form=form, chosen=chosen, refusal=refusal, result=result
-    )
-
-
 async def _start_run(visit: Visit) -> Response:
-    asked = {name: visit.form.get(name, "") for name in ("release", "revise", "why")}
-    found = await visit.ask("start-run", asked)
+    found = await visit.ask("start-run", visit.read("release", "revise", "why"))
     return visit.go("/running", str(found["words"]))
 
 
@@ -98,10 +66,8 @@ WAYS = (
     show("/policies", "policies.html", "policies"),
     Way("/new-policy", _begin_policy),
     Way("/policies/{name}", _show_policy),
-    Way("/policies/{name}/check", _check_policy, sends=True),
-    Way("/policies/{name}/save", _save_policy, sends=True),
-    Way("/policies/{name}/explore", _show_exploration),
-    Way("/policies/{name}/explore", _explore, sends=True),
+    Way("/policies/{name}/check", partial(_send_text, call="check-policy"), sends=True),
+    Way("/policies/{name}/save", partial(_send_text, call="save-policy"), sends=True),
     show("/running", "running.html", "running"),
     Way("/running", _start_run, sends=True),
 )

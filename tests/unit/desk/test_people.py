@@ -34,27 +34,14 @@ def test_what_site_yaml_says(tmp_path: Path) -> None:
     ("said", "words"),
     [
         ("[vic]", "desk"),
-        ("vic", "desk"),
         ("{peple: {}}", "'peple' is not known here"),
         ("{people: [vic]}", "people are names with lists of roles"),
-        ("{people: {vic: auditor}}", "roles are a list"),
-        ("{people: {vic: []}}", "roles are a list"),
         ("{people: {vic: [king]}}", "roles are a list"),
-        ("{people: {vic: [[auditor]]}}", "roles are a list"),
-        ("{people: {vic: }}", "roles are a list"),
-        ("{people: {Vic: [auditor]}}", "no name of a person"),
         ("{people: {'../x': [auditor]}}", "no name of a person"),
-        ("{people: {1: [auditor]}}", "desk"),
-        ("{runs: 1}", "true or false"),
         ("{runs: 'yes'}", "true or false"),
         ("{dagster: 'javascript:alert(1)'}", "no address"),
-        ("{dagster: 'https://x\" onclick=\"y'}", "no address"),
-        ("{dagster: ''}", "no address"),
-        ("{dagster: [x]}", "no address"),
         ("{address: 'http://desk.example.org'}", "no address of the desk"),
-        ("{address: 'https://desk.example.org/'}", "no address of the desk"),
         ("{address: 'https://desk.example.org\\nhttps://x'}", "no address of the desk"),
-        ("{address: [x]}", "no address of the desk"),
     ],
 )
 def test_a_fault_is_told_with_its_place(tmp_path: Path, said: str, words: str) -> None:
@@ -64,13 +51,6 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, said: str, words: str) -
     told = f"{refused.value.in_full} {' '.join(refused.value.details)}"
     assert words in told
     assert "site.yaml" in told
-
-
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
-    """As of every file."""
-    with pytest.raises(ReleasePipelineError) as refused:
-        read_desk(site_of(tmp_path, "desk: {people: {Vic: [king]}, runs: 1, x: 2}"))
-    assert len(refused.value.details) >= 4
 
 
 def test_roles_of_keys_and_of_site_yaml_add_up(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,16 +11,11 @@ from release_pipeline.desk.backend.access import (
     IDLE_SECONDS,
     LASTS_SECONDS,
     MOST_WRONG,
-    TICKET_SECONDS,
     WRONG_SECONDS,
     Attempts,
     Sessions,
-    Ticket,
-    Tickets,
 )
-from release_pipeline.door.refusal import Refused
-
-BEN = Ticket("ben", "candidate", "people/1/r1", "ab", "approve", "", "/releases/people/1/r1")
+from release_pipeline.door import Refused
 
 
 class Clock:
@@ -68,46 +61,6 @@ def test_nobody_throws_others_out() -> None:
     later = [known.begin("ben", "t") for _ in range(access._MOST_SESSIONS)]  # pyright: ignore[reportPrivateUsage]
     assert known.find(*first) is None
     assert all(known.find(*one) is not None for one in [cleo, *later])
-
-
-def test_what_is_ended_is_ended() -> None:
-    """Alone, however often."""
-    known = Sessions(clock=Clock())
-    one, two = known.begin("ben", "t"), known.begin("ben", "t")
-    for _ in range(2):
-        known.end(one[0])
-        known.end("x")
-    assert known.find(*one) is None
-    assert known.find(*two) is not None
-
-
-def test_a_ticket_lasts_half_an_hour() -> None:
-    """And is one of its person and subject at a time."""
-    clock = Clock()
-    known = Tickets(clock=clock)
-    first = known.give(BEN)
-    others = [known.give(one) for one in (replace(BEN, person="cleo"), replace(BEN, subject="people/2/r1"))]
-    second = known.give(BEN)
-    with pytest.raises(Refused, match="over"):
-        known.find(first)
-    clock.now += TICKET_SECONDS - 1
-    assert [known.find(secret).person for secret in (second, *others)] == ["ben", "cleo", "ben"]
-    clock.now += 1
-    for secret in (second, *others):
-        with pytest.raises(Refused):
-            known.find(secret)
-
-
-def test_a_ticket_that_is_ended_is_over() -> None:
-    """And no other with it; nor is one found that was never given."""
-    known = Tickets(clock=Clock())
-    one, two = known.give(BEN), known.give(replace(BEN, person="cleo"))
-    known.end(one)
-    for secret in (one, "", "x", "é", "\ud800"):
-        with pytest.raises(Refused) as refused:
-            known.find(secret)
-        assert refused.value.status == 404
-    assert known.find(two).person == "cleo"
 
 
 def test_wrong_tokens_are_counted_for_a_minute() -> None:

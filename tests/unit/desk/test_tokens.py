@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.desk.tokens import LASTS_DAYS, MOST_DAYS, find_token, make_token, withdraw_tokens
-from release_pipeline.door.secrets import hash_secret
+from release_pipeline.door import hash_secret
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import Site
 
@@ -48,13 +48,6 @@ def test_withdrawn_is_withdrawn_of_one_person(site: Site) -> None:
     assert withdraw_tokens(site, "vic") == 2
     assert [whose(site, token) for token in tokens] == [None, None, "otto"]
     assert withdraw_tokens(site, "vic") == withdraw_tokens(site, "nobody") == 0
-
-
-def test_what_has_ended_is_not_kept(site: Site) -> None:
-    """The file does not grow."""
-    for day in range(5):
-        make_token(site, "vic", days=1, now=NOW + timedelta(days=day))
-    assert (site.desk / "tokens.json").read_text().count('"vic"') == 1
 
 
 def test_nobody_else_reads_the_file(site: Site) -> None:

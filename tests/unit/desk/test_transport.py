@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from release_pipeline.desk.backend import server as module
 from release_pipeline.desk.backend.calls import File
 from release_pipeline.desk.backend.server import serving_backend
 from release_pipeline.desk.backend.service import Answer, Backend
-from release_pipeline.desk.protocol import LONGEST, REQUESTS, CallRequest
+from release_pipeline.desk.protocol import LONGEST, CallRequest
 from release_pipeline.desk.web.client import BackendAnswer, Client, Credentials
-from release_pipeline.door import serving as limits
-from release_pipeline.door.refusal import Refused
-from release_pipeline.errors import WrongUsage
+from release_pipeline.door import Refused
 from tests.guards import HANGING
-
-WHOLE = {"call": "home", "arguments": {"a": "b"}, "body": "abc", "session": "s", "place": "p", "proxy": [["x-user", "ben"]]}
-texts = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
 class Echo:
@@ -80,27 +70,6 @@ def connect(path: Path) -> socket.socket:
     connection.settimeout(HANGING)
     connection.connect(str(path))
     return connection
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({"arguments": []}, {"arguments": None}, {"arguments": {"a": 1}}, {"proxy": {"a": "b"}}, {"proxy": [["a"]]}),
-        *({"body": 1}, {"call": None}, {"session": ["s"]}, {"more": ""}, {"proxy": 1}),
-    ],
-)
-def test_another_shape_is_no_call(wrong: dict[str, Any]) -> None:
-    """The type that both sides share refuses it."""
-    assert REQUESTS.validate_json(json.dumps(WHOLE)).proxy == (("x-user", "ben"),)
-    with pytest.raises(ValueError, match="validation error"):
-        REQUESTS.validate_json(json.dumps({**WHOLE, **wrong}))
-
-
-@given(st.dictionaries(texts, texts, max_size=5), texts, texts)
-def test_what_the_web_process_asks_is_what_the_backend_reads(arguments: dict[str, str], body: str, text: str) -> None:
-    """Letter for letter."""
-    asked = CallRequest("call", arguments, body, "s", "p", (("a", text),))
-    assert REQUESTS.validate_json(REQUESTS.dump_json(asked)) == asked
 
 
 def test_a_call_and_a_file_come_through_a_socket(tmp_path: Path) -> None:
@@ -154,32 +123,6 @@ def test_what_is_no_call_is_refused(tmp_path: Path, content: bytes) -> None:
         assert post(tmp_path / "s", content).startswith(b"HTTP/1.1 400")
 
 
-def test_a_slow_sender_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who sends a byte now and then has as long as all others for the head and for the body."""
-    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(limits, "BODY_SECONDS", 0.3)
-    for head in (b"POST / HTTP/1.1\r\na: ", b"POST / HTTP/1.1\r\nHost: desk\r\nContent-Length: 1000\r\n\r\n"):
-        with serving(tmp_path / "s", Echo()), connect(tmp_path / "s") as slow:
-            end = time.monotonic() + HANGING
-            slow.sendall(head)
-            with suppress(BrokenPipeError, ConnectionResetError):
-                while time.monotonic() < end:
-                    slow.sendall(b"x")
-                    time.sleep(0.02)
-            assert time.monotonic() < end
-
-
-def test_slow_ones_keep_nobody_from_asking(tmp_path: Path) -> None:
-    """Neither those that send slowly nor those that take nothing, however many."""
-    whole = b"POST / HTTP/1.1\r\nHost: desk\r\nContent-Length: 16\r\n\r\n" + b'{"call": "home"}'
-    with serving(tmp_path / "s", Echo()), ExitStack() as open_ones:
-        for number in range(limits.MOST_CONNECTIONS + 50):
-            one = open_ones.enter_context(connect(tmp_path / "s"))
-            with suppress(BrokenPipeError):
-                one.sendall(whole[: number % 60] if number % 2 else whole)
-        assert ask(tmp_path / "s", "home").status == 200
-
-
 def test_who_goes_away_leaves_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,35 +139,6 @@ def test_who_goes_away_leaves_nothing(
         assert ask(tmp_path / "s", "home").status == 200
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_socket_is_taken_from_nobody(tmp_path: Path) -> None:
-    """A second backend does not come in the place of one that answers, nor of a file; where one died it does."""
-    path = tmp_path / "s"
-    with serving(path, Echo()):
-        with pytest.raises(WrongUsage, match="another process answers there"), serving(path, Echo()):
-            pass
-        assert ask(path, "home").status == 200
-    assert not path.exists()
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(path))
-    with serving(path, Echo()):
-        assert ask(path, "home").status == 200
-    (tmp_path / "file").write_text("x")
-    for other in (tmp_path / "file", tmp_path / ("x" * 200)):
-        with pytest.raises(Exception, match="the socket cannot be made"), serving(other, Echo()):
-            pass
-
-
-def test_a_socket_is_for_its_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no other account is named, no other can open it; where one is, the system says who connects."""
-    with serving(tmp_path / "s", Echo()):
-        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
-    with serving(tmp_path / "s", Echo(), frozenset({os.getuid() + 1})):
-        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o666
-        monkeypatch.setattr(module, "_find_account", lambda connection: os.getuid() + 2)  # pyright: ignore[reportUnknownLambdaType]
-        with pytest.raises(Refused, match="does not answer"):
-            ask(tmp_path / "s", "home")
 
 
 @pytest.mark.parametrize(

