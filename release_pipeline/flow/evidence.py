@@ -427,14 +427,6 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """How many records broke an expectation of the steward, and how many may."""
-
-    broken: int
-    at_most: int
-
-
-@dataclass(frozen=True, slots=True)
 class SuiteFigures:
     """An expectation of the steward's own suite, and how many records break it."""
 
@@ -487,7 +479,6 @@ class Evidence:
     predecessors: tuple[Predecessor, ...] = ()
     budget: Budget | None = None
     checks_passed: dict[str, int] = field(default_factory=dict[str, int])
-    expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
     own_suite: tuple[SuiteFigures, ...] = ()
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.errors import DataRefused
-from release_pipeline.flow.expectations import count_broken
 from release_pipeline.policy import Policy
+from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.impossible import Range
 from release_pipeline.policy.impossible_rules import find_met
-from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, ListedColumn, NoiseColumn
 from release_pipeline.policy.kinds.missing import CodedColumn
 from release_pipeline.policy.periods import PATTERN
 from release_pipeline.policy.readings import ListReading, NumberReading, Reading, RuleReading
@@ -86,7 +86,6 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
         table.count_records(),
         counts,
         table.kinds,
-        broken=count_broken(policy, table),
         impossible=_count_impossible(policy, table),
         unread=count_unread(table, policy.derived_before),
     )
@@ -182,6 +181,30 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
             return entries.cast(pa.int64()) if integers else entries
         case None:
             return None
+
+
+def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_with: bool = False) -> Any:
+    """A column as it was delivered: numbers where the policy reads numbers, where a source with types has them in a column that
+    is not released, and where an expectation calculates with entries that all are numbers; else texts. Empty slots are no
+    records."""
+    empty = table.empty_slots()
+    kept = slice(None) if empty is None else np.flatnonzero(~empty)
+    column, kind = policy.columns[name], table.kinds[name]
+    is_unread_number = column.reading is None and column.role != "identifier" and kind == "number"
+    if is_unread_number or _is_read_as_number(column):
+        return table.numbers(name)[kept]
+    texts = table.categories(name).to_pandas().iloc[kept]
+    if is_calculated_with and kind in ("text", "number"):
+        numbers = table.numbers(name)[kept]
+        if np.isfinite(numbers[texts.notna()]).all():
+            return numbers
+    return texts
+
+
+def _is_read_as_number(column: AnyColumn) -> bool:
+    if isinstance(column, NoiseColumn):
+        return column.dated is None
+    return isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals)
 
 
 def number_records(records: int) -> Iterator[Any]:

@@ -26,7 +26,6 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.expectations import read_delivered
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
@@ -44,6 +43,7 @@ from release_pipeline.flow.reading import (
     needed_columns,
     number_records,
     numbers_in_parts,
+    read_delivered,
     refuse,
     release_filter,
     typed_parts,
@@ -73,7 +73,6 @@ from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
-    EXPECTATIONS,
     FAMILIES,
     IMPOSSIBLE,
     OWN_SUITE,
@@ -219,7 +218,13 @@ class ReleaseFlow(ReleaseCheckpoints):
                 if policy.expectations:
                     self.progress("judging the steward's own suite")
                     read = partial(read_delivered, policy, raw)
-                    checks += judge_own_suite(policy.expectations, read, records=facts.records, columns=columns)
+                    checks += judge_own_suite(
+                        policy.expectations,
+                        read,
+                        records=facts.records,
+                        columns=columns,
+                        derived=policy.derive.keys() & raw.kinds.keys(),
+                    )
                 version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
         noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
         return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
@@ -281,11 +286,6 @@ class ReleaseFlow(ReleaseCheckpoints):
                 "content": keyed,
                 "checks": passed,
                 "delivered": checkpoint.delivered,
-                "expectations": {
-                    check.fact: {"broken": check.count, "at_most": check.at_most}
-                    for check in checks
-                    if check.family == EXPECTATIONS
-                },
                 "suite": [
                     {"type": check.fact.partition(" ")[2], "columns": check.column, "broken": check.count}
                     for check in checks
@@ -583,7 +583,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             "expectation_suite": suite_to_json(policy),
             "warnings": validated.warnings,
             "criteria": audited.criteria,
-            "expectations": validated.expectations,
             "own_suite": validated.suite,
             "looks": note_looks(self.list_looks()),
         }
@@ -649,7 +648,6 @@ class ReleaseFlow(ReleaseCheckpoints):
 
 
 __all__ = [
-    "EXPECTATIONS",
     "FAMILIES",
     "IMPOSSIBLE",
     "STAGES",

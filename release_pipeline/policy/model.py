@@ -332,7 +332,7 @@ class Policy(PolicyFile):
     @property
     def expected_columns(self) -> frozenset[str]:
         """The columns that expectations are about, released or not."""
-        return frozenset(column for rule in (*self.expect.values(), *self.expectations) for column in rule.columns)
+        return frozenset(column for expectation in self.expectations for column in expectation.columns)
 
     @property
     def records_per_person(self) -> int:

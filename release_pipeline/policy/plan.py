@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.about import warn_of_unsaid
 from release_pipeline.policy.derivations import describe_derivations
-from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.families.whole_table import describe_instead
@@ -152,8 +151,6 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "" if place else "tables", words
     for place, words in enumerate(describe_derivations(policy.derive)):
         yield "" if place else "derive", words
-    for place, words in enumerate(describe_expectations(policy.expect)):
-        yield "" if place else "expect", words
     if policy.expectations:
         yield "suite", POLICY("expect.suite", count=count_of(len(policy.expectations), "expectation"))
     for words in warn_of_ties(policy):

@@ -13,7 +13,6 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy.calibration_rules import check_calibrated
 from release_pipeline.policy.declared import find_refused
 from release_pipeline.policy.derivation_rules import check_derivations
-from release_pipeline.policy.expectation_rules import find_idle_and_unknown
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import find_groupless
 from release_pipeline.policy.formats import ask_for_near
@@ -62,7 +61,6 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
     yield from check_derivations(parts)
-    yield from _expectations(parts)
     yield from check_gates(parts)
     yield from check_criteria(parts)
     yield from check_group_gates(parts)
@@ -85,7 +83,6 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         gates=None if policy.gates == Gates() else policy.gates,  # as where a file has none
         columns=dict(policy.columns),
         drop=policy.drop,
-        expect=policy.expect,
         tables=policy.tables,
         names=tuple(policy.columns),
     )
@@ -330,10 +327,3 @@ def _amplification(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     if isinstance(parts.person, Person) and parts.person.records > 1:
         what = "it is proved for one record per person."
         yield here, what, "Remove it, or aggregate to one record per person."
-
-
-def _expectations(parts: Parts) -> Iterator[Problem]:
-    release_column = parts.source.release_column if parts.source else None
-    yield from find_idle_and_unknown(
-        parts.expect, parts.columns, names=parts.names, dropped=parts.drop, release_column=release_column
-    )

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, cast
 
 from release_pipeline.policy.about import find_unsaid
 from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to_json
-from release_pipeline.policy.expectations import ExpectationView, view_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text
@@ -134,9 +133,6 @@ class PlanView:
         tuple[str, ...] | None, "what it must say of its data and columns before an officer can approve it, a sentence each"
     ] = field(default=None, metadata=OPTIONAL)
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
-    expectations: Annotated[
-        tuple[ExpectationView, ...] | None, "what the steward expects of the records, and is checked before the charge"
-    ] = field(default=None, metadata=OPTIONAL)
     tables: Annotated[tuple[TableView, ...] | None, "tables beside the rows; `epsilon` has what they may lose"] = field(
         default=None, metadata=OPTIONAL
     )
@@ -191,7 +187,6 @@ def view_plan(plan: Plan) -> PlanView:
             )
             for part in plan.columns
         ),
-        expectations=tuple(view_expectations(policy.expect)) or None,
         tables=tuple(map(_view_table, policy.tabulations.values())) or None,
         kept=tuple(policy.kept_columns),
         generalised=tuple(policy.generalised_columns),

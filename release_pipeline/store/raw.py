@@ -165,36 +165,6 @@ class RawTable:
                     self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
         return {name: sum(part[name] for part in found) for name in found[0]}
 
-    def count_out_of_order(
-        self, earlier: str, later: str, *, strictly: bool, read_as: Literal["numbers", "dates"] = "numbers"
-    ) -> int:
-        """Records where `earlier` does not come before `later`."""
-        read = self.number_of if read_as == "numbers" else self.instant_of
-        names = {
-            "earlier_entry": self.entry_of(earlier),
-            "later_entry": self.entry_of(later),
-            "earlier": read(earlier),
-            "later": read(later),
-        }
-        return self._counts("facts/count_out_of_order", names, {"strictly": strictly})["broken"]
-
-    def count_other_sums(self, addends: Sequence[str], total: str, *, step: float, tolerance: int) -> int:
-        """Records where `addends`, in whole steps, are more than so many steps from adding up to `total`."""
-        names = {
-            "entries": [self.entry_of(column) for column in (*addends, total)],
-            "addends": [self.number_of(column) for column in addends],
-            "total": self.number_of(total),
-        }
-        return self._counts("facts/count_other_sums", names, {"step": step, "tolerance": tolerance})["broken"]
-
-    def count_repeated(self, columns: Sequence[str], *, person: str | None = None) -> int:
-        """Records that are like another one in all these columns; the one of persons is compared as persons are."""
-        entries = {column: self.entry_of(column) for column in columns}
-        if person in entries:
-            self._prepare_persons(person)
-            entries[person] = self._person_of(person)
-        return self._counts("facts/count_repeated", {"entries": list(entries.values())}, {})["broken"]
-
     def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
         """Records where something stands that is neither a number (a date) nor one of the codes."""
         names = {
@@ -207,26 +177,6 @@ class RawTable:
         """Records with an entry that is neither listed nor one of the codes."""
         values = {"entries": list(entries), "codes": list(codes)}
         return self._counts("facts/count_unlisted", {"entry": self.entry_of(column)}, values)["unlisted"]
-
-    def count_unmet(
-        self,
-        subject: str,
-        state: Literal["missing", "present", "listed"],
-        other: str,
-        given: Sequence[str] | Sequence[float],
-        *,
-        listed: Sequence[str] | Sequence[float] = (),
-        only: bool = False,
-    ) -> int:
-        """Records where `subject` is not in its state though `other` has one of the `given` entries; with `only`, where it is
-        though `other` has none of them. Lists of numbers are looked for among the column's numbers."""
-        names = {
-            "entry": self.entry_of(subject),
-            "subject": self._read_like(subject, listed),
-            "other": self._read_like(other, given),
-        }
-        values = {"only": only, "state": state, "listed": list(listed), "given": list(given)}
-        return self._counts("facts/count_unmet", names, values)["broken"]
 
     def numbers(self, column: str, *, unit: Unit | None = None) -> npt.NDArray[np.float64]:
         """One numeric column in source order; NaN where missing. With `unit` one of moments, in whole units from the beginning of
@@ -294,9 +244,6 @@ class RawTable:
 
     def _from_text(self, macro: str, column: str) -> Applied:
         return Applied(macro, self.entry_of(column))
-
-    def _read_like(self, column: str, listed: Sequence[str] | Sequence[float]) -> Applied:
-        return self.number_of(column) if listed and isinstance(listed[0], float) else self.entry_of(column)
 
     def _column(self, name: str, **names: Identifier) -> pa.ChunkedArray:
         with source_errors(self._name):

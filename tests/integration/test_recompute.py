@@ -33,12 +33,12 @@ from release_pipeline.policy import load_policy
 from release_pipeline.policy.derivations import KINDS as DERIVATIONS
 from release_pipeline.policy.derivations import Between, Derivation, Derived, Limit
 from release_pipeline.policy.periods import KINDS as PERIODS
-from release_pipeline.policy.ties import Tie, find_ties, warn_of_ties
+from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.words import not_covered_words
 from release_pipeline.privacy.dates import UNITS, Unit
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.measures.ties import count_broken, count_units
+from release_pipeline.stages.measures.ties import count_units
 from release_pipeline.stages.package import check_released, spell_out
 from release_pipeline.stages.recompute import make_column, recompute
 from release_pipeline.store.derived import derive_columns
@@ -65,14 +65,10 @@ COLUMNS = """
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
   odd:    {role: confidential, do: noise, domain: [0, 1100], grid: 0.5, outside: clamp, why: masked on its own}"""
 TOTAL = "{role: confidential, do: recompute, label: Income and rent, why: asked for}"
-EXPECT = """
-  adds:  {sum: [rent, income], equals: total, grid: 0.5}
-  order: {compare: [income, <=, odd]}"""
 PARTS: dict[str, Any] = {
     "derive": DERIVE,
     "columns": COLUMNS,
     "drop": "[name, sex]",
-    "expect": EXPECT,
     "protect": "{method: laplace, epsilon: 6, clamp: no, consistency: none}",
     "publish": "{formats: [parquet, csv, sav]}",
 }
@@ -180,12 +176,9 @@ def test_the_method_never_sees_them(package: Path) -> None:
     assert 300 < audit["recomputed"]["total"]["absolute_error"] < 800  # of Laplace noise of scale 500, and of 50
     assert 0 < audit["recomputed"]["level"]["changed"] < 1
     assert audit["recomputed"]["place"]["changed"] == 0
-    assert [tie["name"] for tie in audit["ties"]] == ["odd", "order"]
+    assert [tie["name"] for tie in audit["ties"]] == ["odd"]
     broken = (rows["odd"] - rows["income"] - rows["rent"]).abs() > 0.25
-    assert {tie["name"]: (tie["before"], tie["after"]) for tie in audit["ties"]} == {
-        "odd": (0, broken.sum()),
-        "order": (0, (rows["income"] > rows["odd"]).sum()),
-    }
+    assert {tie["name"]: (tie["before"], tie["after"]) for tie in audit["ties"]} == {"odd": (0, broken.sum())}
     page = (tiny.folder() / "report.html").read_text()
     assert f"{broken.sum()} of 100 published records break it; 0 of the same records did as they came." in page
     assert not [finding for finding in [*verify(home_of(package), deep=True), *verify(package)] if finding.level == "FAIL"]
@@ -280,7 +273,6 @@ def test_a_column_without_a_value_makes_none(tmp_path: Path) -> None:
     policy = policy_of(
         tmp_path / "site",
         protect="{method: dp-cdf, epsilon: 8, k: 3}",
-        expect="",
         columns=COLUMNS.replace("outside: fail, why: known}", "outside: clamp, codes: {-8: refused}, missing: keep, why: k}"),
     )
     coded, blank = policy.columns["income"].reason_points
@@ -484,68 +476,6 @@ def test_other_parts_know_what_they_are(tmp_path: Path, parts: dict[str, str], w
     with pytest.raises(PolicyInvalid) as refused:
         load_policy(tiny.home / "policies" / "people.yaml")
     assert words in " ".join(map(str, refused.value.faults))
-
-
-TIED = """
-  person: {role: identifier, do: drop}
-  remark: {role: confidential, do: drop}
-  first:  {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: k}
-  length: {role: confidential, do: noise, domain: [LOW, 500], grid: 0.5, outside: clamp, why: k}
-  last:   {role: confidential, do: recompute}
-  begin:  {role: confidential, do: recompute}
-  capped: {role: confidential, do: recompute}
-  floored: {role: confidential, do: recompute}
-  limited: {role: confidential, do: recompute}"""
-RULES = {
-    "end after start": ("{compare: [first, <=, last]}", "0", True),
-    "end well after start": ("{compare: [first, <, last]}", "0", False),
-    "end at least half a step after start": ("{compare: [first, <, last]}", "0.5", True),
-    "length may be below 0": ("{compare: [first, <=, last]}", "-1", False),
-    "start before end": ("{compare: [begin, <=, last]}", "0", True),
-    "unrelated": ("{compare: [length, <=, first]}", "0", False),
-    "other way": ("{compare: [last, <=, first]}", "0", False),
-    "capped": ("{compare: [capped, <=, first]}", "0", True),
-    "capped, other way": ("{compare: [first, <=, capped]}", "0", False),
-    "capped, strictly": ("{compare: [capped, <, first]}", "0", False),
-    "floored": ("{compare: [first, <=, floored]}", "0", True),
-    "floored, other way": ("{compare: [floored, <=, first]}", "0", False),
-    "floored, strictly": ("{compare: [first, <, floored]}", "0", False),
-    "limited on both sides": ("{compare: [limited, <=, first]}", "0", False),
-    "limited on both sides, other way": ("{compare: [first, <=, limited]}", "0", False),
-    "sum": ("{sum: [first, length], equals: last, grid: 0.5}", "0", True),
-    "sum on a fine grid": ("{sum: [length, first], equals: last, grid: 0.25}", "0", True),
-    "sum on a coarse grid": ("{sum: [first, length], equals: last, grid: 1}", "0", False),
-    "sum on a coarse grid, nearly": ("{sum: [first, length], equals: last, grid: 1, within: 2}", "0", True),
-    "difference": ("{sum: [begin, length], equals: last, grid: 0.5}", "0", True),
-    "other sum": ("{sum: [first, length], equals: capped, grid: 0.5}", "0", False),
-}
-
-
-@pytest.mark.parametrize(("rule", "low", "kept"), RULES.values(), ids=RULES)
-def test_which_rules_hold_by_how_columns_are_made(tmp_path: Path, rule: str, low: str, kept: bool) -> None:
-    """Those hold for whatever is published; of the others it is told by name."""
-    derive = """
-  last:   {sum: [length, first]}
-  begin:  {difference: [last, length]}
-  capped: {limit: first, top: 800}
-  floored: {limit: first, bottom: 100}
-  limited: {limit: first, bottom: 100, top: 800}"""
-    parts: dict[str, Any] = {"derive": derive, "columns": TIED.replace("LOW", low), "drop": "[name, sex, town, income, rent]"}
-    tiny = make_site(tmp_path / "site", **parts, expect=f"\n  rule: {rule}", protect="{method: dp-um, epsilon: 1, k: 5}")
-    policy = load_policy(tiny.home / "policies" / "people.yaml")
-    assert [tie.name for tie in find_ties(policy)] == ([] if kept else ["rule"])
-    assert [words[:6] for words in warn_of_ties(policy)] == ([] if kept else ["rule: "])
-    if kept:
-        assert _count_broken(policy, float(low)) == 0
-
-
-def _count_broken(policy: Any, low: float) -> int:
-    """How many pairs of published values break the rule: at the ends of the domains, at limits and between."""
-    firsts, lengths = (0.0, 1.0, 333.0, 800.0, 999.0, 1000.0), (low, low + 0.5, 7.5, 499.5, 500.0)
-    pairs = list(itertools.product(firsts, lengths))
-    table = pa.table({"first": [pair[0] for pair in pairs], "length": [pair[1] for pair in pairs]})
-    rule = policy.expect["rule"]
-    return count_broken(policy, Tie("rule", rule, rule.columns), spell_out(table, policy))
 
 
 def test_columns_that_are_not_masked_keep_their_rules(tmp_path: Path) -> None:

@@ -177,10 +177,8 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
 def _collect_checks(
     evidence: Evidence, release_status: ReleaseStatus, policy: Policy, trust: Trust, looks: Sequence[Look]
 ) -> dict[str, Any]:
-    expectations = {name: asdict(judged) for name, judged in evidence.expectations.items()}
     return {
         "checks_passed": evidence.checks_passed,
-        **({"expectations": expectations} if expectations else {}),
         **({"own_suite": [asdict(own) for own in evidence.own_suite]} if evidence.own_suite else {}),
         "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
         "warnings": list(evidence.warnings),

@@ -44,7 +44,7 @@ retain: 90 days
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
-    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, expectations, tables, "
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expectations, tables, "
     "suppress, "
     "gates, audit, review, publish, retain, about, assessment, shape."
 )
