@@ -1904,10 +1904,9 @@ class _History:
             "its policy, and so k": (digest, charge.get("policy_hash")),
             "its people": (get(entry, "population", str), charge.get("population")),
             "how many records it is of": (get(entry, "records", int), charge.get("records")),
-            "its epsilon": (_loss_of(entry), _loss_of(charge)),
+            "its epsilon": (get(entry, "loss", dict), get(charge, "loss", dict)),
         }
-        for name in ("cohort", "series"):
-            pairs[f"its {name}"] = (_find(entry, name) or "", charge.get(name, ""))
+        pairs["its cohort"] = (_find(entry, "cohort") or "", charge.get("cohort", ""))
         return [words for words, (signed, noted) in pairs.items() if signed != noted]
 
     def of(self, kind: str, release: str) -> list[Event]:
@@ -1940,11 +1939,6 @@ def _list_entered(event: Event) -> set[int]:
     named = [_find(_find(event.content, "document"), name) for name in ("charged", "lost")]
     count = sum(len(part) for part in named if isinstance(part, list))
     return set(range(event.number + 1, event.number + 1 + count))
-
-
-def _loss_of(charge: Json) -> dict[str, Any]:
-    """The loss of a charge; that it counts as one release is not always written."""
-    return {"releases": 1, **get(charge, "loss", dict)}
 
 
 def _signer(signed: Json) -> str:
@@ -2166,13 +2160,12 @@ def _find_charge(history: _History, release: str) -> Mapping[str, Any]:
 
 def _compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """What a package or dossier of a lost release says otherwise than the chain that went on after the restore. A card has no
-    loss: it follows from policy and records. A part of a series has some of the records that the series is charged for."""
+    loss: it follows from policy and records."""
     rows, records = get(other, "rows", int), get(noted, "records", int)
-    are_these = rows <= records if noted.get("series") else rows == records
     pairs = {
         "its policy": get(noted, "policy_hash", _HEX) == other["policy_hash"],
-        "how many records it is of": are_these and other.get("records", records) == records,
-        "its loss": "loss" not in other or _loss_of(other) == _loss_of(noted),
+        "how many records it is of": rows == records and other.get("records", records) == records,
+        "its loss": "loss" not in other or get(other, "loss", dict) == get(noted, "loss", dict),
     }
     return [words for words, is_same in pairs.items() if not is_same]
 
@@ -2325,11 +2318,8 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     for event in mine:
         if not counted.issuperset(carried := _list_carried(event)):
             raise Fault(f"event {event.number} counted what {', '.join(sorted({*carried} - counted))} was charged: no more now")
-    losses = [get(event.content, "loss", dict) for event in mine]
-    if loss[1]:  # of a series of parts only the first counts
-        costs = [NANO * get({"releases": 1, **each}, "releases", int) for each in losses]
-    else:
-        costs = _list_costs(mine, loss[2].lower(), loss[3])
+    name = f"{loss[2]}_{loss[3]}".lower()
+    costs = [NANO if loss[1] else get(get(event.content, "loss", dict), name, int) for event in mine]
     sums: dict[str, dict[str, int]] = {}
     for place, event in enumerate(mine):
         cohorts, cohort = sums.setdefault(event.content["population"], {"": 0}), _read_cohort(history, event, caps, charge)
@@ -2344,32 +2334,6 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     if len(ways) > 1 or any(len(cohorts) > 2 for cohorts in sums.values()):
         told = "that nobody is in two of these cohorts or populations is the site's word, which looked at keyed hashes of persons"
         report("note", f"{EVENTS}: of what was charged in parallel to {whom} the most of one counts; {told}")
-
-
-def _list_costs(charges: Iterable[Event], definition: str, scope: str) -> list[int]:
-    """What charges cost in one definition and scope. Those that were noted before there was rho are (eps^2 / 2)-zCDP by their
-    eps-DP, rounded up; parts of one series together, by the sum of theirs: with amplification a part was charged what that grew
-    by, and is no DP of so little by itself."""
-    name, costs, series = f"{definition}_{scope}", list[int](), dict[tuple[str, ...], int]()
-    for event in charges:
-        loss: Mapping[str, Any] = get(event.content, "loss", dict)
-        before, whose = 0, ()
-        if definition == "zcdp" and event.content.get("series"):
-            told = (event.content.get(key) for key in ("population", "policy_hash", "series"))
-            whose = (event.release.split("/")[0], *map(str, told))
-            before = series.get(whose, 0)
-        if definition != "zcdp" or name in loss:
-            costs.append(get(loss, name, int))
-        else:
-            costs.append(_in_rho(before + get(loss, f"dp_{scope}", int)) - _in_rho(before))
-        if whose and isinstance(grown := loss.get(f"dp_{scope}"), int):
-            series[whose] = before + grown
-    return costs
-
-
-def _in_rho(epsilon: int) -> int:
-    """Nano-rho of nano-epsilon: half its square, rounded up."""
-    return -(-epsilon * epsilon // (2 * NANO))
 
 
 def _find_population(charge: Event) -> str:

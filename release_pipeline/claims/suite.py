@@ -77,10 +77,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
         other=_WHO,
         person="{column: who, records_per_release: 2}",
     ),
-    "laplace, first part of a series": _Case(
-        "method: laplace, epsilon: 2, partitions: 2, publish_parts: one per release, amplification: sampling",
-        releases='["1", "2"]',
-    ),
     "dp-um, by rho": _Case("method: dp-um, definition: zcdp, epsilon: 8, delta: 0.001, k: 3"),
     "dp-cdf, by rho": _Case("method: dp-cdf, definition: zcdp, epsilon: 8, delta: 0.001, k: 3"),
     "dp-cdf": _Case("method: dp-cdf, epsilon: 2, k: 3"),

@@ -36,8 +36,6 @@ def check_cohort(
     cohort = _find_cohort(caps, registry, policy, release)
     if not cohort:
         return
-    if policy.publishes_parts:
-        raise _refuse(release, "a series of random parts is about the same people in every release: these are no cohorts.")
     if not isinstance(policy.person, Person) or room is None:
         raise _refuse(release, "its population is of disjoint cohorts, and without a person column nobody can tell who is in it.")
     binding = [charge for charge in list_binding(registry.events) if charge.population == policy.population]

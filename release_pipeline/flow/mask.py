@@ -54,7 +54,7 @@ from release_pipeline.stages.checks import (
 from release_pipeline.stages.column_table import load_table, needed_for, select_cells
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.package import spell_out
-from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
+from release_pipeline.stages.strategies import RECORD, Figures, find_strategy
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -180,8 +180,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
         needed = {name: typed_column(policy, name, raw) for name in needed_for(columns, where)}
         return select_cells(pa.table(needed), columns, where)
 
-    place = policy.release_names.index(release) if policy.publishes_parts and release is not None else 0
-    strategy = find_strategy(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)
+    strategy = find_strategy(policy)
     grouped = strategy.group(read, secret=secret, context=context, progress=progress)
     made |= grouped.tables
     made |= strategy.measure(read, secret=secret, context=context, progress=progress)

@@ -51,7 +51,6 @@ from release_pipeline.flow.reading import (
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
 from release_pipeline.flow.reviewing.release_context import collect_context
-from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.sources import version_of
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.tables import SLICE, Slices, try_formats
@@ -95,7 +94,7 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import spell_out
-from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
+from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
 from release_pipeline.stages.suite import suite_to_json
 from release_pipeline.stages.tables import TABLES, measure_tables
@@ -331,19 +330,18 @@ class ReleaseFlow(ReleaseCheckpoints):
                 check_differencing(self, workspace, list_statuses(self.site))
                 foreseen = judge_before_charge(self, workspace, checkpoint.content)
                 merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults
-                charged = checkpoint.records, checkpoint.version, checkpoint.content
+                charged = checkpoint.records, checkpoint.version
                 wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
             charge_run(self.site, self.id)
-            series = self._series(checkpoint.content)
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored, checkpoint.records)
             earlier = self.find_earlier_blocks(workspace)
-            strategy = self.strategy_in(workspace, series=series, earlier=earlier)
+            strategy = self.strategy_in(workspace, earlier=earlier)
             kept: dict[str, None] = {}
 
             def keep(table: str, column: str, values: Any) -> None:
@@ -634,13 +632,6 @@ class ReleaseFlow(ReleaseCheckpoints):
     @property
     def _strategy(self) -> Strategy:
         return find_strategy(self.policy)
-
-    def _series(self, content: str) -> Series | None:
-        """Which part of a series this release is, and the secret that tells them apart."""
-        if not self.policy.publishes_parts:
-            return None
-        secret = series_secret(self.site, self.policy, self.id, content, self.probe)
-        return Series(secret, self.policy.release_names.index(self.id.release))
 
     def _masked(self, drawn: Masked, effort: Mapping[str, Any] = MappingProxyType({})) -> StageResult:
         facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **self.claim_figures(), **effort}

@@ -18,7 +18,6 @@ from release_pipeline.flow.cohorts import check_cohort, check_merges
 from release_pipeline.flow.exploring.trials import has_origins
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
-from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import LOST_WORDS, SECRET, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.policy import Policy
@@ -33,7 +32,7 @@ _WHAT = "a secret"
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records for this
-    release, `content` that of the records alone. `room`: where its people are, which a population of disjoint cohorts needs;
+    release. `room`: where its people are, which a population of disjoint cohorts needs;
     `merges`: the hash of the caps whose disjoint merges were proved, if its population has any. `origins`: what tells the source
     of the records from others."""
 
@@ -41,7 +40,6 @@ class Reservation:
     release: ReleaseId
     records: int
     source: str
-    content: str = ""
     room: ReleaseWorkspace | None = None
     merges: str = ""
     origins: tuple[str, ...] = ()
@@ -60,8 +58,6 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             statuses = read_statuses(registry.events)
             status = statuses.get(wanted.release, ReleaseStatus(wanted.release))
             _refuse_other(status, wanted)
-            if wanted.policy.publishes_parts:
-                check_series(site, registry, wanted.policy, wanted.release, wanted.content)
             caps = read_caps(site)  # the people once more before each draw: a charge binds the records, not whose they are
             check_cohort(site, caps, registry, wanted.policy, wanted.release, wanted.room)
             if status.charge is None:
@@ -152,8 +148,7 @@ def _charge(registry: Registry, site: Site, wanted: Reservation, caps: Caps) -> 
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
     check_merges(caps, policy.population, release, wanted.merges)
-    series = wanted.content if policy.publishes_parts else ""
-    account, loss = check_cap(site, registry, policy, release, caps=caps, records=wanted.records, series=series)
+    account, loss = check_cap(site, registry, policy, release, caps=caps, records=wanted.records)
     check_move(registry, release, RESERVED)
     charge = Charge(
         release,
@@ -162,7 +157,6 @@ def _charge(registry: Registry, site: Site, wanted: Reservation, caps: Caps) -> 
         wanted.source,
         wanted.records,
         loss,
-        series=series,
         cohort=account.cap.cohort_of(release.release),
         carries=account.carries,
         origins=wanted.origins if has_origins(registry.events) else (),
@@ -179,7 +173,5 @@ def _sweep(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], *, keep: Rel
     usable = [keep, *(name for name, known in statuses.items() if known.secret and not known.drawn and not known.replaced)]
     names = {_secret_file(site, release).name for release in usable}
     for file in (site.vault / "secrets").iterdir():
-        if file.name.startswith((PREFIX, f".{PREFIX}")):  # that of a series is forgotten with its last part
-            continue
         if file.name not in names and not any(file.name.startswith(f".{name}.") for name in names):
             file.unlink(missing_ok=True)

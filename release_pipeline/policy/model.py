@@ -277,11 +277,6 @@ class Policy(PolicyFile):
         return self.claim.covers_table and not self.kept_columns and self.swap is None
 
     @property
-    def publishes_parts(self) -> bool:
-        """Whether each release is one part of the same records."""
-        return self.protect.publish_parts is not None
-
-    @property
     def column_epsilon(self) -> dict[str, Epsilon]:
         """What each noise column may spend, in the policy's unit: that of the release, split exactly."""
         return split_epsilon(self.protect, self.noise_columns)

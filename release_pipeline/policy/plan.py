@@ -24,7 +24,7 @@ from release_pipeline.policy.published import describe_labels
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.ties import warn_of_ties
-from release_pipeline.policy.words import charge_words, describe_claim, describe_sizes, describe_suppression, describe_target
+from release_pipeline.policy.words import describe_claim, describe_sizes, describe_suppression, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import count_of, percent
 from release_pipeline.sentences import POLICY
@@ -92,12 +92,6 @@ def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     family = find_family(policy.protect)
     yield "parts", f"{policy.parts} random parts{sizes} by the number of the row, {family.part_words}"
     yield from (("", words) for words in family.explain_parts(policy))
-    if not policy.publishes_parts:
-        return
-    yield "", "a release publishes one of them; the source must be the same for all, and the series costs what one release costs"
-    if policy.epsilon is not None and policy.adds_up:
-        of_rows = f" (for {plan.rows:,} rows)" if plan.rows is not None and policy.protect.amplification is not None else ""
-        yield "charged", "; ".join(charge_words(policy, plan.rows)) + of_rows
 
 
 def _release_words(policy: Policy) -> str:

@@ -25,14 +25,13 @@ from release_pipeline.policy.options import AnyOptions, WholeTableOptions, claim
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.published_rules import check_published
 from release_pipeline.policy.scalars import look_alike_key
-from release_pipeline.policy.sections import Gates, Person, Scheduled
+from release_pipeline.policy.sections import Gates, Person
 from release_pipeline.policy.sketch_rules import check_sketch
 from release_pipeline.policy.slot_rules import check_slots, fill_reasons
 from release_pipeline.policy.swap_rules import check_swap
 from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
-from release_pipeline.privacy.catalogue.definitions import DP, SAME
 
 NUMBERS_ALL = (
     "Use dp-cdf, which counts records without a number; or fill them (missing: {fill: 0}) where that is what they mean; or give "
@@ -230,7 +229,7 @@ def _source(parts: Parts) -> Iterator[Problem]:
             "a policy that is released once has no release column.",
             "List the releases, or leave release_column out and drop the column.",
         )
-    if parts.is_series and column is None and (parts.protect is None or parts.protect.publish_parts is None):
+    if parts.is_series and column is None:
         yield (
             ("releases",),
             "several releases need source.release_column to tell their records apart.",
@@ -270,15 +269,8 @@ def _person(parts: Parts) -> Iterator[Problem]:
 
 
 def _partitions(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Random parts, each large enough; and what it takes to publish them one by one."""
+    """Random parts, each large enough."""
     if protect.partitions is None:
-        for option in ("publish_parts", "amplification"):
-            if getattr(protect, option) is not None:
-                yield (
-                    ("protect", option),
-                    f"{option} is about random parts, and there are none.",
-                    "Add partitions, like partitions: 5.",
-                )
         return
     least = protect.partitions * max(2 * (protect.k or 1), 1)
     if parts.gates is not None and parts.gates.min_rows is None:
@@ -287,43 +279,3 @@ def _partitions(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     elif parts.gates is not None and parts.gates.min_rows is not None and parts.gates.min_rows < least:
         what = f"min_rows is below {least:,}, twice k in each of {protect.partitions} parts."
         yield ("gates", "min_rows"), what, "Raise it, or lower partitions or k."
-    if protect.publish_parts is not None:
-        yield from _published_parts(parts, protect.partitions)
-    if protect.amplification is not None:
-        yield from _amplification(parts, protect)
-
-
-def _published_parts(parts: Parts, count: int) -> Iterator[Problem]:
-    if parts.source is not None and parts.source.release_column is not None:
-        what = (
-            "the parts are taken from one and the same table, and a release column would choose other records for each release."
-        )
-        yield ("source", "release_column"), what, "Remove it, and drop the column if the source has it."
-    releases = parts.releases.list if isinstance(parts.releases, Scheduled) else parts.releases
-    if parts.releases is not None and (not isinstance(releases, tuple) or len(releases) != count):
-        what = f"there are {count} parts, and one release is needed for each."
-        yield ("releases",), what, f"List {count} releases, or change partitions."
-
-
-def _amplification(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Only where nobody can see who is in a part: that takes eps-DP for everything that a reader sees."""
-    here: Path = ("protect", "amplification")
-    if protect.publish_parts is None:
-        what = "all parts are in one release, so that everybody is in it."
-        yield here, what, "Remove amplification, or publish the parts one per release."
-        return
-    claim = claim_of(protect)
-    is_covered = claim.definition is DP and claim.covers_table and claim.lists is SAME
-    if not is_covered or parts.kept:
-        why = (
-            "the columns that are kept show" if parts.kept and is_covered else "what this method's claim does not cover can show"
-        )
-        what = f"{why} who is in a part, and then the choice of the part saves nothing."
-        yield (
-            here,
-            what,
-            "Remove it. It is for eps-DP of the whole table: laplace or dp-mdav with plain sums, and no column kept.",
-        )
-    if isinstance(parts.person, Person) and parts.person.records > 1:
-        what = "it is proved for one record per person."
-        yield here, what, "Remove it, or aggregate to one record per person."

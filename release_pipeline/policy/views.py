@@ -101,8 +101,6 @@ class PlanView:
     partitions: Annotated[int | None, "random parts of the records, where there are several"] = field(
         default=None, metadata=OPTIONAL
     )
-    publish_parts: Annotated[bool | None, "whether each release is one of these parts"] = field(default=None, metadata=OPTIONAL)
-    amplification: Annotated[str | None, "sampling, where less is charged for parts because it is secret who is in them"]
     k: Annotated[int | None, "records per cluster or class; null without"]
     definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "what is claimed"]
     scope: Annotated[
@@ -158,8 +156,6 @@ def view_plan(plan: Plan) -> PlanView:
         method=protect.method,
         **find_family(protect).view_options(policy),
         partitions=policy.parts if partitioned else None,
-        publish_parts=policy.publishes_parts if partitioned else None,
-        amplification=protect.amplification,
         k=protect.k,
         definition=cast(Any, policy.definition),
         scope=cast(Any, protect.scope),

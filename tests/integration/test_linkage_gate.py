@@ -16,7 +16,6 @@ from release_pipeline.stages import audit
 from release_pipeline.stages.expected_linkage import DRAWS
 from release_pipeline.store import vault
 from tests.integration.sites import TinySite, make_rows, make_site
-from tests.integration.test_parts import IDP as SERIES
 from tests.integration.test_parts import make_parted
 from tests.integration.test_whole_table import PARTS, make_people
 
@@ -146,14 +145,11 @@ def test_rows_of_nobody_pass(tmp_path: Path) -> None:
     assert "no row has an original that it could be linked to" in (tiny.folder() / "report.html").read_text()
 
 
-@pytest.mark.parametrize("is_series", [False, True])
-def test_random_parts_are_judged_too(is_series: bool, tmp_path: Path) -> None:
-    """Each draw has parts of its own; of a series one part is a release."""
-    gates, release = "{min_rows: 60, linkage: %s}", "1" if is_series else "once"
-    parts = {} if is_series else {"releases": "once", "protect": SERIES.replace(", publish_parts: one per release", "")}
-    tiny = make_parted(tmp_path / "site", gates=gates % "0.0001%", **parts)
+def test_random_parts_are_judged_too(tmp_path: Path) -> None:
+    """Each draw has parts of its own."""
+    tiny = make_parted(tmp_path / "site", gates="{min_rows: 60, linkage: 0.0001%}")
     _, figures = refuse(tiny)
     assert figures["foreseen_ladder"][-1]["linked"]["value"] > 0
-    tiny = make_parted(tmp_path / "other", gates=gates % "100%", **parts)
-    tiny.flow(None if not is_series else release).run()
-    assert any(gate.name == NAME for gate in load_evidence(tiny.folder(release)).gates)
+    tiny = make_parted(tmp_path / "other", gates="{min_rows: 60, linkage: 100%}")
+    tiny.flow().run()
+    assert any(gate.name == NAME for gate in load_evidence(tiny.folder("once")).gates)

@@ -19,7 +19,7 @@ def enter(world: World, **changes: Any) -> None:
     """The events that `restore` and `restore --accept` note, with changes after the officer signed."""
     world.note("restoring", None, made="", last={"event": 1, "hash": ""}, releases=[], all_known=True)
     head = json.loads(world.lines[-1])
-    people = {"population": "participants", "cohort": "", "series": ""}
+    people = {"population": "participants", "cohort": ""}
     entry = {"release": LOST, "policy_hash": digest(world.policy_text), "records": 100, "loss": {**LOSS, "releases": 1}, **people}
     charged = changes.pop("charged", [entry])
     document = {"event": len(world.lines), "hash": head["hash"], "charged": charged, "lost": [LOST]}

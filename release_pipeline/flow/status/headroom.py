@@ -12,14 +12,13 @@ from release_pipeline.errors import Blocked
 from release_pipeline.flow.cap import NEEDS_RELEASES, refuse_loss
 from release_pipeline.flow.lineage import check_lineage, check_population
 from release_pipeline.flow.policies import Caps, read_caps
-from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.status.ledger import list_ahead, list_losses, read_ledgers
+from release_pipeline.flow.status.ledger import list_ahead, read_ledgers
 from release_pipeline.flow.status.ledger_document import CapView, view_cap
 from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
-from release_pipeline.policy.documents import Amount, Hash, Moment
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.policy.documents import Amount, Moment
+from release_pipeline.policy.loss import Account, Loss, depends_on_records, next_loss
 from release_pipeline.policy.populations import find_population
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
@@ -28,14 +27,13 @@ from release_pipeline.store.registry import Event, ReleaseId
 @dataclass(frozen=True, slots=True)
 class Headroom:
     """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
-    or None where those depend on a number of rows that nobody named. `begun`: the hash of the policy that its series of parts
-    began under, where that is another one. `refusal`: why the ledger would refuse the next one, empty where it has room."""
+    or None where those depend on a number of rows that nobody named. `refusal`: why the ledger would refuse the next one, empty
+    where it has room."""
 
     policy: Policy
     account: Account
     ahead: tuple[ReleaseId, ...]
     losses: tuple[Loss, ...] | None
-    begun: str = ""
     refusal: str = ""
 
     @property
@@ -83,13 +81,9 @@ def _find_headroom(
 ) -> Headroom:
     ahead = list_ahead(policy, charges, events)
     unknown = rows is None and depends_on_records(policy)
-    losses = None if unknown else tuple(list_losses(policy, ahead, charges, rows=rows))
-    series = find_series(events, policy.policy) if policy.publishes_parts else None
-    begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
+    losses = None if unknown else (next_loss(policy, rows),) * len(ahead)
     refusal = _find_refusal(policy, caps, account, charges, ahead[0], losses[0]) if ahead and losses else ""
-    if begun:
-        refusal = f"its series began under another policy ({begun}). Restore that one."
-    return Headroom(policy, account, tuple(ahead), losses, begun, refusal)
+    return Headroom(policy, account, tuple(ahead), losses, refusal)
 
 
 def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Charge], release: ReleaseId, loss: Loss) -> str:
@@ -118,14 +112,10 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
     yield f"{spent}; the next release {verdict}: {account.after(loss, cohort=cohort)} after it"
     if headroom.needs:
         yield headroom.needs
-    if headroom.begun:
-        yield f"its series began under another policy ({headroom.begun}): a run is refused until that one is restored"
     if policy.every or len(ahead) > 1:
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
-        take = f"take {account.words(account.of(loss))} each"
-        if policy.publishes_parts:
-            take = f"are parts of one table and take {account.words(account.sum_of(losses))} together"
-        yield f"{which}, which {take}, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
+        take = account.words(account.of(loss))
+        yield f"{which}, which take {take} each, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +143,6 @@ class HeadroomView:
     ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
     fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
     needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
-    series_policy_hash: Annotated[
-        Hash | None,
-        "of the policy that its series of parts began under, if that is another: a run is refused until it is restored",
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +192,6 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
         ahead=tuple(str(release) for release in headroom.ahead),
         fitting=None if headroom.losses is None else headroom.fitting,
         needs=headroom.needs or None,
-        series_policy_hash=headroom.begun or None,
     )
 
 

@@ -15,9 +15,9 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_statuses
 from release_pipeline.flow.upcoming import next_releases
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.policy.loss import Account, depends_on_records, next_loss
 from release_pipeline.privacy.figures import count_of
-from release_pipeline.store.ledger import Charge, find_entered, list_charges, list_next_losses
+from release_pipeline.store.ledger import Charge, find_entered, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_AHEAD = 5  # releases of an endless series that are shown
@@ -84,8 +84,8 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
         for policy in policies:
             if policy.population == name:
                 releases = list_ahead(policy, charges, events)
-                losses = list_losses(policy, releases, charges, rows=rows)
-                for release, loss in zip(releases, losses, strict=True):
+                loss = next_loss(policy, rows)
+                for release in releases:
                     ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.release))
                     by_rows, fits = depends_on_records(policy) and rows is None, ahead.admits() and not heirs
                     left = ahead.remaining if fits else left
@@ -149,11 +149,6 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
     yield "  confidential: how many people were exposed to how much (policies with a person column)"
     for amount, people in exposure.in_order:
         yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
-
-
-def list_losses(policy: Policy, releases: list[ReleaseId], charges: list[Charge], *, rows: int | None) -> list[Loss]:
-    """What the next of these releases would charge."""
-    return list_next_losses(charges, policy, [release.release for release in releases], records=rows)
 
 
 def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[ReleaseId]:

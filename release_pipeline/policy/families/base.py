@@ -243,8 +243,6 @@ class Family(ABC, Generic[Options]):
         """What random parts mean for the claim: nothing where there are none."""
         if policy.parts == 1:
             return ""
-        if policy.publishes_parts:
-            return POLICY("claim.one_part_each", parts=policy.parts)
         return POLICY("claim.parts", parts=policy.parts)
 
     def state_parts(self, policy: Policy) -> str:

@@ -325,7 +325,6 @@ def test_plan_as_json() -> None:
         "privacy_unit": "person",
         "wider": {"column": {"bounded": True, "epsilon": "0.3"}, "table": {"bounded": False, "epsilon": None}},
         "rows": 10,
-        "amplification": None,
         "kept": ["site"],
         "generalised": [],
     }

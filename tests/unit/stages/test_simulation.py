@@ -209,14 +209,3 @@ def test_a_column_without_any_value_is_looked_at() -> None:
     found = simulate(policy, [refer(policy, records)], secret=SECRET, draws=2)
     assert np.isnan(refer(policy, records).means["income"]).all()
     assert found.draws == 2
-
-
-def test_a_part_is_linked_with_its_own_records() -> None:
-    """Who is in no part of the release is no candidate: a guess at the kept columns is one among the records of the part."""
-    parts = "method: dp-cdf, epsilon: 20, partitions: 3"
-    whole, one = policy_of(parts), policy_of(f"{parts}, publish_parts: one per release", releases="['1', '2', '3']")
-    records = make_records(1_200)
-    of_all, of_one = (simulate(policy, [refer(policy, records)], secret=SECRET, draws=1) for policy in (whole, one))
-    assert of_all.linkage[0].control == 1 / 1_200
-    assert 2 / 1_200 < of_one.linkage[0].control < 4 / 1_200
-    assert 0 < of_one.linkage[-1].linked.value <= 1
