@@ -428,7 +428,7 @@ SIGNED_EVENTS = {
 VOTES = ("approve", "return", "reject")  # what reviewers sign of a candidate
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
-MOST_BEFORE, MOST_WAYS = 50, 256  # generations of populations, and ways through them
+MOST_BEFORE = 50  # generations of populations
 
 
 SSH_NAMESPACE = "statement@release-pipeline"  # so that no SSH signature for another purpose is a statement
@@ -1906,7 +1906,6 @@ class _History:
             "how many records it is of": (get(entry, "records", int), charge.get("records")),
             "its epsilon": (get(entry, "loss", dict), get(charge, "loss", dict)),
         }
-        pairs["its cohort"] = (_find(entry, "cohort") or "", charge.get("cohort", ""))
         return [words for words, (signed, noted) in pairs.items() if signed != noted]
 
     def of(self, kind: str, release: str) -> list[Event]:
@@ -2309,8 +2308,7 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     loss = re.fullmatch(r"(releases)|(?:epsilon, (?=DP|iDP)|rho, (?=zCDP))(DP|iDP|zCDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
-    ways = _list_ways(caps, population)
-    counted = frozenset[str]().union(*ways)
+    counted = _list_counted(caps, population)
     events = [event for event in history.events[: charge.number] if event.kind == "reserved"]
     mine = [event for event in events if _find_population(event) in counted]
     if sorted(counted - {population}) != charged.get("carries", []):
@@ -2320,20 +2318,12 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
             raise Fault(f"event {event.number} counted what {', '.join(sorted({*carried} - counted))} was charged: no more now")
     name = f"{loss[2]}_{loss[3]}".lower()
     costs = [NANO if loss[1] else get(get(event.content, "loss", dict), name, int) for event in mine]
-    sums: dict[str, dict[str, int]] = {}
-    for place, event in enumerate(mine):
-        cohorts, cohort = sums.setdefault(event.content["population"], {"": 0}), _read_cohort(history, event, caps, charge)
-        cohorts[cohort] = cohorts.get(cohort, 0) + costs[place]
-    most_of_one = max(sum(_add_up(sums.get(name, {})) for name in way) for way in ways)
-    if min(costs) < 0 or most_of_one != spent or spent > most:
+    if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
     words = f"{charged['spent']} of {charged['cap']} ({unit})"
     whom = ", ".join([population, *sorted(counted - {population})])
     report("ok", f"{EVENTS}: {len(mine)} charges to {whom} add up to {words} with that of event {charge.number}")
     _note_people(report, charge, events, counted)
-    if len(ways) > 1 or any(len(cohorts) > 2 for cohorts in sums.values()):
-        told = "that nobody is in two of these cohorts or populations is the site's word, which looked at keyed hashes of persons"
-        report("note", f"{EVENTS}: of what was charged in parallel to {whom} the most of one counts; {told}")
 
 
 def _find_population(charge: Event) -> str:
@@ -2359,48 +2349,22 @@ def _note_people(report: _Report, charge: Event, charges: Iterable[Event], count
             report("note", f"{EVENTS}: {event.release} {words}: a correction in other people's name")
 
 
-def _read_cohort(history: _History, event: Event, caps: Mapping[str, Any], last: Event) -> str:
-    """The cohort that a charge notes, if the caps that were approved last before it say that there are any."""
-    cohort = event.content.get("cohort", "")
-    if not cohort:  # it adds up with everything, which is never too little
-        return ""
-    if event is not last:
-        _, digest = history.last("populations", "populations", before=event.number)
-        caps = history.find_caps(digest)
-    if [cohort] != event.release.split("/")[1:2] or get(caps, event.content["population"], dict).get("cohorts") != "disjoint":
-        raise Fault(f"event {event.number} was charged to a cohort, and the caps approved before it have none like that")
-    return str(cohort)
-
-
-def _add_up(cohorts: Mapping[str, int]) -> int:
-    """What one person can have been charged for: what is of no cohort, and the most of one cohort."""
-    return cohorts.get("", 0) + max((cost for cohort, cost in cohorts.items() if cohort), default=0)
-
-
-def _list_ways(caps: Mapping[str, Any], name: str) -> set[frozenset[str]]:
-    """The sets of populations that one person of this one can have been in: it and all that it comes from, but of those that are
-    merged as disjoint one only. None of them is part of another."""
-    known: dict[str, set[frozenset[str]]] = {}
-    _trace_ways(caps, name, (), known)
+def _list_counted(caps: Mapping[str, Any], name: str) -> frozenset[str]:
+    """A population and all that its people were in before."""
+    known: dict[str, frozenset[str]] = {}
+    _trace_counted(caps, name, (), known)
     return known[name]
 
 
-def _trace_ways(caps: Mapping[str, Any], name: str, below: tuple[str, ...], known: dict[str, set[frozenset[str]]]) -> None:
+def _trace_counted(caps: Mapping[str, Any], name: str, below: tuple[str, ...], known: dict[str, frozenset[str]]) -> None:
     declared: Json = caps.get(name)
     before = _list_before(declared if isinstance(declared, dict) else {})
     if name in below or len(below) > MOST_BEFORE:
         raise Fault("in the approved caps a population comes from itself, or from more than can be told apart")
     for ancestor in before:
         if ancestor not in known:
-            _trace_ways(caps, ancestor, (*below, name), known)
-    found = {frozenset({name})}
-    groups = [known[ancestor] for ancestor in before]
-    for ways in [set[frozenset[str]]().union(*groups)] if before and _find(declared, "disjoint") is True else groups:
-        found = {one | way for one in found for way in ways}
-        if len(found) > MOST_WAYS:  # more than a pipeline lets through
-            raise Fault("in the approved caps a population comes from more than can be told apart")
-        found = {way for way in found if not any(way < other for other in found)}
-    known[name] = found
+            _trace_counted(caps, ancestor, (*below, name), known)
+    known[name] = frozenset({name}).union(*(known[ancestor] for ancestor in before))
 
 
 def _list_before(population: Mapping[str, Json]) -> list[str]:

@@ -42,7 +42,7 @@ def check_cap(
     account = open_account(caps, policy, charges)
     check_population(caps, policy.population, release, charges)
     loss = next_loss(policy, records)
-    if not account.admits(loss, cohort=account.cap.cohort_of(release.release)):
+    if not account.admits(loss):
         raise refuse_loss(account, loss, policy, release, at_least=records is None and depends_on_records(policy))
     return account, loss
 

@@ -406,11 +406,10 @@ class Predecessor:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What one release took from the budget, in its unit, and what was left after it: None where everything adds up."""
+    """What one release took from the budget, in its unit; None is infinity."""
 
     release: str
     amount: int | None
-    remaining: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

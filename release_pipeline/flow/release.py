@@ -23,7 +23,6 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, SourceError
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
-from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.origins import list_origins
@@ -329,9 +328,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             with self.counting_refusals():
                 check_differencing(self, workspace, list_statuses(self.site))
                 foreseen = judge_before_charge(self, workspace, checkpoint.content)
-                merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults
-                charged = checkpoint.records, checkpoint.version
-                wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
+                wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.origins)
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
             charge_run(self.site, self.id)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import compress
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.model import Policy
-from release_pipeline.policy.populations import Population, Way
+from release_pipeline.policy.populations import Population
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure
@@ -141,41 +139,20 @@ def sum_series(policy: Policy, losses: Iterable[Loss]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a loss was charged to: a population, and of one whose releases are about disjoint people the cohort."""
-
-    population: str
-    cohort: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
-    """A population's cap beside what is charged to it and to those that its people were in before, in the cap's own definition
-    and scope.
-
-    `places`: where each loss of `charged` was charged (default: all to the population itself, one after the other); `ways`: the
-    sets of populations that one person can have been in (default: this one). The total is the most over these ways, and of
-    cohorts, whose people are disjoint, the most over them: no person is in two (parallel composition).
-    """
+    """A population's cap next to what is charged to it and to the populations that its people were in before (`carries`), in the
+    cap's own definition and scope."""
 
     population: str
     cap: Population
     charged: tuple[Loss, ...]
-    places: tuple[Place, ...] = ()
-    ways: tuple[Way, ...] = ()
-
-    @property
-    def carries(self) -> tuple[str, ...]:
-        """The populations whose charges count here, beside its own."""
-        return tuple(sorted(frozenset[str]().union(*self.ways) - {self.population}))
+    carries: tuple[str, ...] = ()
 
     @property
     def basis(self) -> str:
         """What is added up: the unit and, where people bring charges with them, from where. What was added up otherwise is
         added up anew."""
-        if not self.carries:
-            return self.unit
-        return f"{self.unit}; with {' or '.join(' + '.join(sorted(way - {self.population})) for way in self.ways)}"
+        return f"{self.unit}; with {' + '.join(self.carries)}" if self.carries else self.unit
 
     @property
     def unit(self) -> str:
@@ -188,47 +165,11 @@ class Account:
     @property
     def total(self) -> int | None:
         """What is charged so far, in nano-epsilon or releases; None is infinity."""
-        if not self.places and not self.ways:
-            return self.sum_of(self.charged)
-        return self._spent(deque(self._add_up(), maxlen=1).pop() if self.charged else {})
+        return self.sum_of(self.charged)
 
-    def _add_up(self) -> Iterator[dict[str, dict[str, int]] | None]:
-        """What each cohort of each population was charged, after each loss; None once that is infinite. One dict, which grows."""
-        sums: dict[str, dict[str, int]] | None = {}
-        for loss, place in zip(self.charged, self._placed, strict=True):
-            amount = self.of(loss)
-            if amount is None or sums is None:
-                sums = None
-            else:
-                cohorts = sums.setdefault(place.population, {"": 0})
-                cohorts[place.cohort] = cohorts.get(place.cohort, 0) + amount
-            yield sums
-
-    def _spent(self, sums: dict[str, dict[str, int]] | None) -> int | None:
-        """The most that one person can have been exposed to."""
-        if sums is None:
-            return None
-        return max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether each loss takes all of itself from what is left: none is of a cohort, and nobody came one of several ways."""
-        return len(self.ways) <= 1 and not any(place.cohort for place in self.places)
-
-    def only(self, kept: Sequence[bool]) -> Account:
-        """The account with some of its losses alone; `kept` has a word for each."""
-        return replace(self, charged=tuple(compress(self.charged, kept)), places=tuple(compress(self.places, kept)))
-
-    @property
-    def _placed(self) -> tuple[Place, ...]:
-        return self.places or (Place(self.population),) * len(self.charged)
-
-    def plus(self, *losses: Loss, cohort: str = "") -> Account:
-        """The account when these are charged too, of a cohort where the population has them."""
-        if not cohort and not self.places:
-            return replace(self, charged=(*self.charged, *losses))
-        places = (*self._placed, *(Place(self.population, cohort) for _ in losses))
-        return replace(self, charged=(*self.charged, *losses), places=places)
+    def plus(self, *losses: Loss) -> Account:
+        """The account when these are charged too."""
+        return replace(self, charged=(*self.charged, *losses))
 
     @property
     def most(self) -> int:
@@ -264,22 +205,15 @@ class Account:
     @property
     def remaining(self) -> int:
         """What may still be charged, in nano-epsilon or releases."""
-        return self._leave(self.total)
+        return 0 if self.total is None else max(self.most - self.total, 0)
 
-    def list_remaining(self) -> list[int]:
-        """What might still be charged after each loss of `charged`, in their order."""
-        return [self._leave(self._spent(sums)) for sums in self._add_up()]
-
-    def _leave(self, total: int | None) -> int:
-        return 0 if total is None else max(self.most - total, 0)
-
-    def after(self, loss: Loss, *, cohort: str = "") -> str:
+    def after(self, loss: Loss) -> str:
         """What would be charged with this loss too."""
-        return self.plus(loss, cohort=cohort).spent
+        return self.plus(loss).spent
 
-    def admits(self, *losses: Loss, cohort: str = "") -> bool:
+    def admits(self, *losses: Loss) -> bool:
         """Whether these losses fit under the cap together; an infinite one never does."""
-        total = self.plus(*losses, cohort=cohort).total
+        total = self.plus(*losses).total
         return total is not None and total <= self.most
 
     def of(self, loss: Loss) -> int | None:
@@ -301,8 +235,3 @@ class Account:
 def format_amount(amount: int | None) -> str:
     """Nano-epsilon as it is written; None is infinity."""
     return UNBOUNDED if amount is None else format_nano(amount)
-
-
-def _spent_in(cohorts: Mapping[str, int]) -> int:
-    """What one person can have been charged for in a population: what is of no cohort, and the most of one cohort."""
-    return cohorts.get("", 0) + max((amount for cohort, amount in cohorts.items() if cohort), default=0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from release_pipeline.errors import OverCap
-from release_pipeline.policy.loss import LOSSES, UNBOUNDED, Account, Loss, Place, format_amount
+from release_pipeline.policy.loss import LOSSES, UNBOUNDED, Account, Loss, format_amount
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
 from release_pipeline.store.sql import statement
 
@@ -18,9 +18,9 @@ LOST = "lost"  # of a release after a restore: more of it happened than the regi
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs at most, whom, and the keyed hash of the records that it is for. `cohort`: of those that share no
-    person, the one that was charged; `carries`: the populations whose charges counted with it; `origins`: where the records come
-    from, by which looks at them are known, noted where there was a look. `unit` and `cap`: what its population's cap was then."""
+    """What one release costs at most, whom, and the keyed hash of the records that it is for. `carries`: the
+    populations whose charges counted with it; `origins`: where the records come from, by which looks at them are known, noted
+    where there was a look. `unit` and `cap`: what its population's cap was then."""
 
     id: ReleaseId
     population: str
@@ -29,16 +29,10 @@ class Charge:
     records: int
     loss: Loss
     noted: str = ""
-    cohort: str = ""
     carries: tuple[str, ...] = ()
     unit: str = field(default="", compare=False)
     cap: str = field(default="", compare=False)
     origins: tuple[str, ...] = field(default=(), compare=False)
-
-    @property
-    def place(self) -> Place:
-        """What it was charged to."""
-        return Place(self.population, self.cohort)
 
 
 def read_charge(event: Event) -> Charge | None:
@@ -54,7 +48,6 @@ def read_charge(event: Event) -> Charge | None:
         payload["records"],
         Loss.read(payload["loss"]),
         event.noted,
-        payload.get("cohort", ""),
         tuple(payload.get("carries", ())),
         payload["unit"],
         payload["cap"],
@@ -102,7 +95,7 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
     and the events do not agree on what is spent. What has `happened` already is entered whether or not it fits, for nobody can
     refuse it any more: the account is then overdrawn, and nothing else fits.
     """
-    spent, after = account.total, account.plus(charge.loss, cohort=charge.cohort).total
+    spent, after = account.total, account.plus(charge.loss).total
     if any(part is not None and part < 0 for part in (getattr(charge.loss, name) for name in LOSSES)):
         raise OverCap("a loss below nothing cannot be charged.", where=str(charge.id))
     if (after is None or spent is None) and not happened:
@@ -122,7 +115,6 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
         "cap": account.limit,
         "spent": account.words(after),
     }
-    content |= {"cohort": charge.cohort} if charge.cohort else {}
     content |= {"carries": list(charge.carries)} if charge.carries else {}
     content |= {"origins": list(charge.origins)} if charge.origins else {}
     registry.add(RESERVED, charge.id, **content)

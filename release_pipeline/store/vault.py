@@ -334,10 +334,6 @@ class ReleaseWorkspace(BesideRooms):
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
 
-    def count_shared(self, releases: Sequence[str]) -> int:
-        """How many people of this release (its table `people`) are in one of these as well."""
-        return self._connection.execute(statement("stages/count_shared"), {"releases": list(releases)}).fetchall()[0][0]
-
     def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
         """These columns of a table, and of a small one the others too."""
         stored = self._find_places(name, missing)

@@ -38,7 +38,6 @@ POLICY, POPULATIONS = "/approvals/policies/people", "/approvals/populations"
 CAPS = """
 folk: {cap: {epsilon: 3, definition: idp, scope: column}}
 adults: {cap: {epsilon: 1, definition: idp, scope: column}, was: folk}
-classes: {cap: {releases: 4}, cohorts: disjoint}
 """
 
 
@@ -325,7 +324,6 @@ def test_what_is_shared_is_told(desk: OpenDesk) -> None:
     assert {name: one.carries for name, one in found.items()} == {name: one.account.carries for name, one in accounts.items()}
     assert {name: one.heirs for name, one in found.items()} == {name: one.heirs for name, one in accounts.items()}
     assert (found["folk"].columns, found["folk"].charged, found["folk"].without) == (("person",), 1, ())
-    assert found["classes"].cohorts
     page = desk.open("vic").get("/overlaps").text
     assert "The officer may measure it here" in page
     assert "Measure it now" in desk.open("olga").get("/overlaps").text

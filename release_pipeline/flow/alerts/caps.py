@@ -69,6 +69,6 @@ def _find_spending(caps: Caps, name: str, policies: list[Policy], charges: list[
         loss = next_loss(policy, None)
         for release in list_ahead(policy, charges, events)[:1] if policy.population == name else ():
             can_ever = account.of(loss) is not None
-            if can_ever and not account.admits(loss, cohort=account.cap.cohort_of(release.release)):
+            if can_ever and not account.admits(loss):
                 refused.append(release)
     return Spending(account, tuple(refused))

@@ -371,7 +371,7 @@ def _view_budget(budget: Budget | None) -> PopulationView | None:
         spent=budget.spent,
         reserved=0,
         remaining=budget.remaining,
-        steps=tuple(StepView(step.release, step.amount, "spent", remaining=step.remaining) for step in budget.steps),
+        steps=tuple(StepView(step.release, step.amount, "spent") for step in budget.steps),
     )
 
 

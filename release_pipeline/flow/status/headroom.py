@@ -40,15 +40,11 @@ class Headroom:
     def fitting(self) -> int:
         """How many of those that are ahead fit, one after the other."""
         account = self.account
-        for fitting, (release, loss) in enumerate(zip(self.ahead, self.losses or (), strict=False)):
-            account = account.plus(loss, cohort=self.cohort_of(release))
+        for fitting, loss in enumerate(self.losses or ()):
+            account = account.plus(loss)
             if not account.admits():
                 return fitting
         return len(self.losses or ())
-
-    def cohort_of(self, release: ReleaseId) -> str:
-        """The cohort that a release would be charged to; empty where releases add up."""
-        return self.account.cap.cohort_of(release.release)
 
     @property
     def needs(self) -> str:
@@ -92,7 +88,7 @@ def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Ch
         check_population(caps, policy.population, release, charges)
     except Blocked as error:
         return str(error)
-    is_admitted = account.admits(loss, cohort=account.cap.cohort_of(release.release))
+    is_admitted = account.admits(loss)
     return "" if is_admitted else str(refuse_loss(account, loss, policy, release))
 
 
@@ -107,9 +103,9 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
     if not losses:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return
-    loss, cohort = losses[0], headroom.cohort_of(ahead[0])
-    verdict = "fits" if account.admits(loss, cohort=cohort) else "is refused"
-    yield f"{spent}; the next release {verdict}: {account.after(loss, cohort=cohort)} after it"
+    loss = losses[0]
+    verdict = "fits" if account.admits(loss) else "is refused"
+    yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
     if headroom.needs:
         yield headroom.needs
     if policy.every or len(ahead) > 1:
@@ -177,8 +173,8 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
     """The room for a script."""
     account, first = headroom.account, None
     if headroom.losses:
-        loss, cohort = headroom.losses[0], headroom.cohort_of(headroom.ahead[0])
-        fits, after = account.admits(loss, cohort=cohort), account.after(loss, cohort=cohort)
+        loss = headroom.losses[0]
+        fits, after = account.admits(loss), account.after(loss)
         first = NextView(str(headroom.ahead[0]), account.words(account.of(loss)), fits=fits, after=after)
     return HeadroomView(
         population=account.population,

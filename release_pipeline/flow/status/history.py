@@ -454,7 +454,6 @@ class _Teller:
         ]
         if self.status.charge is not None and self.policy is not None:
             facts.insert(1, ("charged", _describe_loss(self.status, content["unit"])))
-        facts += _name_if_said("cohort", content.get("cohort"))
         facts += _name_if_said("counts with what was charged to", ", ".join(content.get("carries", ())))
         rests = self._rest(
             (OPENED, "the opening"),

@@ -119,10 +119,10 @@ def foresee(
     losses = {known.policy: next_loss(known, rows if known is policy else None) for known in (*sharing, policy)}
     ticks, stopped = list[Prospect](), set[str]()
     for moment, name, whose in plan:
-        loss, cohort = losses[whose.policy], account.cap.cohort_of(name)
-        fits = whose.policy not in stopped and account.admits(loss, cohort=cohort)
+        loss = losses[whose.policy]
+        fits = whose.policy not in stopped and account.admits(loss)
         if fits:
-            account = account.plus(loss, cohort=cohort)
+            account = account.plus(loss)
         else:
             stopped.add(whose.policy)
         if whose is policy:
@@ -179,9 +179,8 @@ def _with_waiting(account: Account, policy: Policy, events: tuple[Event, ...], r
     statuses = read_statuses(events).values()
     mine = [known for known in statuses if known.id.policy == policy.policy and known.state == "open" and known.replaced is None]
     loss = next_loss(policy, rows)
-    for known in mine:
-        cohort = account.cap.cohort_of(known.id.release)
-        account = account.plus(loss, cohort=cohort) if account.admits(loss, cohort=cohort) else account
+    for _ in mine:
+        account = account.plus(loss) if account.admits(loss) else account
     return account
 
 

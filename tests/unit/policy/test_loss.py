@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, Place, release_loss, wider_bound
-from release_pipeline.policy.populations import Cap, Population, Way
+from release_pipeline.policy.loss import LOSSES, Account, Loss, release_loss, wider_bound
+from release_pipeline.policy.populations import Cap, Population
 from release_pipeline.privacy import Epsilon, mask_column
 from release_pipeline.privacy.budget import NANO
 
@@ -159,37 +159,6 @@ def test_several_losses_are_admitted_together_or_not() -> None:
     assert not account(cap, 3 * 10**8 + 1).admits(), "the cap was lowered below what is spent"
     assert [account(cap, *spent).left for spent in ((), (10**8, 1), (4 * 10**8,), (None,))] == ["0.3", "0.199999999", "0", "0"]
     assert account(Cap(releases=2), None).left == "1"
-
-
-def test_of_disjoint_cohorts_the_most_of_one_is_taken() -> None:
-    """By hand: of four cohorts each takes the same 1 of 2; a second charge of one takes the rest, and infinity all."""
-    cap = Population(cap=Cap(epsilon=Epsilon.of(2), definition="idp", scope="column"), cohorts="disjoint")
-    one, infinite = Loss(None, None, None, 0, NANO, None), Loss(None, None, None, None, None, None)
-    four = Account("folk", cap, ()).plus(one, cohort="1").plus(one, cohort="2").plus(one, cohort="3").plus(one, cohort="4")
-    assert (four.adds_up, four.list_remaining(), four.remaining) == (False, [NANO] * 4, NANO)
-    assert four.plus(one, cohort="3").list_remaining() == [NANO] * 4 + [0]
-    assert four.plus(infinite, cohort="3").plus(one, cohort="3").list_remaining() == [NANO] * 4 + [0, 0]
-    assert four.only([True, False, False, False]).total == four.only([False] * 3 + [True]).total == NANO
-    assert four.only([False] * 4).total == 0
-    plain = account(cap.cap, NANO, NANO, NANO)
-    assert (plain.adds_up, plain.list_remaining(), plain.only([True, False, True]).total) == (True, [NANO, 0, 0], 2 * NANO)
-
-
-LOSS = st.none() | st.integers(0, 3 * NANO)
-PLACE = st.builds(Place, st.sampled_from(["folk", "was", "other"]), st.sampled_from(["", "1", "2"]))
-WAYS = [(), (frozenset({"folk"}),), (frozenset({"folk", "was"}),), (frozenset({"folk", "was"}), frozenset({"folk", "other"}))]
-
-
-@given(st.lists(st.tuples(LOSS, PLACE)), st.sampled_from(WAYS))
-def test_what_remains_after_each_is_what_remained_then(charged: list[tuple[int | None, Place]], ways: tuple[Way, ...]) -> None:
-    """The account of the first few losses alone says the same; and where everything adds up, each takes all of itself."""
-    cap = Population(cap=Cap(epsilon=Epsilon.of(7), definition="idp", scope="column"))
-    losses = tuple(Loss(None, None, None, 0, amount, None) for amount, _ in charged)
-    whole = Account("folk", cap, losses, tuple(place for _, place in charged), ways)
-    ends = range(1, len(charged) + 1)
-    assert whole.list_remaining() == [whole.only([i < end for i in range(len(charged))]).remaining for end in ends]
-    if whole.adds_up and all(place.population in frozenset({"folk"}).union(*ways) for _, place in charged):
-        assert whole.list_remaining() == account(cap.cap, *(amount for amount, _ in charged)).list_remaining()
 
 
 @given(st.integers(1, 10**15))
