@@ -85,9 +85,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
     "dp-cdf, two records per person": _Case(
         "method: dp-cdf, epsilon: 1, k: 3", other=_WHO, person="{column: who, records_per_release: 2}"
     ),
-    "dp-cdf, households in slots": _Case(
-        "method: dp-cdf, epsilon: 1, k: 3", other=_WHO, person="{column: who, unit: household, slots: 2}"
-    ),
     "dp-cdf, random parts": _Case("method: dp-cdf, epsilon: 2, k: 3, partitions: 2"),
     "dp-cdf, two columns": _Case("method: dp-cdf, epsilon: 4, k: 3", noise=2),
     "dp-mdav, corner, plain": _Case("method: dp-mdav, epsilon: 2, k: 3, order: corner"),
@@ -142,12 +139,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
         atoms=_REASONS,
         other=_SITE,
         tables="valued: {by: site, having: a, epsilon: 1}, totals: {by: site, sum: a, epsilon: 1}",
-    ),
-    "tables, by a column in no row, households in slots": _Case(
-        "method: dp-cdf, epsilon: 1",
-        other=f"{_UNSEEN}\n  {_WHO}",
-        person="{column: who, unit: household, slots: 2}",
-        tables=f"heads: {{by: site, epsilon: 0.5}}, totals: {{{_TOTALS}, epsilon: 0.5}}",
     ),
     "tables, weighted": _Case(
         "method: dp-um, epsilon: 2, k: 3",

@@ -26,7 +26,6 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
-    fill_slots,
     needed_columns,
     numbers_of,
     refuse,
@@ -156,7 +155,6 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     refuse(str(file), check_release_column(outside, policy) if outside is not None else [])
     needed = {name: names[name] for name in needed_columns(policy)}
     with open_raw(source, needed, release=release_filter(policy, names, release), derive=policy.derived_before) as table:
-        fill_slots(policy, table, str(file))
         progress("checking types, domains, categories and persons")
         facts = collect_facts(policy, table)
         if facts.records == 0:

@@ -21,7 +21,7 @@ from release_pipeline.policy.periods import PATTERN
 from release_pipeline.policy.readings import ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.arrays import pieces
-from release_pipeline.stages.checks import Check, Facts, check_persons, refusals
+from release_pipeline.stages.checks import Check, Facts, refusals
 from release_pipeline.stages.column_table import PART, Parts
 from release_pipeline.store.derived import count_unread
 from release_pipeline.store.raw import RawTable
@@ -60,16 +60,6 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
         if policy.every:
             return table.count_other_texts(column, PATTERN[policy.every])
         return table.count_categories(column, policy.release_names)
-
-
-def fill_slots(policy: Policy, table: RawTable, source: str) -> None:
-    """Fill every person or household up to the policy's slots, before anything is counted, so that no number of rows shows how
-    many records one has. Refused where a record is nobody's, or one has more records than slots."""
-    if not isinstance(policy.person, Person) or policy.person.slots is None:
-        return
-    person, slots = policy.person, policy.person.slots
-    refuse(source, list(check_persons(person, table.count_persons(person.column, allowed=slots))))
-    table.fill_slots(person.column, slots)
 
 
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
@@ -113,8 +103,7 @@ def _find_met(
             return None
         entries = _fill(table.categories(name), column.filled)
         met: npt.NDArray[np.bool_] = _compute.is_in(entries, value_set=pa.array([str(value) for value in condition], pa.string()))
-        met = np.asarray(met)
-        return met if (empty := table.empty_slots()) is None else met & ~empty
+        return np.asarray(met)
     typed = typed_column(policy, name, table) if isinstance(column, NoiseColumn) else None
     if typed is None or not isinstance(column, NoiseColumn):
         return None
@@ -170,14 +159,12 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
                 entries = _leave(entries, [str(entry) for entry in distinct if entry in {*reasons, filled} or covers(entry)])
             found = _compute.index_in(entries, value_set=pa.array(list(reasons), pa.string()))
             return _compute.coalesce(pa.array(list(reasons.values()), pa.string()).take(found), entries) if reasons else entries
-        case ListReading(values=values, filled=filled, integers=integers, stand_ins=stand_ins, empty=empty):
+        case ListReading(values=values, filled=filled, integers=integers, stand_ins=stand_ins):
             entries = _fill(table.categories(name), filled)
             if only_declared:
                 entries = _leave(entries, [*map(str, values), *([] if filled is None else [filled])])
             for code, entry in stand_ins:
                 entries = _compute.if_else(_compute.equal(entries, code), entry, entries)
-            if empty is not None and (slots := table.empty_slots()) is not None:
-                entries = _compute.if_else(pa.array(slots), empty, entries)
             return entries.cast(pa.int64()) if integers else entries
         case None:
             return None
@@ -185,17 +172,14 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
 
 def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_with: bool = False) -> Any:
     """A column as it was delivered: numbers where the policy reads numbers, where a source with types has them in a column that
-    is not released, and where an expectation calculates with entries that all are numbers; else texts. Empty slots are no
-    records."""
-    empty = table.empty_slots()
-    kept = slice(None) if empty is None else np.flatnonzero(~empty)
+    is not released, and where an expectation calculates with entries that all are numbers; else texts."""
     column, kind = policy.columns[name], table.kinds[name]
     is_unread_number = column.reading is None and column.role != "identifier" and kind == "number"
     if is_unread_number or _is_read_as_number(column):
-        return table.numbers(name)[kept]
-    texts = table.categories(name).to_pandas().iloc[kept]
+        return table.numbers(name)
+    texts = table.categories(name).to_pandas()
     if is_calculated_with and kind in ("text", "number"):
-        numbers = table.numbers(name)[kept]
+        numbers = table.numbers(name)
         if np.isfinite(numbers[texts.notna()]).all():
             return numbers
     return texts
@@ -254,8 +238,6 @@ def numbers_of(policy: Policy, name: str, table: RawTable) -> npt.NDArray[np.flo
     if how.fill is not None:
         numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
     is_code |= np.isnan(numbers)
-    if (empty := table.empty_slots()) is not None:
-        is_code |= empty
     return numbers[~is_code]
 
 
@@ -269,8 +251,6 @@ def _code(name: str, how: NumberReading, table: RawTable, numbers: npt.NDArray[n
     if how.coded_texts:
         for code, point in how.coded_texts.items():
             coded[_find_texts(name, [code], table)] = point
-    if how.empty is not None and (empty := table.empty_slots()) is not None:
-        coded[empty] = how.empty
     return coded
 
 

@@ -36,7 +36,6 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
-    fill_slots,
     has_type,
     is_coded,
     needed_columns,
@@ -173,10 +172,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             )
             read = self.site.keyed_hash(json.dumps(content_of(workspace, "raw")).encode())
             begin_run(self.site, self.id, self._hash, digest=read, origins=origins)
-            with self.counting_refusals():
-                fill_slots(policy, raw, source.name)
-            if policy.slots is not None:
-                workspace.read_anew("raw")
             records = raw.count_records()
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 remedy = "Run the release again once the source stays as it is."
@@ -303,10 +298,9 @@ class ReleaseFlow(ReleaseCheckpoints):
     def _read_again(self) -> list[str] | None:
         """What `validate` reads of the raw records once they were judged; None where that may be any of it."""
         policy = self.policy
-        person = policy.person if isinstance(policy.person, Person) else None
-        if any(is_coded(policy, name) for name in policy.columns) or (person is not None and person.slots is not None):
+        if any(is_coded(policy, name) for name in policy.columns):
             return None
-        return [] if person is None else [person.column]
+        return [policy.person.column] if isinstance(policy.person, Person) else []
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""

@@ -108,9 +108,6 @@ def _person_words(policy: Policy) -> str:
         return "each row is a person of its own"
     column, unit = policy.person.column, policy.privacy_unit
     records = count_of(policy.person.records, "record")
-    if policy.slots is not None:
-        filled = f"how many records a {unit} has is protected"
-        return f"column {column}, each {unit} has {records} in a release, empty ones included; {filled}"
     limit = f"column {column}, at most {records} of a {unit} in a release"
     if policy.record_count is None:
         return limit

@@ -27,7 +27,6 @@ from release_pipeline.policy.published_rules import check_published
 from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.sections import Gates, Person
 from release_pipeline.policy.sketch_rules import check_sketch
-from release_pipeline.policy.slot_rules import check_slots, fill_reasons
 from release_pipeline.policy.swap_rules import check_swap
 from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
@@ -44,7 +43,6 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     fault = _find_unknown_claim(parts.protect) if parts.protect is not None else None
     yield from _names(parts)
     yield from _weights(parts)
-    parts = parts if fault is not None else fill_reasons(parts)
     yield from _reasons(parts)
     yield from _source(parts)
     if fault is not None:  # nothing else can be said of a method that promises nothing
@@ -55,7 +53,6 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     else:
         yield from find_groupless(parts)
     yield from _person(parts)
-    yield from check_slots(parts)
     yield from check_sketch(parts)
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
@@ -91,7 +88,6 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         return
     yield from _protect(parts, policy.protect)
     yield from _person(parts)
-    yield from check_slots(parts)
     yield from check_tables(parts)
     yield from check_calibrated(parts)
 
@@ -258,7 +254,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
             "Set its role, with do: drop.",
         )
     protect = parts.protect
-    if protect is None or parts.person.records == 1 or parts.person.slots or claim_of(protect).definition.covers_groups:
+    if protect is None or parts.person.records == 1 or claim_of(protect).definition.covers_groups:
         return
     name, why = find_family(protect).describe_protected(protect)
     yield (

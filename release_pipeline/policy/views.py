@@ -118,8 +118,8 @@ class PlanView:
     records_per_person: Annotated[int, "how many records of a release one person, or household, may have"]
     privacy_unit: Annotated[PrivacyUnit, "whose records the claim is about"]
     record_count: Annotated[
-        Literal["protected", "not protected"] | None,
-        "whether the claim protects how many records one has; absent where nobody has more than one",
+        Literal["not protected"] | None,
+        "that the claim does not protect how many records one has; absent where nobody has more than one",
     ] = field(default=None, metadata=OPTIONAL)
     wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
     not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]

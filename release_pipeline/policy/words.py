@@ -58,8 +58,6 @@ def describe_sizes(policy: Policy) -> Iterator[str]:
         yield POLICY("uncovered.record_count", unit=policy.privacy_unit)
     if policy.source.release_column is not None:
         yield POLICY("uncovered.release")
-    if policy.slots is not None and len(policy.noise_columns) > 1 and not policy.protect.is_synthetic:
-        yield POLICY("uncovered.empty_slots")
 
 
 def describe_suppression(policy: Policy) -> str:

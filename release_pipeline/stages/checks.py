@@ -131,17 +131,12 @@ def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
     if not counts["undeclared"]:
         return []
     column = policy.source.release_column or ""
-    if policy.slots is not None:  # no count of people leaves
-        return [REVIEWERS("warning.some_of_other_releases", column=column)]
     return [REVIEWERS("warning.of_other_releases", column=column, records=_count(counts["undeclared"]))]
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
     """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
-    needed = [policy.source.release_column]
-    if isinstance(policy.person, Person) and policy.person.slots is not None:
-        needed.append(policy.person.column)  # before slots are filled up, nothing is counted
-    return check.fact == "columns" or (check.fact == "absent" and check.column not in needed)
+    return check.fact == "columns" or (check.fact == "absent" and check.column != policy.source.release_column)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
@@ -405,8 +400,6 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         "Fill in whose they are, or remove them from the source.",
     )
     allowed = f"{person.records} declared record{'s' if person.records != 1 else ''} (records_per_release)"
-    if person.slots is not None:
-        allowed = f"{person.slots} declared slot{'s' if person.slots != 1 else ''} (slots)"
     remedy = f"Remove duplicates from the source; if a {unit} may have more records, declare how many."
     yield Check(
         "person_unit",

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import StoreError
-from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import read_batches, source_errors
 from release_pipeline.store.sql import Applied, Identifier, statement
@@ -49,15 +48,11 @@ _MACROS = (
 )
 
 
-_EMPTY = f"{OURS}_empty_slot"  # the column that marks empty slots
-_PLACE = f"{OURS}_place"
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
 
 
 class RawTable:
-    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql). Where
-    a policy has slots it has all of them: `count_records` counts slots, and all other counts are about records that were
-    delivered."""
+    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql)."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, *, memory: int | None = None) -> None:
         """`memory`: the bytes that DuckDB may take. What it groups by all different entries is done in parts where that is
@@ -71,12 +66,8 @@ class RawTable:
             self.kinds, self._whole = self._look()
 
     def _look(self) -> tuple[dict[str, str], set[str]]:
-        """The columns, which of them have whole numbers, and the view of the records that were delivered."""
+        """The columns, and which of them have whole numbers."""
         raw = self._connection.table("raw")
-        if _EMPTY in raw.columns:
-            self._connection.execute(statement("schema/create_delivered_of_slots", empty=_EMPTY))
-        else:
-            self._connection.execute(statement("schema/create_delivered"))
         types = {column: str(kind) for column, kind in zip(raw.columns, raw.types, strict=True)}
         whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
         return {column: _kind(kind) for column, kind in types.items()}, whole
@@ -87,20 +78,8 @@ class RawTable:
         part._rows = first, beyond
         return part
 
-    def fill_slots(self, column: str, slots: int) -> None:
-        """Fill up everybody whom this column distinguishes to that many rows; nobody has more, and no record lacks the key."""
-        self._prepare_persons(column)
-        names = {"column": column, "person": self._person_of(column), "empty": _EMPTY, "place": _PLACE}
-        with source_errors(self._name):
-            self._connection.execute(statement("stages/create_slots", **names), {"slots": slots})
-            self.kinds, self._whole = self._look()
-
-    def empty_slots(self) -> npt.NDArray[np.bool_] | None:
-        """Which records are empty slots, in source order; None where nothing was filled up."""
-        return self._column("stages/read_empty", empty=_EMPTY).to_numpy() if _EMPTY in self.kinds else None
-
     def count_records(self) -> int:
-        """How many records there are, empty slots included."""
+        """How many records there are."""
         return self._counts("facts/count_records", {}, {})["records"]
 
     def count_numbers(

@@ -111,12 +111,6 @@ class ReleaseWorkspace(BesideRooms):
         """The table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
 
-    def read_anew(self, name: str) -> None:
-        """Know nothing more of the columns of the table `name`, which was changed in its place."""
-        self._contents.pop(name, None)
-        self._kept.forget(name)
-        self._stored = self._left = self._records = None
-
     def write(self, name: str, table: Written) -> None:
         """Replace the table `name`. A large one is stored column by column: each is asked for when those before are stored."""
         self._drop(name)

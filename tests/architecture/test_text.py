@@ -143,10 +143,3 @@ def test_a_planted_index_or_machine_is_found(name: str, planted: str) -> None:
 def test_what_is_harmless_is_not_found(name: str, harmless: str) -> None:
     """Addresses of everybody, of this machine, and options that name nothing."""
     assert find_places(name, harmless) == []
-
-
-@pytest.mark.parametrize("file", [file for file in STATEMENTS if file.parent.name == "facts"], ids=lambda file: file.stem)
-def test_counts_are_about_delivered_records(file: Path) -> None:
-    """Empty slots of households are nobody's: what is counted of a column is counted of `delivered`. How many records there are
-    is how many slots; letters are looked for where people are told apart."""
-    assert ("FROM raw" not in file.read_text()) or file.stem in ("count_records", "count_beyond_ascii")

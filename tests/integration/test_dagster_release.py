@@ -49,7 +49,7 @@ from tests.integration.sites import (
     spoil,
 )
 from tests.integration.test_calibrated_weights import CALIBRATED, TABLES
-from tests.integration.test_counted import CAP, IN_SLOTS, make_records
+from tests.integration.test_counted import CAP, OF_HOUSEHOLDS, make_records
 from tests.integration.test_counted import PARTS as COUNTED
 from tests.integration.test_weights import make_sample
 from tests.integration.test_whole_table import CAP as TABLE_CAP
@@ -181,8 +181,8 @@ def _whole(home: Path) -> TinySite:
     return make_site(home, rows=make_people(), **{"cap": TABLE_CAP, **WHOLE})
 
 
-def _in_slots(home: Path) -> TinySite:
-    return make_site(home, rows=make_records(), cap=CAP, **{**COUNTED, "person": IN_SLOTS})
+def _of_households(home: Path) -> TinySite:
+    return make_site(home, rows=make_records(), cap=CAP, **{**COUNTED, "person": OF_HOUSEHOLDS})
 
 
 @pytest.mark.slow
@@ -191,9 +191,9 @@ def _in_slots(home: Path) -> TinySite:
     [
         (_calibrated, {"w": "weight; made of the published tables people, towns and the released rows"}),
         (_whole, dict.fromkeys(("town", "income"), "synthetic: made of noisy counts of all columns")),
-        (_in_slots, {"income": "noise by dp-cdf"}),
+        (_of_households, {"income": "noise by dp-cdf"}),
     ],
-    ids=["calibrated weights", "dp-table", "tables by a column in no row, in slots"],
+    ids=["calibrated weights", "dp-table", "tables by a column in no row"],
 )
 def test_what_came_later_goes_through_dagster_too(
     tmp_path: Path, instance: dg.DagsterInstance, make: Callable[[Path], TinySite], words: Mapping[str, str]

@@ -1,51 +1,27 @@
-"""People and households with slots: each has as many rows, so that no number of rows shows how many records one has."""
+"""People and households with several records: what the claim says, and what it does not protect."""
 
 from __future__ import annotations
 
-import json
 import random
 import re
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-import dagster as dg
-import duckdb
-import jsonschema
-import numpy as np
-import pandas as pd
 import pytest
 
-from release_pipeline.analyst import NoHonestAnswer, read_release
-from release_pipeline.cli import main
-from release_pipeline.errors import DataRefused, PolicyInvalid
-from release_pipeline.flow import checkpoints
-from release_pipeline.flow import release as flow_release
-from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.wording import describe_neighbours
-from release_pipeline.flow.timetable import count_arrived, describe_missing
-from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.load import parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.views import view_plan
 from release_pipeline.policy.words import not_covered_words
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.report.counts import COUNTS_FILE
-from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.checks import round_up
-from release_pipeline.store.registry import ReleaseId
-from tests.integration.people import review
-from tests.integration.publishing import failures_of, make_trusted_site, publish_release
-from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_site, materializations, policy_text, run_job
+from tests.integration.sites import Row, TinySite, make_site, policy_text
 
-HOUSEHOLDS, SLOTS = 600, 4
+HOUSEHOLDS, MOST = 600, 4
 SURE = 1 - 1e-9  # of intervals around noise that no test knows
 PARTS = {
-    "person": f"{{column: person, unit: household, slots: {SLOTS}}}",
+    "person": f"{{column: person, unit: household, records_per_release: {MOST}}}",
     "protect": "{method: dp-cdf, epsilon: 2, k: 5}",
     "columns": """
   person: {role: identifier, do: drop}
@@ -58,7 +34,6 @@ PARTS = {
 }
 ZCDP = "dp-cdf, definition: zcdp, epsilon: 2, delta: 0.000001, k: 5"
 CAP = "epsilon: 40, definition: dp, scope: column"
-OF_PERSONS = f"{{column: person, slots: {SLOTS}}}"
 
 
 def make_households(count: int = HOUSEHOLDS, *, seed: int = 3) -> list[Row]:
@@ -94,248 +69,16 @@ def find_number(number: int, blob: bytes) -> list[bytes]:
     return re.findall(rb"(?<![\w.,-])(?:%s)(?![\w.,]*\w)" % shown, blob)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A release of households that went through Dagster to the public."""
-
-    tiny: TinySite
-    package: Path
-    storage: Path
-    logged: str
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateKey]) -> Published:
-    """With its package, and all that Dagster keeps."""
-    home = tmp_path_factory.mktemp("households")
-    tiny = make_trusted_site(home / "site", keys, rows=make_households(), cap=CAP, **PARTS)
-    storage = home / "dagster"
-    storage.mkdir()
-    with dg.DagsterInstance.local_temp(str(storage)) as instance:
-        result = run_job(tiny, instance=instance)
-        assert result.success
-        assert materializations(result)["ingested"].metadata["rows"].value == HOUSEHOLDS * SLOTS
-        logged = "\n".join(entry.user_message for entry in instance.all_logs(result.run_id))
-    name = ReleaseId("people", "1", 1)
-    review(tiny, keys, "ben", "cleo", release=name)
-    return Published(tiny, publish(tiny.site, name, key=keys["robot"]), storage, logged)
-
-
-@pytest.mark.slow
-@GX_WARNINGS
-def test_how_many_people_there_are_is_told_nowhere(published: Published) -> None:
-    """Neither in Dagster's storage nor in its logs, nor in registry and package; the number of households and of rows may be."""
-    people = len(of_first(make_households()))
-    empties = HOUSEHOLDS * SLOTS - people
-    files = [file for place in (published.storage, published.package) for file in place.rglob("*") if file.is_file()]
-    registry = [file for file in published.tiny.home.rglob("*.duckdb*") if published.tiny.site.vault not in file.parents]
-    assert registry
-    blobs = {str(file): file.read_bytes() for file in (*files, *registry)}
-    blobs["events"] = "\n".join(event.body for event in published.tiny.events()).encode()
-    blobs["log"] = published.logged.encode()
-    assert not {name for name, blob in blobs.items() if find_number(people, blob)}
-    del blobs[str(published.package / COUNTS_FILE)]  # noisy counts may be right
-    assert not {name for name, blob in blobs.items() if find_number(empties, blob)}
-    assert any(find_number(HOUSEHOLDS * SLOTS, blob) for name, blob in blobs.items() if str(published.storage) in name)
-    assert find_number(people, f"rows {people:,}".encode()), "the search finds what it looks for"
-
-
-@pytest.mark.slow
-@GX_WARNINGS
-def test_a_package_has_the_empty_slots(published: Published) -> None:
-    """As rows with a reason, about as many as there are; card and charge are about households."""
-    rows = of_first(make_households())
-    assert not failures_of(verify(published.package, [str(published.tiny.site.officer)]))
-    table = pd.read_csv(published.package / "data.csv")
-    assert len(table) == HOUSEHOLDS * SLOTS
-    for name in ("income", "rent"):
-        assert abs((table[f"{name}_missing"] == "empty").sum() - (len(table) - len(rows))) <= 60
-    card = json.loads((published.package / "privacy-card.json").read_text())
-    jsonschema.validate(card, CARD_SCHEMA)
-    assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("household", "protected")
-    assert card["claim"]["records_per_person"] == SLOTS
-    assert card["rows"] == {"in": HOUSEHOLDS * SLOTS, "out": HOUSEHOLDS * SLOTS, "kind": None}
-    assert "with any number of records up to 4" in card["claim"]["neighbours"]
-    assert "every household has 4 records, empty ones included" in card["claim"]["statement"]
-    assert any("empty in several columns at once" in words for words in card["claim"]["not_protected"])
-    assert "Records per household: at most 4; how many one has is protected." in " ".join(
-        (published.package / "privacy-card.html").read_text().split()
-    )
-    [charge] = published.tiny.charges()
-    assert format_nano(charge.loss.dp_column or 0) == card["claim"]["epsilon"]["total"] == "8"
-    release = read_release(published.package)
-    empty = release.missing("income", "empty", level=SURE)
-    assert empty.low <= 1 - len(rows) / len(table) <= empty.high
-    values = np.array([float(row["income"]) for row in rows if row["income"] not in ("-8", "")])
-    mean = release.mean("income", level=SURE)
-    assert mean.low <= values.mean() <= mean.high
-    rents = np.array([float(row["rent"] or 0) for row in rows])
-    mean = release.mean("rent", level=SURE)
-    assert mean.low <= rents.mean() <= mean.high
-    records = release.records(level=SURE)
-    assert records.low <= len(rows) <= records.high < len(table)
-    assert any("(records)" in words for words in release.explain())
-    blank = release.missing("income", "blank", level=SURE)
-    assert blank.low <= sum(row["income"] == "" for row in rows) / len(table) <= blank.high
-
-
-@pytest.mark.slow
-@GX_WARNINGS
-def test_only_slots_hide_how_many_people_there_are(tmp_path: Path, published: Published) -> None:
-    """The kit declines where the number of records is that of people."""
-    package = shutil.copytree(published.package, tmp_path / "package")
-    card = json.loads((package / "privacy-card.json").read_text())
-    card["claim"]["record_count"] = "not protected"
-    (package / "privacy-card.json").write_text(json.dumps(card))
-    with pytest.raises(NoHonestAnswer, match="no slots"):
-        read_release(package).records()
-
-
 def ingest(tiny: TinySite) -> dict[str, object]:
     """What the first two stages tell."""
     flow = tiny.flow()
     return {"ingested": flow.ingest().facts, "validated": (done := flow.validate()).facts, "refused": done.refusal}
 
 
-@pytest.mark.parametrize("person", [PARTS["person"], OF_PERSONS])
-def test_no_stage_tells_how_many_records_one_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str) -> None:
-    """Two sources in which one household, or person, has one record and four: the stages report the same. Without the filling
-    the number of rows distinguishes them."""
-    rows = make_households(30)
-    mine = [row for row in rows if row["person"] == "h0007" and row["year"] == "1"]
-    others = [row for row in rows if row not in mine]
-    told: dict[bool, list[dict[str, object]]] = {True: [], False: []}
-    monkeypatch.setattr(checkpoints, "round_up", int)  # to the last record, so that the control shows a difference
-    for fills in (True, False):
-        if not fills:
-            monkeypatch.setattr(flow_release, "fill_slots", lambda *_: None)
-        for size in (1, 4):
-            parts = {**PARTS, "person": person}
-            tiny = make_site(tmp_path / f"{fills} {size}", rows=[*others, *mine[:1] * size], cap=CAP, **parts)
-            told[fills].append(ingest(tiny))
-    assert told[True][0] == told[True][1]
-    assert told[True][0]["ingested"] == {"rows": 30 * SLOTS, "columns_read": 3, "columns_in_source": 8}
-    assert told[False][0] != told[False][1]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (
-            lambda rows: [*rows, *(dict(rows[0]) for _ in range(4))],
-            "column person: up to 10 households have more than the 4 declared slots",
-        ),
-        (lambda rows: [{**rows[0], "person": " "}, *rows[1:]], "column person: up to 10 records without a household."),
-    ],
-)
-def test_what_fits_no_slot_is_refused_by_counts_alone(
-    tmp_path: Path, spoil: Callable[[list[Row]], list[Row]], words: str
-) -> None:
-    """Before anything is counted or kept."""
-    rows = sorted(of_first(make_households(30)), key=lambda row: row["person"])
-    tiny = make_site(tmp_path / "site", rows=spoil(rows), cap=CAP, **PARTS)
-    with pytest.raises(DataRefused) as refused:
-        tiny.flow().ingest()
-    assert [words] == [finding[: len(words)] for finding in refused.value.findings]
-    assert "raw" not in tiny.tables()
-    assert not tiny.charges()
-
-
-def test_without_the_column_nothing_is_counted(tmp_path: Path) -> None:
-    """A source that lacks the households is refused before anybody is told how many rows it has."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **PARTS)
-    tiny.write_rows(make_households(30), header=("year", "town", "sex", "income", "rent", "name", "remark"))
-    with pytest.raises(DataRefused, match="the data do not meet the policy"):
-        tiny.flow().ingest()
-
-
-def test_records_of_other_releases_are_not_counted_aloud(tmp_path: Path) -> None:
-    """They are people, too."""
-    parts = {**PARTS, "releases": '["1"]'}
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **parts)
-    tiny.flow().ingest()
-    assert "column year: some records of releases that the policy does not list." in tiny.flow().validate().words
-
-
-def test_a_timetable_counts_slots(tmp_path: Path) -> None:
-    """What has arrived is said in slots, as `min_rows` is."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **{**PARTS, "gates": "{min_rows: 200}"})
-    policy = load_policy(tiny.home / "policies" / "people.yaml")
-    assert view_plan(make_plan(policy)).record_count == "protected"
-    assert count_arrived(tiny.site, policy, "1") == 30 * SLOTS
-    assert describe_missing(tiny.site, policy, "1") == "the source has too few records of release 1 yet."
-
-
-def test_the_tool_for_scripts_fills_up_too(tmp_path: Path) -> None:
-    """As many rows as slots, the fill only where somebody is."""
-    tiny = make_site(tmp_path / "site", rows=make_households(60), cap=CAP, **PARTS)
-    out = tmp_path / "masked.csv"
-    policy = str(tiny.home / "policies" / "people.yaml")
-    assert (
-        main(["mask", str(tiny.home / "people.csv"), "--policy", policy, "--release", "1", "-o", str(out), "--unaccounted"]) == 0
-    )
-    table = pd.read_csv(out)
-    assert len(table) == 60 * SLOTS
-    assert set(table["income_missing"].dropna()) == {"refused", "blank", "empty"}
-    assert set(table["rent_missing"].dropna()) == {"empty"}
-
-
-def test_the_vault_knows_who_is_there(tmp_path: Path) -> None:
-    """Empty slots are the last point of every column; people are counted by household."""
-    tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP, **PARTS)
-    ingest(tiny)
-    tables, rows = tiny.tables(), of_first(make_households(30))
-    income, rent = (tables["records"].column(name).to_numpy() for name in ("income", "rent"))
-    assert (income == 203).sum() == (rent == 100.5).sum() == 30 * SLOTS - len(rows)
-    assert (income == 202).sum() == sum(row["income"] == "" for row in rows)
-    assert (income == 201).sum() == sum(row["income"] == "-8" for row in rows)
-    assert rent[: len(rows)].tolist() == [float(row["rent"] or 0) for row in rows]
-    assert tables["people"].num_rows == 30
-
-
-@pytest.mark.parametrize(
-    ("part", "old", "new", "words"),
-    [
-        (
-            "person",
-            PARTS["person"],
-            "{column: person, unit: household}",
-            "needs slots, which hide how many records a household has, or",
-        ),
-        ("person", "slots: 4", "slots: 4, records_per_release: 4", "either slots or records_per_release"),
-        ("protect", "dp-cdf", "dp-um", "dp-um gives every record a number, and an empty slot has none. Use dp-cdf"),
-        (
-            "columns",
-            "sex:    {role: quasi, do: drop}",
-            "sex:    {role: quasi, do: keep, values: [0, 1], why: needed}",
-            "'sex' is released as it is, and would show exactly which slots are empty",
-        ),
-        (
-            "columns",
-            "missing: {fill: 0}, why: known}",
-            "why: known}\n  w: {role: weight, WEIGHT}",
-            "an empty slot stands for nobody",
-        ),
-        ("columns", "-8: refused", "-8: empty", "'empty' is the reason of slots"),
-        ("tables", "", "{people: {by: town, epsilon: 1}}", "Declare its values with do: drop"),
-        ("drop", "", "[name, rent_missing]", "there is a column of that name"),
-    ],
-)
-def test_what_does_not_go_with_slots_is_told(part: str, old: str, new: str, words: str) -> None:
-    """With the way out, and nothing beside it."""
-    weight = "do: noise, domain: [0, 10], grid: 1, outside: clamp, why: known"
-    text = policy_text(**{**PARTS, part: PARTS.get(part, "").replace(old, new).replace("WEIGHT", weight)})
-    with pytest.raises(PolicyInvalid) as refused:
-        parse_policy(text, name="people")
-    said = refused.value.faults
-    assert any(words in str(fault) for fault in said), said
-    assert len(said) == 1 + (part == "protect"), said  # and codes
-
-
 def test_households_of_equal_size_are_said_to_be(tmp_path: Path) -> None:
-    """The other way: what is not protected stands in plan, statement, card and note."""
+    """What is not protected stands in plan, statement, card and note."""
     tiny = make_site(tmp_path / "site", rows=make_households(30), cap=CAP)
-    tiny.write_policy(**{**PARTS, "person": "{column: person, unit: household, records_per_release: 4}"})
+    tiny.write_policy(**PARTS)
     policy = load_policy(tiny.home / "policies" / "people.yaml")
     assert policy.epsilon == 4 * 2 * 10**9
     plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
@@ -370,55 +113,10 @@ def test_how_many_records_a_person_has_is_said_not_to_be_protected(method: str) 
     assert "It holds as well for tables that differ in up to 3 records of one person." in state_claim(policy)
 
 
-def test_slots_of_persons_protect_how_many_records_one_has() -> None:
-    """As those of households do, at the same charge, and in an option that is in the hash."""
-    policy = parse_policy(policy_text(**{**PARTS, "person": OF_PERSONS}), name="people")
-    assert policy.epsilon == SLOTS * 2 * 10**9
-    plan = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "each person has 4 records in a release, empty ones included; how many records a person has is protected" in plan
-    assert "times 4 records per person" in plan
-    assert "one person is replaced by another one, with any number of records up to 4" in describe_neighbours(policy)
-    assert "every person has 4 records, empty ones included" in state_claim(policy)
-    assert not any(words.startswith("How many records") for words in not_covered_words(policy)), "rows are public, records not"
-    assert json.loads(policy.canonical_json())["person"] == {"column": "person", "records_per_release": 1, "slots": SLOTS}
-
-
-@pytest.mark.slow
-@GX_WARNINGS
-def test_packages_do_not_show_how_many_records_a_person_has(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
-    """One person has three records more in one of two published packages: both have as many rows, and cards say so."""
-    rows = of_first(make_households(150))
-    most = next(row for row in rows if row["person"] == "h0007")
-    others = [row for row in rows if row["person"] != "h0007"]
-    rows_of: list[dict[str, int]] = []
-    parts = {**PARTS, "person": OF_PERSONS, "gates": "{min_rows: 500}"}
-    for size in (1, SLOTS):
-        tiny = make_trusted_site(tmp_path / f"{size}" / "site", keys, rows=[*others, *[most] * size], cap=CAP, **parts)
-        package = publish_release(tiny, keys)
-        card = json.loads((package / "privacy-card.json").read_text())
-        assert len(pd.read_csv(package / "data.csv")) == 150 * SLOTS
-        rows_of.append(card["rows"])
-        assert (card["claim"]["privacy_unit"], card["claim"]["record_count"]) == ("person", "protected")
-        [charge] = tiny.charges()
-        assert format_nano(charge.loss.dp_column or 0) == card["claim"]["epsilon"]["total"] == "8"
-        records = read_release(package).records(level=SURE)
-        assert records.low <= len(others) + size <= records.high
-    assert rows_of == [{"in": 150 * SLOTS, "out": 150 * SLOTS, "kind": None}] * 2
-
-
-def test_the_room_is_as_it_was_for_persons(tmp_path: Path) -> None:
-    """No empty slots, and no column that tells them, where a policy has none."""
-    tiny = make_site(tmp_path / "site")
-    tiny.flow().ingest()
-    with duckdb.connect(str(tiny.site.vault / "folk.duckdb"), read_only=True) as vault:
-        found = vault.execute("SELECT column_name FROM duckdb_columns() WHERE table_name = 'raw'").fetchall()
-    assert {name for (name,) in found} == {"person", "town", "sex", "income", "rent"}
-
-
-def test_rho_grows_with_the_square_of_the_slots() -> None:
+def test_rho_grows_with_the_square_of_the_records() -> None:
     """Sixteen times what one record costs, and the note says what it is for."""
     protect = f"{{method: {ZCDP}}}"
     policy = parse_policy(policy_text(**{**PARTS, "protect": protect}), name="people")
     assert policy.protect.charged is not None
-    assert policy.epsilon == SLOTS**2 * policy.protect.charged.nano
+    assert policy.epsilon == MOST**2 * policy.protect.charged.nano
     assert "times 4 squared records per household" in " ".join(" ".join(describe_plan(make_plan(policy))).split())

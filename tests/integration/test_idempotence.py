@@ -376,7 +376,6 @@ def test_what_freeze_does_not_read_changes_nothing(fresh: TinySite, bits: str, e
 
 WHILE_JUDGED = {
     "the persons": "UPDATE raw SET person = 'p0' || person WHERE rowid = 0",
-    "which slots are empty": "ALTER TABLE raw ADD COLUMN release_pipeline_empty_slot BOOLEAN DEFAULT true",
     "a column taken away": "ALTER TABLE raw DROP COLUMN income",
     "a column beside the table": "CREATE TABLE raw_column_00000 AS SELECT person FROM raw; UPDATE raw SET person = 'p1'",
     "a view in its place": "CREATE TABLE kept AS FROM raw; DROP TABLE raw; CREATE VIEW raw AS FROM kept",

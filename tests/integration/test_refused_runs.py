@@ -45,7 +45,7 @@ def trials(tiny: TinySite) -> tuple[Look, ...]:
 
 
 def crowd(tiny: TinySite) -> None:
-    """Households, of which one has more records than slots."""
+    """Households, of which one has more records than declared."""
     tiny.write_policy(**HOUSEHOLDS)
     tiny.write_cap(CAP)
     rows = make_households(60)

@@ -351,20 +351,6 @@ def test_a_record_that_cannot_be_is_refused_before_the_charge(tmp_path: Path) ->
     assert len(tiny.charges()) == 1
 
 
-@pytest.mark.slow
-def test_rules_are_about_filled_slots(tmp_path: Path) -> None:
-    """An empty slot meets no rule, and rows of filled ones have nothing that cannot occur."""
-    rows = [{**row, "person": f"h{number // 2 % 300:03}"} for number, row in enumerate(obey(make_people()))]
-    person = "{column: person, unit: household, slots: 3}"
-    parts = {**PARTS, "protect": NEVER, "audit": "{}", "person": person}
-    tiny = make_site(tmp_path / "site", rows=rows, **{**parts, "cap": "epsilon: 100, definition: dp, scope: table"})
-    run(tiny)
-    data = pd.read_csv(tiny.folder() / "data.csv")
-    assert len(data) == 900
-    assert 200 < (data["income_missing"] == "empty").sum() < 400
-    assert not find_impossible(data).any()
-
-
 ASKED = [
     ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {incme: 3}}}"}, "Did you mean 'income'?"),
     ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {person: 3}}}"}, "'person' is no column that is counted"),

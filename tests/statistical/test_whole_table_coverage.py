@@ -10,15 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
-import numpy as np
 import pytest
 from scipy.stats import binom
 
 from experiments.benchmarks import coverage
 from experiments.benchmarks.coverage import Asked, Table, make_up, try_release
-from release_pipeline.privacy.noise import noise_stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 COUNTED, AGAIN, TIMES = 80, 14, 10
@@ -65,25 +62,6 @@ def test_intervals_from_counts_hold(definition: str) -> None:
         check_held(sum(found[kind][0] for kind in kinds), sum(found[kind][1] for kind in kinds), exact=True)
     for kind in BOUND:
         check_held(*found[kind], exact=False)
-
-
-def test_the_number_of_people_holds(tmp_path: Path) -> None:
-    """Where households have slots: one count a release."""
-    households = coverage.TABLES["households"]()
-    first = households.columns[0]
-    filled = int((first.entries <= first.declared.width).sum())
-    rows, held = [known.entries for known in households.columns], list[bool]()
-    measured = coverage.measure_release(households, "dp", 0)
-    release = coverage.publish(households, "dp", measured, rows, tmp_path)
-    for number in range(300):
-        noisy = measured.design.margins.draw(3, noise_stream(b"p" * 32, "people", number))
-        counts = {
-            name: dataclasses.replace(own, missing=np.array([len(rows[0]) - filled]) + noisy[place])
-            for place, (name, own) in enumerate(release.counts.items())
-        }
-        people = dataclasses.replace(release, counts=counts).records()
-        held.append(people.low <= filled <= people.high)
-    check_held(sum(held), len(held), exact=True)
 
 
 def test_means_by_running_the_method_again_hold() -> None:

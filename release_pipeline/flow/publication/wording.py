@@ -32,8 +32,6 @@ def describe_neighbours(policy: Policy) -> str:
 def _compare_tables(policy: Policy) -> str:
     if policy.protect.by_rho:
         return _compare_tables_by_rho(policy)
-    if policy.slots is not None:
-        return PUBLIC("neighbours.in_slots", unit=policy.privacy_unit, slots=policy.slots)
     if policy.record_count is not None:
         return PUBLIC("neighbours.as_many_records", unit=policy.privacy_unit)
     if policy.claim.definition.covers_groups:
@@ -43,8 +41,6 @@ def _compare_tables(policy: Policy) -> str:
 
 def _compare_tables_by_rho(policy: Policy) -> str:
     """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
-    if policy.slots is not None:
-        return PUBLIC("neighbours.in_slots_by_rho", unit=policy.privacy_unit, slots=policy.slots)
     if policy.record_count is not None:
         return PUBLIC("neighbours.as_many_records_by_rho", unit=policy.privacy_unit)
     return PUBLIC("neighbours.replaced_and_groups_by_rho", unit=policy.privacy_unit)

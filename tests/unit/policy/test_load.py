@@ -485,7 +485,7 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
     ("old", "new", "path", "suggestion"),
     [
         ("path: people.csv", "path: people.csv, paths: 1", "source", "Did you mean 'path'?"),
-        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit, slots."),
+        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit."),
         ("k: 5", "k: 5, konsistency: none", "protect", "Did you mean 'consistency'?"),
         ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role, domain, grid, outside."),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -155,29 +154,6 @@ def test_rows_that_are_counted_are_exchanged_as_others_are() -> None:
     assert 0.8 < off(counted) / off(listed) < 1.25
     for column in range(len(COLUMNS)):
         assert (counted.count_groups(column) == np.bincount(pool[column], counted.often)).all()
-
-
-def test_empty_slots_are_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as were counted, about as many in each; and blocks of them alone where nobody is in any."""
-    monkeypatch.setattr(making, "BLOCK", 500)
-    columns = tuple(replace(column, labels=column.labels + 1, in_slots=True) for column in COLUMNS)
-    for people in (RECORDS - 3_000, 0):
-        entries = [
-            np.where(np.arange(RECORDS) < people, own, column.width + column.labels)
-            for own, column in zip(make_entries(), columns, strict=True)
-        ]
-        design = make_design(columns, RECORDS, TableBudget(Fraction(1_000)))
-        measured = measuring.measure_table(entries.__getitem__, design, stream)
-        blocks = list(make_rows(measured, make_random(KEY, "rows")))
-        assert sum(len(block[0]) for block in blocks) == RECORDS
-        empties = []
-        for block in blocks:
-            empty = np.array([own == column.width + column.labels for own, column in zip(block, columns, strict=True)])
-            assert (empty.all(axis=0) == empty.any(axis=0)).all()
-            empties.append(int(empty[0].sum()))
-        assert max(empties) - min(empties) <= 1
-        assert abs(sum(empties) - (RECORDS - people)) <= 2
-        assert max(len(block[0]) for block in blocks) < 700
 
 
 def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
