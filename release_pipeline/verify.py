@@ -428,7 +428,7 @@ SIGNED_EVENTS = {
 VOTES = ("approve", "return", "reject")  # what reviewers sign of a candidate
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
-MOST_BEFORE, MOST_WAYS = 50, 256  # generations of populations, and ways through them
+MOST_BEFORE = 50  # generations of populations
 
 
 SSH_NAMESPACE = "statement@release-pipeline"  # so that no SSH signature for another purpose is a statement
@@ -1904,10 +1904,8 @@ class _History:
             "its policy, and so k": (digest, charge.get("policy_hash")),
             "its people": (get(entry, "population", str), charge.get("population")),
             "how many records it is of": (get(entry, "records", int), charge.get("records")),
-            "its epsilon": (_loss_of(entry), _loss_of(charge)),
+            "its epsilon": (get(entry, "loss", dict), get(charge, "loss", dict)),
         }
-        for name in ("cohort", "series"):
-            pairs[f"its {name}"] = (_find(entry, name) or "", charge.get(name, ""))
         return [words for words, (signed, noted) in pairs.items() if signed != noted]
 
     def of(self, kind: str, release: str) -> list[Event]:
@@ -1940,11 +1938,6 @@ def _list_entered(event: Event) -> set[int]:
     named = [_find(_find(event.content, "document"), name) for name in ("charged", "lost")]
     count = sum(len(part) for part in named if isinstance(part, list))
     return set(range(event.number + 1, event.number + 1 + count))
-
-
-def _loss_of(charge: Json) -> dict[str, Any]:
-    """The loss of a charge; that it counts as one release is not always written."""
-    return {"releases": 1, **get(charge, "loss", dict)}
 
 
 def _signer(signed: Json) -> str:
@@ -2166,13 +2159,12 @@ def _find_charge(history: _History, release: str) -> Mapping[str, Any]:
 
 def _compare_lost(noted: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """What a package or dossier of a lost release says otherwise than the chain that went on after the restore. A card has no
-    loss: it follows from policy and records. A part of a series has some of the records that the series is charged for."""
+    loss: it follows from policy and records."""
     rows, records = get(other, "rows", int), get(noted, "records", int)
-    are_these = rows <= records if noted.get("series") else rows == records
     pairs = {
         "its policy": get(noted, "policy_hash", _HEX) == other["policy_hash"],
-        "how many records it is of": are_these and other.get("records", records) == records,
-        "its loss": "loss" not in other or _loss_of(other) == _loss_of(noted),
+        "how many records it is of": rows == records and other.get("records", records) == records,
+        "its loss": "loss" not in other or get(other, "loss", dict) == get(noted, "loss", dict),
     }
     return [words for words, is_same in pairs.items() if not is_same]
 
@@ -2316,8 +2308,7 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     loss = re.fullmatch(r"(releases)|(?:epsilon, (?=DP|iDP)|rho, (?=zCDP))(DP|iDP|zCDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
-    ways = _list_ways(caps, population)
-    counted = frozenset[str]().union(*ways)
+    counted = _list_counted(caps, population)
     events = [event for event in history.events[: charge.number] if event.kind == "reserved"]
     mine = [event for event in events if _find_population(event) in counted]
     if sorted(counted - {population}) != charged.get("carries", []):
@@ -2325,51 +2316,14 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     for event in mine:
         if not counted.issuperset(carried := _list_carried(event)):
             raise Fault(f"event {event.number} counted what {', '.join(sorted({*carried} - counted))} was charged: no more now")
-    losses = [get(event.content, "loss", dict) for event in mine]
-    if loss[1]:  # of a series of parts only the first counts
-        costs = [NANO * get({"releases": 1, **each}, "releases", int) for each in losses]
-    else:
-        costs = _list_costs(mine, loss[2].lower(), loss[3])
-    sums: dict[str, dict[str, int]] = {}
-    for place, event in enumerate(mine):
-        cohorts, cohort = sums.setdefault(event.content["population"], {"": 0}), _read_cohort(history, event, caps, charge)
-        cohorts[cohort] = cohorts.get(cohort, 0) + costs[place]
-    most_of_one = max(sum(_add_up(sums.get(name, {})) for name in way) for way in ways)
-    if min(costs) < 0 or most_of_one != spent or spent > most:
+    name = f"{loss[2]}_{loss[3]}".lower()
+    costs = [NANO if loss[1] else get(get(event.content, "loss", dict), name, int) for event in mine]
+    if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
     words = f"{charged['spent']} of {charged['cap']} ({unit})"
     whom = ", ".join([population, *sorted(counted - {population})])
     report("ok", f"{EVENTS}: {len(mine)} charges to {whom} add up to {words} with that of event {charge.number}")
     _note_people(report, charge, events, counted)
-    if len(ways) > 1 or any(len(cohorts) > 2 for cohorts in sums.values()):
-        told = "that nobody is in two of these cohorts or populations is the site's word, which looked at keyed hashes of persons"
-        report("note", f"{EVENTS}: of what was charged in parallel to {whom} the most of one counts; {told}")
-
-
-def _list_costs(charges: Iterable[Event], definition: str, scope: str) -> list[int]:
-    """What charges cost in one definition and scope. Those that were noted before there was rho are (eps^2 / 2)-zCDP by their
-    eps-DP, rounded up; parts of one series together, by the sum of theirs: with amplification a part was charged what that grew
-    by, and is no DP of so little by itself."""
-    name, costs, series = f"{definition}_{scope}", list[int](), dict[tuple[str, ...], int]()
-    for event in charges:
-        loss: Mapping[str, Any] = get(event.content, "loss", dict)
-        before, whose = 0, ()
-        if definition == "zcdp" and event.content.get("series"):
-            told = (event.content.get(key) for key in ("population", "policy_hash", "series"))
-            whose = (event.release.split("/")[0], *map(str, told))
-            before = series.get(whose, 0)
-        if definition != "zcdp" or name in loss:
-            costs.append(get(loss, name, int))
-        else:
-            costs.append(_in_rho(before + get(loss, f"dp_{scope}", int)) - _in_rho(before))
-        if whose and isinstance(grown := loss.get(f"dp_{scope}"), int):
-            series[whose] = before + grown
-    return costs
-
-
-def _in_rho(epsilon: int) -> int:
-    """Nano-rho of nano-epsilon: half its square, rounded up."""
-    return -(-epsilon * epsilon // (2 * NANO))
 
 
 def _find_population(charge: Event) -> str:
@@ -2395,48 +2349,22 @@ def _note_people(report: _Report, charge: Event, charges: Iterable[Event], count
             report("note", f"{EVENTS}: {event.release} {words}: a correction in other people's name")
 
 
-def _read_cohort(history: _History, event: Event, caps: Mapping[str, Any], last: Event) -> str:
-    """The cohort that a charge notes, if the caps that were approved last before it say that there are any."""
-    cohort = event.content.get("cohort", "")
-    if not cohort:  # it adds up with everything, which is never too little
-        return ""
-    if event is not last:
-        _, digest = history.last("populations", "populations", before=event.number)
-        caps = history.find_caps(digest)
-    if [cohort] != event.release.split("/")[1:2] or get(caps, event.content["population"], dict).get("cohorts") != "disjoint":
-        raise Fault(f"event {event.number} was charged to a cohort, and the caps approved before it have none like that")
-    return str(cohort)
-
-
-def _add_up(cohorts: Mapping[str, int]) -> int:
-    """What one person can have been charged for: what is of no cohort, and the most of one cohort."""
-    return cohorts.get("", 0) + max((cost for cohort, cost in cohorts.items() if cohort), default=0)
-
-
-def _list_ways(caps: Mapping[str, Any], name: str) -> set[frozenset[str]]:
-    """The sets of populations that one person of this one can have been in: it and all that it comes from, but of those that are
-    merged as disjoint one only. None of them is part of another."""
-    known: dict[str, set[frozenset[str]]] = {}
-    _trace_ways(caps, name, (), known)
+def _list_counted(caps: Mapping[str, Any], name: str) -> frozenset[str]:
+    """A population and all that its people were in before."""
+    known: dict[str, frozenset[str]] = {}
+    _trace_counted(caps, name, (), known)
     return known[name]
 
 
-def _trace_ways(caps: Mapping[str, Any], name: str, below: tuple[str, ...], known: dict[str, set[frozenset[str]]]) -> None:
+def _trace_counted(caps: Mapping[str, Any], name: str, below: tuple[str, ...], known: dict[str, frozenset[str]]) -> None:
     declared: Json = caps.get(name)
     before = _list_before(declared if isinstance(declared, dict) else {})
     if name in below or len(below) > MOST_BEFORE:
         raise Fault("in the approved caps a population comes from itself, or from more than can be told apart")
     for ancestor in before:
         if ancestor not in known:
-            _trace_ways(caps, ancestor, (*below, name), known)
-    found = {frozenset({name})}
-    groups = [known[ancestor] for ancestor in before]
-    for ways in [set[frozenset[str]]().union(*groups)] if before and _find(declared, "disjoint") is True else groups:
-        found = {one | way for one in found for way in ways}
-        if len(found) > MOST_WAYS:  # more than a pipeline lets through
-            raise Fault("in the approved caps a population comes from more than can be told apart")
-        found = {way for way in found if not any(way < other for other in found)}
-    known[name] = found
+            _trace_counted(caps, ancestor, (*below, name), known)
+    known[name] = frozenset({name}).union(*(known[ancestor] for ancestor in before))
 
 
 def _list_before(population: Mapping[str, Json]) -> list[str]:

@@ -3,8 +3,7 @@
 The confidential table stays as it is, and so do its figures; the mechanism alone is random. Of each of many releases the
 analyst's kit reads what a package has, and every interval that it offers is compared with the figure of the confidential table.
 The tables in docs/analyst.md were printed by this module. Two tables: one that is made up here, of 2,000 records, whose columns
-go together; and year 1 of the RAND Health Insurance Experiment, which comes with statsmodels. Households with slots are a third,
-made up too, for what is asked of people.
+go together; and year 1 of the RAND Health Insurance Experiment, which comes with statsmodels.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ import numpy.typing as npt
 
 from release_pipeline.analyst import Interval, Moments, NoHonestAnswer, Release, read_release
 from release_pipeline.analyst.counts import COUNTS, MISSING
-from release_pipeline.analyst.facts import EMPTY
 from release_pipeline.analyst.pairs import CELLS_HEADER, PAIRS, PAIRS_HEADER
 from release_pipeline.flow.demo import find_demo_data
 from release_pipeline.privacy.budget import NANO
@@ -67,16 +65,14 @@ class Known:
     @cached_property
     def declared(self) -> Column:
         """As the mechanism sees it: what a policy makes of it, written out here once more."""
-        slots = EMPTY in self.reasons
         if self.grid is None or self.domain is None:
-            return Column(len(self.values) - 1, nominal=True, labels=len(self.reasons), in_slots=slots)
+            return Column(len(self.values) - 1, nominal=True, labels=len(self.reasons))
         zero = round((Decimal(0) - Decimal(self.domain[0])) / Decimal(self.step))
         return Column(
             self.grid.width,
             atoms=tuple(self.grid.units_of(self.atoms)),
             centre=min(max(zero, 0), self.grid.width),
             labels=len(self.reasons),
-            in_slots=slots,
         )
 
     def say(self, entry: int) -> str:
@@ -176,26 +172,7 @@ def read_hie() -> Table:
     )
 
 
-@lru_cache(maxsize=1)
-def make_households() -> Table:
-    """700 households with 4 slots each, of which a part stands for nobody: sex, age and a wage."""
-    random = make_random(b"h" * 32, "coverage", "households")
-    size = random.integers(1, 5, 700)
-    filled = (np.arange(4) < size[:, None]).ravel()
-    age = np.clip(np.rint(40 + 20 * random.standard_normal(2_800)), 0, 90).astype(np.int64)
-    wage = np.rint(np.exp(6 + 0.02 * age + 0.5 * random.standard_normal(2_800))).astype(np.int64).clip(0, 5_000)
-    sex = random.integers(0, 2, 2_800)
-    return Table(
-        "households",
-        (
-            Known("age", np.where(filled, age, 91), ("0", "90"), reasons=(EMPTY,)),
-            Known("sex", np.where(filled, sex, 2), values=("f", "m"), reasons=(EMPTY,)),
-            Known("wage", np.where(filled, wage, 5_001), ("0", "5000"), reasons=(EMPTY,)),
-        ),
-    )
-
-
-TABLES: dict[str, Callable[[], Table]] = {"made up": make_up, "RAND HIE": read_hie, "households": make_households}
+TABLES: dict[str, Callable[[], Table]] = {"made up": make_up, "RAND HIE": read_hie}
 
 
 def measure_release(table: Table, definition: str, number: int) -> Measured:
@@ -220,14 +197,12 @@ def _card(table: Table, definition: str) -> dict[str, Any]:
     budget = budget_of(definition).amount
     is_zcdp = definition == "zcdp"
     amounts = {"total": EPSILON, "delta": DELTA if is_zcdp else None, "rho": str(Decimal(int(budget * NANO)) / NANO)}
-    has_slots = any(EMPTY in known.reasons for known in table.columns)
     return {
         "format": "privacy-card/1",
         "claim": {
             "records_per_person": 1,
             "scope": {"name": "table"},
             "epsilon": amounts,
-            **({"privacy_unit": "household", "record_count": "protected"} if has_slots else {}),
         },
         "method": {"name": "dp-table", "consistency": "none", "values": "inside", "grid": "on"},
         "k": {"value": None},
@@ -321,9 +296,6 @@ def ask_counts(table: Table, release: Release, measured: Measured) -> Iterator[A
     for one, other in measured.pairs:
         yield from _ask_pair(table, release, measured, one, other)
         yield from _ask_pair(table, release, measured, other, one)
-    if EMPTY in table.columns[0].reasons:
-        filled = table.columns[0].entries <= table.columns[0].declared.width
-        yield Answer("records", "all", release.records(), float(filled.sum()))
 
 
 def _part(which: npt.NDArray[np.bool_]) -> float:
@@ -446,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for definition in DEFINITIONS:
             for times, count in (
                 (0, options.releases),
-                (options.times, options.reruns if name != "households" else min(options.reruns, 1)),
+                (options.times, options.reruns),
             ):
                 for row in measure_coverage(name, definition, times, count, options.workers):
                     print(f"| {name} | {definition} | {' | '.join(row)} |", flush=True)

@@ -51,7 +51,6 @@ from experiments.papers.reporting import OURS, Chapter, Claim, divide, pick, sho
 from experiments.papers.runs import Setting
 from experiments.papers.tables import MADE_UP_RECORDS, Numbers, Source, make_up
 from release_pipeline.privacy import Epsilon, Grid
-from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.clusters import cut_ranks, rank_clusters
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics
@@ -156,9 +155,14 @@ def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict
 
 def compare_bounds(epsilon: str, share: Fraction) -> dict[str, float]:
     """What one part costs that has this share of the records."""
-    nano = Epsilon.of(epsilon).nano
-    bound = prs20_bound(nano, share)
-    return {"bbg18": amplified(nano, share) / 1e9, "prs20": math.nan if bound is None else bound}
+    beta, grown = float(share), math.exp(float(epsilon))
+    bound = math.nan if share == 1 else math.log((grown * beta + 1 - beta) / (1 - beta))
+    return {"bbg18": amplify(float(epsilon), share), "prs20": bound}
+
+
+def amplify(epsilon: float, share: Fraction) -> float:
+    """BBG18: what an eps-DP mechanism costs on a random share of the records, ln(1 + beta (e^eps - 1))."""
+    return math.log1p(float(share) * math.expm1(epsilon))
 
 
 # small tables, all neighbours
@@ -256,7 +260,7 @@ def find_membership(method: str, others: int, beyond: int) -> dict[str, float]:
     apart = (1 - share) * _density(place, int(without.statistic[0]), int(without.scale[0]))
     scale = int(within.scale[0])
     one, other = (apart + share * _density(place, int(part.statistic[0]), scale) for part in (within, instead))
-    charged = amplified(Epsilon.of("1").nano, _share()) / 1e9
+    charged = amplify(1.0, _share())
     return {"probability": one, "neighbour": other, "log_ratio": math.log(one / other), "charged": charged}
 
 

@@ -23,7 +23,6 @@ from release_pipeline.privacy.tables import OF_SOME, CellNoise
 from release_pipeline.sentences import ANALYST
 
 FORMAT = "privacy-card/1"
-EMPTY = "empty"  # why a cell is empty of a row that no record fills: people or households have slots
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
 SYNTHESISE = "synthesise"  # of one whose entries are nobody's
 RECOMPUTE = "recompute"  # of one that is made of other published columns
@@ -104,7 +103,7 @@ class TableFacts:
     """A table beside the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
     has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: what each record counts by, where
     that is not 1; `having`: the column that counted records have a value in; `lacking`: records without a value add nothing to
-    the sum, and empty slots to no count."""
+    the sum."""
 
     name: str
     file: str
@@ -142,10 +141,9 @@ class SwapFacts:
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
-    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: all people or households have equally
-    many rows, and empty ones are no records. `total`: what the whole release loses of one record, epsilon or, with a delta, rho;
-    None where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end.
-    `swap`: how values changed places, where they did."""
+    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `total`: what the whole release loses of one
+    record, epsilon or, with a delta, rho; None where the card does not say. `has_impossible`: the policy says what
+    cannot occur, which decides where cells end. `swap`: how values changed places, where they did."""
 
     method: str
     scope: str
@@ -159,7 +157,6 @@ class Facts:
     on_grid: bool = False
     delta: str | None = None
     tables: tuple[TableFacts, ...] = ()
-    has_slots: bool = False
     total: Epsilon | None = None
     has_impossible: bool = False
     swap: SwapFacts | None = None
@@ -277,7 +274,6 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             on_grid=method.get("grid") == ON,
             delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
             tables=tuple(map(_read_table, card.get("tables", ()))),
-            has_slots=card["claim"].get("record_count") == "protected",
             total=_read_total(card["claim"].get("epsilon", {}), persons),
             has_impossible=bool(card.get("cannot_occur")),
             swap=None if (swap := card.get("swap")) is None else _read_swap(swap),

@@ -206,8 +206,6 @@ def explain_kit(facts: Facts) -> Iterator[str]:
         yield KIT("kit.weighted_tables", names=join_names(weighted))
     if not decline_method(facts) and facts.spec.family == "by-value":
         yield KIT("kit.counts_in_parts") if facts.in_parts else KIT("kit.counts")
-        if facts.has_slots and not facts.in_parts:
-            yield KIT("kit.records")
         yield KIT("kit.no_slopes", why=decline_slope(facts))
         if not facts.in_parts:
             yield KIT("kit.simulate")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from release_pipeline.analyst.calibration import calibrate, state_calibrated_mean
 from release_pipeline.analyst.counts import Counts, counts_by_value, find_counts, read_counts
-from release_pipeline.analyst.facts import EMPTY, ColumnFacts, Facts, NoHonestAnswer, SwapFacts, check_name, read_facts
+from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer, SwapFacts, check_name, read_facts
 from release_pipeline.analyst.labels import find_column, label_column
 from release_pipeline.analyst.laws import Law, declared, decline_simulation, explain_kit, law_of
 from release_pipeline.analyst.means import (
@@ -110,17 +110,6 @@ class Release:
         reason or for any; or `NoHonestAnswer`. `mean` and `quantile` are of the records that have one."""
         check_name(column)
         return find_counts(self.counts, self.facts, column).lacking(reason, level)
-
-    def records(self, *, level: float = 0.95) -> Interval:
-        """How many records the confidential table has, where people or households have slots: all rows less empty ones, by the
-        counts of the column with the least noise; or `NoHonestAnswer`."""
-        if not self.facts.has_slots:
-            raise NoHonestAnswer(ANALYST("decline.no_slots"))
-        columns = self.facts.columns
-        column = max(self.facts.masked, key=lambda name: (columns[name].epsilon or columns[name].rho or Epsilon(0)).nano)
-        empty, rows = self.missing(column, EMPTY, level=level), self.facts.rows_in
-        estimate, low, high = (round(rows * (1 - share)) for share in (empty.estimate, empty.high, empty.low))
-        return Interval(estimate, low, high, level, empty.kind, ANALYST("counts.records", column=column))
 
     def quantile(self, column: str, share: float, *, level: float = 0.95) -> Any:
         """The least value that so large a share of all records of the confidential table do not exceed, in a column that was

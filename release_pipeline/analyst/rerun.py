@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.analyst.counts import Counts
-from release_pipeline.analyst.facts import EMPTY, ColumnFacts, Facts, NoHonestAnswer
+from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.analyst.labels import entry_of, find_column
 from release_pipeline.analyst.means import Interval, Moments, tell_moments
 from release_pipeline.analyst.pairs import Group, Pair
@@ -281,13 +281,12 @@ def _declare(facts: Facts, known: ColumnFacts, counts: Counts) -> Column:
     """What is public about a column, as the policy had it: a centre is no option of this method, so that it is at 0, or in the
     middle of dates."""
     labels = len(counts.reasons)
-    in_slots = facts.has_slots and counts.reasons[-1:] == (EMPTY,)
     if known.grid is None:
-        return Column(len(known.values) - 1, nominal=True, labels=labels, in_slots=in_slots)
+        return Column(len(known.values) - 1, nominal=True, labels=labels)
     width = known.grid.width
     centre = usual_centre(known.grid) if known.clock is None else width // 2
     atoms = known.grid.units_of([known.number_text(atom) for atom in known.atoms])
-    return Column(width, atoms=tuple(atoms), centre=min(max(centre, 0), width), labels=labels, in_slots=in_slots)
+    return Column(width, atoms=tuple(atoms), centre=min(max(centre, 0), width), labels=labels)
 
 
 def _law_of(counts: Counts) -> Noise:

@@ -144,8 +144,7 @@ class Table:
             return Interval(1.0, 1.0, 1.0, level, "exact", ANALYST("tables.everybody"))
         low, high = (_share_of_ratio(ratio) for ratio in _bound_ratio(part, rest, (Fraction(0), math.inf), level))
         estimate = part.number / max(part.number + rest.number, 1)
-        having = ANALYST("tables.people_share") if self.facts.having is None else ANALYST("tables.having_share")
-        words = ANALYST("tables.weighted_share") if self.facts.weight is not None else having
+        words = ANALYST("tables.having_share") if self.facts.weight is None else ANALYST("tables.weighted_share")
         return Interval(min(max(estimate, low), high), low, high, level, "bound", words)
 
     @property

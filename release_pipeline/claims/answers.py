@@ -21,7 +21,6 @@ from release_pipeline.claims.counts import DECIMALS
 from release_pipeline.claims.tables import Pair, make_table
 from release_pipeline.claims.trials import Floats, Ints, derive_secret, read_records, say_nothing
 from release_pipeline.policy import Policy
-from release_pipeline.policy.kinds import CountedColumn
 from release_pipeline.policy.tables import Tabulation
 from release_pipeline.privacy.tables import CellNoise, sum_units
 from release_pipeline.stages.tables import Located, draw_tables, locate_tables
@@ -60,7 +59,7 @@ def make_answer_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
                 table = _put(table, name, pa.array(own))
             tables.append(_weigh(policy, columns, table, people, heavy=same_end or not is_other))
         made.append(Pair(words, tables[0], tables[1], people))
-    return [*made, *_lose_values(policy, names, made[0], people), *_leave(policy, columns, made[0], people)]
+    return [*made, *_lose_values(policy, names, made[0], people)]
 
 
 def _put(table: pa.Table, name: str, column: Any) -> pa.Table:
@@ -73,20 +72,6 @@ def _put(table: pa.Table, name: str, column: Any) -> pa.Table:
 def _put_first(table: pa.Table, name: str, entry: object, people: int) -> pa.Table:
     """The table with this entry in the first records."""
     return _put(table, name, pa.array([entry] * people + table.column(name).to_pylist()[people:]))
-
-
-def _leave(policy: Policy, columns: Collection[str], pair: Pair, people: int) -> Iterator[Pair]:
-    """One who leaves, where slots may be empty."""
-    if policy.slots is None:
-        return
-    other = pair.one
-    for name, column in policy.noise_columns.items():
-        other = _put_first(other, name, column.reason_points[-1], people)
-    for name in columns:
-        column = policy.columns[name]
-        if isinstance(column, CountedColumn):
-            other = _put_first(other, name, column.empty, people)
-    yield Pair("one leaves, whose slots are empty after that", pair.one, other, people)
 
 
 def _lose_values(policy: Policy, names: Sequence[str], pair: Pair, people: int) -> Iterator[Pair]:
@@ -205,8 +190,6 @@ def _count(known: Mapping[str, Tabulation], policy: Policy, table: pa.Table) -> 
             place = {labels: number for number, labels in enumerate(tabulation.list_cells(level))}
             cells = np.zeros(len(place), dtype=np.int64)
             for row, amount in enumerate(amounts):
-                if any(entries[axis.column][row] == axis.empty for axis in tabulation.axes):
-                    continue  # nobody
                 labels = tuple(
                     axis.labels[at][axis.places[at][axis.values.index(entries[axis.column][row])]]
                     for axis in tabulation.axes

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from release_pipeline.claims.events import Proof, prove, prove_rho
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import list_losses, rows_loss
+from release_pipeline.policy.loss import rows_loss
 from release_pipeline.privacy.catalogue.definitions import DP, SAME, ZCDP
 
 Covers: TypeAlias = Literal[
@@ -87,14 +87,6 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
     times = people * people if protect.by_rho else people
     own = {name: share.nano * times / NANO for name, share in policy.column_epsilon.items()}
     total = sum(own.values())
-    if policy.publishes_parts:
-        [first] = list_losses(policy, ["first"], charged=[], records=records, slots=records)
-        found = first.of(definition, "column")
-        share = 1.0 if found is None else found / NANO / total
-        own, total = {name: epsilon * share for name, epsilon in own.items()}, total * share
-        if protect.amplification is not None:  # what the random choice saves is a promise about the release as a whole
-            yield Promise("the first part of a series, all its columns", "rows", definition, names, total)
-            return
     if policy.vectors is not None:
         yield from _of_vectors(policy, names, total)
         return

@@ -77,10 +77,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
         other=_WHO,
         person="{column: who, records_per_release: 2}",
     ),
-    "laplace, first part of a series": _Case(
-        "method: laplace, epsilon: 2, partitions: 2, publish_parts: one per release, amplification: sampling",
-        releases='["1", "2"]',
-    ),
     "dp-um, by rho": _Case("method: dp-um, definition: zcdp, epsilon: 8, delta: 0.001, k: 3"),
     "dp-cdf, by rho": _Case("method: dp-cdf, definition: zcdp, epsilon: 8, delta: 0.001, k: 3"),
     "dp-cdf": _Case("method: dp-cdf, epsilon: 2, k: 3"),
@@ -88,9 +84,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
     "dp-cdf, records without a value": _Case("method: dp-cdf, epsilon: 2, k: 3", atoms=_REASONS),
     "dp-cdf, two records per person": _Case(
         "method: dp-cdf, epsilon: 1, k: 3", other=_WHO, person="{column: who, records_per_release: 2}"
-    ),
-    "dp-cdf, households in slots": _Case(
-        "method: dp-cdf, epsilon: 1, k: 3", other=_WHO, person="{column: who, unit: household, slots: 2}"
     ),
     "dp-cdf, random parts": _Case("method: dp-cdf, epsilon: 2, k: 3, partitions: 2"),
     "dp-cdf, two columns": _Case("method: dp-cdf, epsilon: 4, k: 3", noise=2),
@@ -146,12 +139,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
         atoms=_REASONS,
         other=_SITE,
         tables="valued: {by: site, having: a, epsilon: 1}, totals: {by: site, sum: a, epsilon: 1}",
-    ),
-    "tables, by a column in no row, households in slots": _Case(
-        "method: dp-cdf, epsilon: 1",
-        other=f"{_UNSEEN}\n  {_WHO}",
-        person="{column: who, unit: household, slots: 2}",
-        tables=f"heads: {{by: site, epsilon: 0.5}}, totals: {{{_TOTALS}, epsilon: 0.5}}",
     ),
     "tables, weighted": _Case(
         "method: dp-um, epsilon: 2, k: 3",

@@ -23,7 +23,7 @@ from release_pipeline.privacy.by_value import Stage
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.strategies import COUNTS, RECORD, RecordStrategy, Series, Strategy, SwapStrategy, find_strategy
+from release_pipeline.stages.strategies import COUNTS, RECORD, RecordStrategy, Strategy, SwapStrategy, find_strategy
 from release_pipeline.stages.strategies.by_value import read_stages
 from release_pipeline.stages.strategies.parts import PART
 
@@ -154,16 +154,15 @@ def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpo
         yield number, made
 
 
-def _find_lists(policy: Policy, series: Series | None = None) -> Strategy:
+def _find_lists(policy: Policy) -> Strategy:
     """What makes the lists of columns. Swapping hands their values to other rows, which says nothing of a record's own noise:
     what swapping promises is tested by itself (`swaps`)."""
-    found = find_strategy(policy, series=series)
+    found = find_strategy(policy)
     return found.strategy if isinstance(found, SwapStrategy) else found
 
 
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
-    series = Series(secret, 0) if policy.publishes_parts else None
-    strategy = _find_lists(policy, series)
+    strategy = _find_lists(policy)
     if isinstance(strategy, RecordStrategy):  # `mask` reads nothing of it; who looks at releases knows it all the same
         return dict(strategy.spell_out(read_records(table), secret=secret, context=(), progress=say_nothing))
     return dict(strategy.group(read_records(table), secret=secret, context=(), progress=say_nothing).tables)

@@ -5,15 +5,13 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.flow.openlineage.facets import Assertion
-from release_pipeline.flow.release import EXPECTATIONS, IMPOSSIBLE, Check, StageResult, families_of, round_up
+from release_pipeline.flow.release import Check, StageResult, families_of, round_up
 from release_pipeline.policy import Policy
 
 
 def count_record(check: Check) -> dict[str, str | int]:
-    """What the UI shows of one check: what was counted and how often, rounded up to tens; of an expectation also how often it
-    may."""
-    record: dict[str, str | int] = {"column": check.column, "fact": check.fact, "up_to": round_up(check.count)}
-    return record | ({"at_most": check.at_most} if check.family in (EXPECTATIONS, IMPOSSIBLE) else {})
+    """The row that the UI shows of one check: its column, what was counted, and how often, rounded up to tens."""
+    return {"column": check.column, "fact": check.fact, "up_to": round_up(check.count)}
 
 
 def list_assertions(result: StageResult, policy: Policy) -> list[Assertion]:

@@ -12,8 +12,8 @@ from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
-from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
+from release_pipeline.policy.loss import Account, Loss, depends_on_records, next_loss
+from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Registry, ReleaseId
 
 NEEDS_RELEASES = "Nothing bounds this definition over releases: its population needs a cap like {releases: 1}."
@@ -27,13 +27,11 @@ def check_cap(
     *,
     caps: Caps | None = None,
     records: int | None = None,
-    series: str | None = None,
 ) -> tuple[Account, Loss]:
     """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
 
-    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `series`: the
-    keyed hash of the records that a series of random parts is taken from. `caps`: those that something else was proved under
-    (default: as they are now).
+    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `caps`: those
+    that something else was proved under (default: as they are now).
     """
     check_accepted(registry.events)
     check_not_held(registry, release)
@@ -43,8 +41,8 @@ def check_cap(
     check_lineage(caps, charges)
     account = open_account(caps, policy, charges)
     check_population(caps, policy.population, release, charges)
-    [loss] = list_next_losses(charges, policy, [release.release], records=records, series=series)
-    if not account.admits(loss, cohort=account.cap.cohort_of(release.release)):
+    loss = next_loss(policy, records)
+    if not account.admits(loss):
         raise refuse_loss(account, loss, policy, release, at_least=records is None and depends_on_records(policy))
     return account, loss
 

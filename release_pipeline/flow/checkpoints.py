@@ -29,7 +29,7 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.stages.checks import round_up
-from release_pipeline.stages.strategies import Series, Strategy, find_strategy
+from release_pipeline.stages.strategies import Strategy, find_strategy
 from release_pipeline.stages.validate import describe_failed
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
@@ -223,13 +223,11 @@ class ReleaseCheckpoints(ReleaseRecord):
             return None
         return workspace.read_earlier_blocks(self.policy.policy)
 
-    def strategy_in(
-        self, workspace: ReleaseWorkspace, *, series: Series | None = None, earlier: IntArray | None = None
-    ) -> Strategy:
+    def strategy_in(self, workspace: ReleaseWorkspace, *, earlier: IntArray | None = None) -> Strategy:
         """The policy's strategy, with arrays where those of the workspace's records lie. `earlier`: the blocks of earlier
         releases, where values are swapped."""
         records = self._previous(workspace, Validated).records
-        return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), series=series, earlier=earlier)
+        return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), earlier=earlier)
 
     def _context(self, source: str) -> tuple[Context, ...]:
         """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so

@@ -158,9 +158,8 @@ def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
 
 def _describe_charge(charge: Charge) -> dict[str, Any]:
     """What the officer signs of a charge: the people, the policy (and so k), how many records, and epsilon."""
-    people = {"population": charge.population, "cohort": charge.cohort, "series": charge.series}
     known = {"release": str(charge.id), "policy_hash": charge.policy_hash, "records": charge.records}
-    return known | {"loss": asdict(charge.loss), **people}
+    return known | {"loss": asdict(charge.loss), "population": charge.population}
 
 
 def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapping[str, Any]) -> Charge:
@@ -170,10 +169,7 @@ def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapp
         digest = _note_policy_of(site, registry, release, digest)
     policy: Policy = policy_of(registry, digest)
     loss = Loss.read(entry["loss"]) if "loss" in entry else release_loss(policy, records=entry["records"])
-    series, cohort = entry.get("series", ""), entry.get("cohort", "")
-    return Charge(
-        release, policy.population, digest, entry.get("source", ""), entry["records"], loss, series=series, cohort=cohort
-    )
+    return Charge(release, policy.population, digest, entry.get("source", ""), entry["records"], loss)
 
 
 def _note_policy_of(site: Site, registry: Registry, release: ReleaseId, digest: str) -> str:

@@ -406,11 +406,10 @@ class Predecessor:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What one release took from the budget, in its unit, and what was left after it: None where everything adds up."""
+    """What one release took from the budget, in its unit; None is infinity."""
 
     release: str
     amount: int | None
-    remaining: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,14 +423,6 @@ class Budget:
     spent: int | None
     remaining: int
     steps: tuple[BudgetStep, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """How many records broke an expectation of the steward, and how many may."""
-
-    broken: int
-    at_most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,7 +478,6 @@ class Evidence:
     predecessors: tuple[Predecessor, ...] = ()
     budget: Budget | None = None
     checks_passed: dict[str, int] = field(default_factory=dict[str, int])
-    expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
     own_suite: tuple[SuiteFigures, ...] = ()
     warnings: tuple[str, ...] = ()
     looks: tuple[LookFigures, ...] = ()

@@ -10,14 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from release_pipeline.flow.cohorts import find_person_column
+from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.loss import LOSSES, Account, format_amount
+from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.exposed import open_everybody, open_exposed
-from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.registry import Registry
 
 
 def person_key(site: Site, population: str) -> bytes:
@@ -29,6 +31,12 @@ def everywhere_key(site: Site, column: str) -> bytes:
     """The key of the hashes by which persons are found in several populations: those that one column's name tells apart. Other
     names are other identifiers, which nobody can compare."""
     return bytes.fromhex(site.keyed_hash(f"the persons of every population by {column}".encode()))
+
+
+def find_person_column(registry: Registry, charge: Charge) -> str | None:
+    """The column that told persons apart when this was charged; None without one."""
+    person = policy_of(registry, charge.policy_hash).person
+    return person.column if isinstance(person, Person) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Annotated, Any, TypeAlias
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.base import amount_words
-from release_pipeline.policy.loss import release_loss
 from release_pipeline.policy.typed import BeforeValidator, read_as
 from release_pipeline.privacy.budget import NANO
 from release_pipeline.store.ledger import Charge
@@ -32,7 +31,7 @@ Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
 class PublicFacts:
     """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
-    `levels` those that labels are released on, `part` which of random parts it is; `weights` how far
+    `levels` those that labels are released on, `weights` how far
     calibrated ones are from each of their tables;
     `looks` how many looks at the data came before the charge, `together` how many tables of several columns were counted."""
 
@@ -53,7 +52,6 @@ class PublicFacts:
     rows_out: int
     cells_blanked: int
     parts: int | None = None
-    part: str | None = None
     levels: Mapping[str, str] = field(default_factory=dict[str, str])
     delta: str | None = None
     rho: Nano = None
@@ -71,7 +69,6 @@ class PublicFacts:
 
 _ADDED = (
     "parts",
-    "part",
     "levels",
     "delta",
     "rho",
@@ -94,15 +91,14 @@ def note_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
 
 
 def claimed_nano(policy: Policy, charge: Charge | None) -> int | None:
-    """What a release claims, nano-epsilon or nano-rho: what it was charged in its own definition and scope. One of random parts
-    is charged less than it claims, and what does not add up is charged by releases: there it is as the policy has it."""
-    if charge is None or not policy.adds_up or policy.publishes_parts:
+    """What a release claims, nano-epsilon or nano-rho: what it was charged in its own definition and scope. What does not add up
+    is charged by releases: there it is as the policy has it."""
+    if charge is None or not policy.adds_up:
         return policy.epsilon
     return charge.loss.of(policy.definition, policy.protect.scope)
 
 
 def describe_bound(policy: Policy, charge: Charge, scope: str) -> str:
     """What a release loses in all, of each column or of the whole table, in words."""
-    loss = release_loss(policy, records=charge.records) if policy.publishes_parts else charge.loss
-    nano = loss.of(policy.definition, scope) if policy.adds_up else None
+    nano = charge.loss.of(policy.definition, scope) if policy.adds_up else None
     return "not bounded" if nano is None else f"at most {amount_words(policy, nano).removesuffix(',')} in all"

@@ -27,7 +27,7 @@ from release_pipeline.stages.expected_linkage import (
     read_renamed,
 )
 from release_pipeline.stages.gates import ATTACKED, LINKED, judge_gates
-from release_pipeline.stages.strategies import Figures, Series
+from release_pipeline.stages.strategies import Figures
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -128,8 +128,7 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     attacks: list[Entry] = []
     if policy.gates.of_criteria:
         lot = _draw_lot(flow, "criteria", content, policy.protect.method)
-        simulated = flow.strategy_in(workspace, series=Series(lot, 0)) if policy.publishes_parts else strategy
-        attacks = expect_criteria(policy, simulated, workspace.read, secret=lot, progress=flow.progress)
+        attacks = expect_criteria(policy, strategy, workspace.read, secret=lot, progress=flow.progress)
         judged += judge_criteria(policy, attacks)
     ladder = _expect_linkage(flow, workspace, content)
     linked = ladder[-1].linked.value if ladder else None
@@ -166,7 +165,7 @@ def _expect_linkage(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, conte
     if needs_no_draws(policy):
         return ()
     lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
-    strategy = flow.strategy_in(workspace, series=Series(lot, 0) if policy.publishes_parts else None)
+    strategy = flow.strategy_in(workspace)
     records = workspace.count_rows("records")
     stored: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""Whose charges count where: populations that were renamed, split or merged, and releases about disjoint people.
+"""Whose charges count where: populations that were renamed, split or merged.
 
 populations.yaml says it, the officer signs it, and every charge notes which other populations' charges counted with it. What was
 once carried is carried for ever: nobody's budget begins anew because a file was written anew.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from release_pipeline.errors import Blocked, PolicyInvalid
 from release_pipeline.flow.policies import Caps
 from release_pipeline.policy.loss import Account
-from release_pipeline.policy.populations import Cap, Population, find_population, list_ancestors, list_ways
+from release_pipeline.policy.populations import Cap, Population, find_population, list_ancestors
 from release_pipeline.privacy import Epsilon
 from release_pipeline.store.ledger import Charge
 from release_pipeline.store.registry import ReleaseId
@@ -21,12 +21,9 @@ def open_population(caps: Caps, name: str, charges: Sequence[Charge]) -> Account
     """The account of a population with what it and its ancestors were charged. One that is no longer declared has the cap that
     its last charge noted; one that never was is refused."""
     declared = caps.declared.get(name) or _read_last_cap(name, charges) or find_population(caps.declared, name, file=caps.file)
-    ways = list_ways(caps.declared, name)
-    counted = frozenset[str]().union(*ways)
-    mine = [charge for charge in charges if charge.population in counted]
-    is_plain = len(counted) == 1 and not any(charge.cohort for charge in mine)
-    losses = tuple(charge.loss for charge in mine)
-    return Account(name, declared, losses) if is_plain else Account(name, declared, losses, tuple(c.place for c in mine), ways)
+    carries = tuple(sorted(list_ancestors(caps.declared, name)))
+    losses = tuple(charge.loss for charge in charges if charge.population in (name, *carries))
+    return Account(name, declared, losses, carries)
 
 
 def list_populations(caps: Caps, charges: Iterable[Charge]) -> list[str]:

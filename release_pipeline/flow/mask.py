@@ -26,7 +26,6 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
-    fill_slots,
     needed_columns,
     numbers_of,
     refuse,
@@ -54,7 +53,7 @@ from release_pipeline.stages.checks import (
 from release_pipeline.stages.column_table import load_table, needed_for, select_cells
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.package import spell_out
-from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
+from release_pipeline.stages.strategies import RECORD, Figures, find_strategy
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -156,7 +155,6 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     refuse(str(file), check_release_column(outside, policy) if outside is not None else [])
     needed = {name: names[name] for name in needed_columns(policy)}
     with open_raw(source, needed, release=release_filter(policy, names, release), derive=policy.derived_before) as table:
-        fill_slots(policy, table, str(file))
         progress("checking types, domains, categories and persons")
         facts = collect_facts(policy, table)
         if facts.records == 0:
@@ -180,8 +178,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
         needed = {name: typed_column(policy, name, raw) for name in needed_for(columns, where)}
         return select_cells(pa.table(needed), columns, where)
 
-    place = policy.release_names.index(release) if policy.publishes_parts and release is not None else 0
-    strategy = find_strategy(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)
+    strategy = find_strategy(policy)
     grouped = strategy.group(read, secret=secret, context=context, progress=progress)
     made |= grouped.tables
     made |= strategy.measure(read, secret=secret, context=context, progress=progress)

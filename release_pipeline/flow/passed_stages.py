@@ -50,7 +50,6 @@ class Validated(Checkpoint):
     content: str
     checks: Mapping[str, int]
     delivered: str
-    expectations: Mapping[str, Figures]
     clamping: Mapping[str, Figures]
     suite: tuple[Figures, ...]
     origins: tuple[str, ...]

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.errors import DataRefused
-from release_pipeline.flow.expectations import count_broken
 from release_pipeline.policy import Policy
+from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.impossible import Range
 from release_pipeline.policy.impossible_rules import find_met
-from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, ListedColumn, NoiseColumn
 from release_pipeline.policy.kinds.missing import CodedColumn
 from release_pipeline.policy.periods import PATTERN
 from release_pipeline.policy.readings import ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.arrays import pieces
-from release_pipeline.stages.checks import Check, Facts, check_persons, refusals
+from release_pipeline.stages.checks import Check, Facts, refusals
 from release_pipeline.stages.column_table import PART, Parts
 from release_pipeline.store.derived import count_unread
 from release_pipeline.store.raw import RawTable
@@ -62,16 +62,6 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
         return table.count_categories(column, policy.release_names)
 
 
-def fill_slots(policy: Policy, table: RawTable, source: str) -> None:
-    """Fill every person or household up to the policy's slots, before anything is counted, so that no number of rows shows how
-    many records one has. Refused where a record is nobody's, or one has more records than slots."""
-    if not isinstance(policy.person, Person) or policy.person.slots is None:
-        return
-    person, slots = policy.person, policy.person.slots
-    refuse(source, list(check_persons(person, table.count_persons(person.column, allowed=slots))))
-    table.fill_slots(person.column, slots)
-
-
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
     counts: dict[str, Mapping[str, int]] = {}
@@ -86,7 +76,6 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
         table.count_records(),
         counts,
         table.kinds,
-        broken=count_broken(policy, table),
         impossible=_count_impossible(policy, table),
         unread=count_unread(table, policy.derived_before),
     )
@@ -114,8 +103,7 @@ def _find_met(
             return None
         entries = _fill(table.categories(name), column.filled)
         met: npt.NDArray[np.bool_] = _compute.is_in(entries, value_set=pa.array([str(value) for value in condition], pa.string()))
-        met = np.asarray(met)
-        return met if (empty := table.empty_slots()) is None else met & ~empty
+        return np.asarray(met)
     typed = typed_column(policy, name, table) if isinstance(column, NoiseColumn) else None
     if typed is None or not isinstance(column, NoiseColumn):
         return None
@@ -171,17 +159,36 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
                 entries = _leave(entries, [str(entry) for entry in distinct if entry in {*reasons, filled} or covers(entry)])
             found = _compute.index_in(entries, value_set=pa.array(list(reasons), pa.string()))
             return _compute.coalesce(pa.array(list(reasons.values()), pa.string()).take(found), entries) if reasons else entries
-        case ListReading(values=values, filled=filled, integers=integers, stand_ins=stand_ins, empty=empty):
+        case ListReading(values=values, filled=filled, integers=integers, stand_ins=stand_ins):
             entries = _fill(table.categories(name), filled)
             if only_declared:
                 entries = _leave(entries, [*map(str, values), *([] if filled is None else [filled])])
             for code, entry in stand_ins:
                 entries = _compute.if_else(_compute.equal(entries, code), entry, entries)
-            if empty is not None and (slots := table.empty_slots()) is not None:
-                entries = _compute.if_else(pa.array(slots), empty, entries)
             return entries.cast(pa.int64()) if integers else entries
         case None:
             return None
+
+
+def read_delivered(policy: Policy, table: RawTable, name: str, *, is_calculated_with: bool = False) -> Any:
+    """A column as it was delivered: numbers where the policy reads numbers, where a source with types has them in a column that
+    is not released, and where an expectation calculates with entries that all are numbers; else texts."""
+    column, kind = policy.columns[name], table.kinds[name]
+    is_unread_number = column.reading is None and column.role != "identifier" and kind == "number"
+    if is_unread_number or _is_read_as_number(column):
+        return table.numbers(name)
+    texts = table.categories(name).to_pandas()
+    if is_calculated_with and kind in ("text", "number"):
+        numbers = table.numbers(name)
+        if np.isfinite(numbers[texts.notna()]).all():
+            return numbers
+    return texts
+
+
+def _is_read_as_number(column: AnyColumn) -> bool:
+    if isinstance(column, NoiseColumn):
+        return column.dated is None
+    return isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals)
 
 
 def number_records(records: int) -> Iterator[Any]:
@@ -231,8 +238,6 @@ def numbers_of(policy: Policy, name: str, table: RawTable) -> npt.NDArray[np.flo
     if how.fill is not None:
         numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
     is_code |= np.isnan(numbers)
-    if (empty := table.empty_slots()) is not None:
-        is_code |= empty
     return numbers[~is_code]
 
 
@@ -246,8 +251,6 @@ def _code(name: str, how: NumberReading, table: RawTable, numbers: npt.NDArray[n
     if how.coded_texts:
         for code, point in how.coded_texts.items():
             coded[_find_texts(name, [code], table)] = point
-    if how.empty is not None and (empty := table.empty_slots()) is not None:
-        coded[empty] = how.empty
     return coded
 
 

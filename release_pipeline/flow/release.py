@@ -23,10 +23,8 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, SourceError
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
-from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.expectations import read_delivered
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
@@ -38,12 +36,12 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
-    fill_slots,
     has_type,
     is_coded,
     needed_columns,
     number_records,
     numbers_in_parts,
+    read_delivered,
     refuse,
     release_filter,
     typed_parts,
@@ -51,7 +49,6 @@ from release_pipeline.flow.reading import (
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
 from release_pipeline.flow.reviewing.release_context import collect_context
-from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.sources import version_of
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.flow.tables import SLICE, Slices, try_formats
@@ -73,7 +70,6 @@ from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
-    EXPECTATIONS,
     FAMILIES,
     IMPOSSIBLE,
     OWN_SUITE,
@@ -96,7 +92,7 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import spell_out
-from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
+from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.strategies.swapping import BLOCK, SWAPPED, read_blocks
 from release_pipeline.stages.suite import suite_to_json
 from release_pipeline.stages.tables import TABLES, measure_tables
@@ -176,10 +172,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             )
             read = self.site.keyed_hash(json.dumps(content_of(workspace, "raw")).encode())
             begin_run(self.site, self.id, self._hash, digest=read, origins=origins)
-            with self.counting_refusals():
-                fill_slots(policy, raw, source.name)
-            if policy.slots is not None:
-                workspace.read_anew("raw")
             records = raw.count_records()
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 remedy = "Run the release again once the source stays as it is."
@@ -219,7 +211,13 @@ class ReleaseFlow(ReleaseCheckpoints):
                 if policy.expectations:
                     self.progress("judging the steward's own suite")
                     read = partial(read_delivered, policy, raw)
-                    checks += judge_own_suite(policy.expectations, read, records=facts.records, columns=columns)
+                    checks += judge_own_suite(
+                        policy.expectations,
+                        read,
+                        records=facts.records,
+                        columns=columns,
+                        derived=policy.derive.keys() & raw.kinds.keys(),
+                    )
                 version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
         noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
         return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
@@ -281,11 +279,6 @@ class ReleaseFlow(ReleaseCheckpoints):
                 "content": keyed,
                 "checks": passed,
                 "delivered": checkpoint.delivered,
-                "expectations": {
-                    check.fact: {"broken": check.count, "at_most": check.at_most}
-                    for check in checks
-                    if check.family == EXPECTATIONS
-                },
                 "suite": [
                     {"type": check.fact.partition(" ")[2], "columns": check.column, "broken": check.count}
                     for check in checks
@@ -305,10 +298,9 @@ class ReleaseFlow(ReleaseCheckpoints):
     def _read_again(self) -> list[str] | None:
         """What `validate` reads of the raw records once they were judged; None where that may be any of it."""
         policy = self.policy
-        person = policy.person if isinstance(policy.person, Person) else None
-        if any(is_coded(policy, name) for name in policy.columns) or (person is not None and person.slots is not None):
+        if any(is_coded(policy, name) for name in policy.columns):
             return None
-        return [] if person is None else [person.column]
+        return [policy.person.column] if isinstance(policy.person, Person) else []
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then what is exact: clusters, sums and scales of every noise column, in the strategy's tables."""
@@ -330,20 +322,17 @@ class ReleaseFlow(ReleaseCheckpoints):
             with self.counting_refusals():
                 check_differencing(self, workspace, list_statuses(self.site))
                 foreseen = judge_before_charge(self, workspace, checkpoint.content)
-                merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults
-                charged = checkpoint.records, checkpoint.version, checkpoint.content
-                wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
+                wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.origins)
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
             charge_run(self.site, self.id)
-            series = self._series(checkpoint.content)
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest(), MECHANISM_VERSION])
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored, checkpoint.records)
             earlier = self.find_earlier_blocks(workspace)
-            strategy = self.strategy_in(workspace, series=series, earlier=earlier)
+            strategy = self.strategy_in(workspace, earlier=earlier)
             kept: dict[str, None] = {}
 
             def keep(table: str, column: str, values: Any) -> None:
@@ -583,7 +572,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             "expectation_suite": suite_to_json(policy),
             "warnings": validated.warnings,
             "criteria": audited.criteria,
-            "expectations": validated.expectations,
             "own_suite": validated.suite,
             "looks": note_looks(self.list_looks()),
         }
@@ -636,20 +624,12 @@ class ReleaseFlow(ReleaseCheckpoints):
     def _strategy(self) -> Strategy:
         return find_strategy(self.policy)
 
-    def _series(self, content: str) -> Series | None:
-        """Which part of a series this release is, and the secret that tells them apart."""
-        if not self.policy.publishes_parts:
-            return None
-        secret = series_secret(self.site, self.policy, self.id, content, self.probe)
-        return Series(secret, self.policy.release_names.index(self.id.release))
-
     def _masked(self, drawn: Masked, effort: Mapping[str, Any] = MappingProxyType({})) -> StageResult:
         facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **self.claim_figures(), **effort}
         return StageResult("masked", drawn.version, facts)
 
 
 __all__ = [
-    "EXPECTATIONS",
     "FAMILIES",
     "IMPOSSIBLE",
     "STAGES",

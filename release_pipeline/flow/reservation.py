@@ -14,18 +14,14 @@ from pathlib import Path
 from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap
-from release_pipeline.flow.cohorts import check_cohort, check_merges
 from release_pipeline.flow.exploring.trials import has_origins
-from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
-from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import LOST_WORDS, SECRET, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import locked
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge
 from release_pipeline.store.registry import Registry, ReleaseId
-from release_pipeline.store.vault import ReleaseWorkspace
 
 _WHAT = "a secret"
 
@@ -33,17 +29,12 @@ _WHAT = "a secret"
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records for this
-    release, `content` that of the records alone. `room`: where its people are, which a population of disjoint cohorts needs;
-    `merges`: the hash of the caps whose disjoint merges were proved, if its population has any. `origins`: what tells the source
-    of the records from others."""
+    release. `origins`: what tells the source of the records from others."""
 
     policy: Policy
     release: ReleaseId
     records: int
     source: str
-    content: str = ""
-    room: ReleaseWorkspace | None = None
-    merges: str = ""
     origins: tuple[str, ...] = ()
 
 
@@ -51,8 +42,7 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt.
 
     After a charge the registry notes the check value of the secret before anything is made with it. So without that note a
-    secret may be made anew, whatever lies in its place; with it, only that very secret will do. populations.yaml is read once, so
-    that people are looked at under the very caps that are approved and charged.
+    secret may be made anew, whatever lies in its place; with it, only that very secret will do.
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
@@ -60,12 +50,8 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             statuses = read_statuses(registry.events)
             status = statuses.get(wanted.release, ReleaseStatus(wanted.release))
             _refuse_other(status, wanted)
-            if wanted.policy.publishes_parts:
-                check_series(site, registry, wanted.policy, wanted.release, wanted.content)
-            caps = read_caps(site)  # the people once more before each draw: a charge binds the records, not whose they are
-            check_cohort(site, caps, registry, wanted.policy, wanted.release, wanted.room)
             if status.charge is None:
-                _charge(registry, site, wanted, caps)
+                _charge(registry, site, wanted)
         _sweep(site, statuses, keep=wanted.release)
         probe.reached("the loss is charged")
         check = status.secret
@@ -148,12 +134,10 @@ def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
         )
 
 
-def _charge(registry: Registry, site: Site, wanted: Reservation, caps: Caps) -> None:
+def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
-    check_merges(caps, policy.population, release, wanted.merges)
-    series = wanted.content if policy.publishes_parts else ""
-    account, loss = check_cap(site, registry, policy, release, caps=caps, records=wanted.records, series=series)
+    account, loss = check_cap(site, registry, policy, release, records=wanted.records)
     check_move(registry, release, RESERVED)
     charge = Charge(
         release,
@@ -162,8 +146,6 @@ def _charge(registry: Registry, site: Site, wanted: Reservation, caps: Caps) -> 
         wanted.source,
         wanted.records,
         loss,
-        series=series,
-        cohort=account.cap.cohort_of(release.release),
         carries=account.carries,
         origins=wanted.origins if has_origins(registry.events) else (),
     )
@@ -179,7 +161,5 @@ def _sweep(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], *, keep: Rel
     usable = [keep, *(name for name, known in statuses.items() if known.secret and not known.drawn and not known.replaced)]
     names = {_secret_file(site, release).name for release in usable}
     for file in (site.vault / "secrets").iterdir():
-        if file.name.startswith((PREFIX, f".{PREFIX}")):  # that of a series is forgotten with its last part
-            continue
         if file.name not in names and not any(file.name.startswith(f".{name}.") for name in names):
             file.unlink(missing_ok=True)

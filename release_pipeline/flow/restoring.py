@@ -49,7 +49,7 @@ from release_pipeline.store.swap import swapping
 _OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED, LOST)  # a release is judged, seen by others, or lost before
 _AGAIN = (TRUSTED, "recovery", REVOKED, CLOCK, REJECTED, REMARKED, RETRACTED, SUPERSEDED, PRUNED)  # people do it again
 _VOTES = (APPROVED, RETURNED)  # likewise, of candidates; which of the two is not told, for votes may be blind
-_KNOWN = ("policy_hash", "records", "loss", "source", "series", "cohort")  # what a lost charge is known by
+_KNOWN = ("policy_hash", "records", "loss", "source")  # what a lost charge is known by
 
 
 @dataclass(frozen=True, slots=True)

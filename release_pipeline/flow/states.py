@@ -29,7 +29,6 @@ APPROVED, REJECTED, RETURNED = "approved", "rejected", "returned"
 REMARKED = "remarked"  # somebody remarked on passages of a candidate or a policy: it changes no state
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
-SERIES = "series"  # random parts of one table began to be published
 POLICY = "policy"  # a policy that was seen for the first time, or changed
 
 LOST_WORDS = "it was lost: a backup was put back that knows less of it."

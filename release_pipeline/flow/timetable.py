@@ -22,7 +22,6 @@ from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
-from release_pipeline.policy.sections import Person
 from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.source import open_raw
@@ -121,17 +120,13 @@ def record_policies(site: Site) -> None:
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
-    """How many records of a release the source has by now; with slots, how many slots."""
+    """How many records of a release the source has by now."""
     source = open_source(site, policy)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
     column = policy.source.release_column or next(name for name in policy.columns if name in names)
-    if policy.slots is not None and isinstance(policy.person, Person):
-        column = policy.person.column
     wanted = release_filter(policy, names, release)
     with open_raw(source, {column: names[column]}, release=wanted) as table:
-        if policy.slots is not None:  # how many records there are is a secret
-            return table.count_persons(column, allowed=policy.slots)["persons"] * policy.slots
         return table.count_records()
 
 

@@ -79,7 +79,7 @@ def _series(policy: Policy) -> int | None:
     """What all releases of the policy together may spend, in its own definition and scope; None where there is no end of them."""
     if policy.every or policy.epsilon is None or not policy.adds_up:
         return None
-    return policy.epsilon * (1 if policy.publishes_parts else len(policy.release_names))
+    return policy.epsilon * len(policy.release_names)
 
 
 def _deed(policy: Policy, name: str) -> str:

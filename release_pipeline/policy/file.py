@@ -12,7 +12,6 @@ from release_pipeline.policy.about import About
 from release_pipeline.policy.assessment import Assessment
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.derivations import Derivation
-from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.kinds import Column
 from release_pipeline.policy.options import ProtectSection
 from release_pipeline.policy.scalars import Days, Name, ReleaseList, Slug, release_texts, unique
@@ -45,7 +44,6 @@ class PolicyFile(Frozen):
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
     drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
     derive: dict[Name, Derivation] = Field(default_factory=dict[str, Derivation])
-    expect: dict[Slug, Expectation] = Field(default_factory=dict[str, Expectation])
     expectations: tuple[OwnExpectation, ...] = ()
     tables: Annotated[dict[Slug, Table], AfterValidator(by_name)] = Field(default_factory=dict[str, Table])
     suppress: AnySuppress | None = None

@@ -84,9 +84,8 @@ def _describe_limits(policy: Policy, names: Container[str]) -> Iterator[str]:
             continue
         if not limits and name != "linkage":  # a limit of 0 on linkage means that no row may be linked
             continue
-        of_them = "_of_slots" if name == "clamped_at_most" and policy.slots is not None else "_of"
         of_columns = limits if isinstance(limits, dict) else {"": limits}
         for limit in dict.fromkeys(of_columns.values()):
             columns = name_some(column for column, known in of_columns.items() if column and known == limit)
-            phrase = phrases[name + of_them if columns else name]
+            phrase = phrases[f"{name}_of" if columns else name]
             yield phrase.format(columns=columns, limit=f"{Decimal(limit):f}", share=percent(Decimal(limit)))

@@ -106,7 +106,7 @@ def _check_together(never: Sequence[Conditions], columns: Columns) -> Iterator[P
         if parted > MOST_PARTS:
             what = f"the rules put '{name}' into {parted} parts, and each must be counted by itself: {MOST_PARTS} at the most."
             yield HERE, what, "Use the same ends in several rules, or leave some out."
-    may_lack = {place: len(columns[name].reasons) > columns[name].has_slots for place, name in enumerate(names)}
+    may_lack = {place: bool(columns[name].reasons) for place, name in enumerate(names)}
     if not is_anything_left(rules, widths, may_lack):
         yield HERE, f"together the rules leave nothing that {name_some(names)} could hold.", "Leave some out."
 

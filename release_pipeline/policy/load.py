@@ -14,7 +14,6 @@ from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUs
 from release_pipeline.plain_files import open_below, open_plain, read_at_most
 from release_pipeline.policy.derivations import Derivation
 from release_pipeline.policy.expanded import TOLD, expand_dates, expand_lists, list_lists
-from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.hierarchies import Read, expand
 from release_pipeline.policy.impossible import PARTLY
 from release_pipeline.policy.kinds import Column
@@ -33,7 +32,6 @@ MAX_BYTES = 1_000_000
 _LISTS = (".csv", ".tsv", ".txt", ".json")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
-_EXPECTATION: TypeAdapter[Any] = TypeAdapter(Expectation)
 _TABLE: TypeAdapter[Any] = TypeAdapter(Table)
 _DERIVATION: TypeAdapter[Any] = TypeAdapter(Derivation)
 _SLUG: TypeAdapter[Any] = TypeAdapter(Slug)
@@ -253,8 +251,6 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         if key not in raw:
             if info.is_required():
                 problems.append(((), f"'{key}' is missing.", ""))
-        elif key == "expect":
-            valid[key] = _validate_expectations(raw, problems)
         elif key == "tables":
             valid[key] = _validate_tables(raw, problems)
         elif key == "derive":
@@ -272,7 +268,6 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         audit=valid.get("audit"),
         publish=valid.get("publish") if "publish" in raw else Publish(),
         drop=valid.get("drop") or (),
-        expect=valid.get("expect") or {},
         shape=valid.get("shape"),
         tables=valid.get("tables") or {},
         derive=valid.get("derive") or {},
@@ -329,19 +324,6 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
         if found is not None and named is not None:
             columns[name] = found
     return columns, tuple(cast(dict[str, Any], declared))
-
-
-def _validate_expectations(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The expectations that are valid by themselves."""
-    if not isinstance(raw["expect"], dict):
-        problems.append((("expect",), "expect must be a mapping from names to what is expected.", "Like end-after-start: {...}."))
-        return {}
-    found: dict[str, Any] = {}
-    for name, rule in cast(dict[str, Any], raw["expect"]).items():
-        named = _validate(_SLUG, name, ("expect", name), raw, problems)
-        if (valid := _validate(_EXPECTATION, rule, ("expect", name), raw, problems)) is not None and named is not None:
-            found[name] = valid
-    return found
 
 
 def _validate_tables(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import compress
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.model import Policy
-from release_pipeline.policy.populations import Population, Way
-from release_pipeline.privacy.amplification import amplified
+from release_pipeline.policy.populations import Population
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure
-from release_pipeline.privacy.partition import largest_share
 
 LOSSES = (
     *("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table"),
@@ -28,8 +23,7 @@ UNBOUNDED = "infinity"  # an amount that is None, as it is written
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Nano-epsilon for each definition and scope, nano-rho for zcdp; None is infinity. `releases`: how many a cap of releases
-    counts."""
+    """Nano-epsilon for each definition and scope, nano-rho for zcdp; None is infinity."""
 
     dp_centroid: int | None
     dp_column: int | None
@@ -40,14 +34,11 @@ class Loss:
     zcdp_centroid: int | None = None
     zcdp_column: int | None = None
     zcdp_table: int | None = None
-    releases: int = 1
 
     @classmethod
     def read(cls, noted: Mapping[str, int | None]) -> Loss:
-        """A loss as it was noted. Versions that knew no rho noted none: eps-DP is (eps^2 / 2)-zCDP, whatever its columns had."""
-        found = {name: noted[name] if name in noted else _in_rho(noted[name.replace("zcdp", "dp")]) for name in LOSSES}
-        releases = noted.get("releases")
-        return cls(**found, releases=1 if releases is None else releases)
+        """A loss as it was noted."""
+        return cls(**{name: noted[name] for name in LOSSES})
 
     def of(self, definition: str, scope: str) -> int | None:
         """The bound for one definition and scope."""
@@ -55,32 +46,7 @@ class Loss:
 
     def plus(self, other: Loss) -> Loss:
         """Both together."""
-        sums = {name: _add(getattr(self, name), getattr(other, name)) for name in LOSSES}
-        return Loss(**sums, releases=self.releases + other.releases)
-
-    def after(self, before: Loss) -> Loss:
-        """The charge of a part as those of its series before it make it in rho, where it was noted in epsilon alone.
-
-        With amplification a part is charged what the epsilon of all parts so far grows by: no part alone is DP with so little,
-        and the squares of what was added are less than the square of their sum. All parts so far together are (S^2 / 2)-zCDP for
-        their sum S, so that this one is charged what that grows by.
-        """
-        grown = dict[str, int | None]()
-        for scope in ("centroid", "column", "table"):
-            earlier, now = before.of("dp", scope), self.of("dp", scope)
-            if earlier is None or now is None:
-                grown[f"zcdp_{scope}"] = None
-            else:
-                grown[f"zcdp_{scope}"] = rho_of_pure(earlier + now) - rho_of_pure(earlier)
-        return replace(self, **grown)
-
-
-NOTHING = Loss(*(0 for _ in LOSSES), releases=0)
-
-
-def notes_rho(noted: Mapping[str, int | None]) -> bool:
-    """Whether a loss was noted by a version that knew rho."""
-    return "zcdp_column" in noted
+        return Loss(**{name: _add(getattr(self, name), getattr(other, name)) for name in LOSSES})
 
 
 def _add(one: int | None, other: int | None) -> int | None:
@@ -101,7 +67,7 @@ def tables_loss(policy: Policy) -> Loss:
     pure = [table.in_epsilon(records) for table in policy.tables.values()]
     epsilon = None if None in pure else sum(part or 0 for part in pure)
     rho = sum(table.in_rho(records) for table in policy.tables.values())
-    return Loss(*[epsilon] * 6, *[rho] * 3, releases=0)
+    return Loss(*[epsilon] * 6, *[rho] * 3)
 
 
 def rows_loss(policy: Policy, *, records: int) -> Loss:
@@ -109,9 +75,8 @@ def rows_loss(policy: Policy, *, records: int) -> Loss:
 
     A DP release fills all three definitions: every eps-DP release is also eps-iDP, and (eps^2 / 2)-zCDP, column by column where
     each column has noise of its own. An iDP release leaves DP and zCDP infinite, one by rho DP and iDP. At scope
-    `centroid` of the iDP methods and of dp-mdav the column costs more (methods.md section 2): `wider_bound`. Of one part of
-    random parts it is the same, in the largest part. (k,epsilon)-anonymity and k-anonymity bound neither: they do not compose,
-    and a cap counts releases.
+    `centroid` of the iDP methods and of dp-mdav the column costs more (methods.md section 2): `wider_bound`. (k,epsilon)-
+    anonymity and k-anonymity bound neither: they do not compose, and a cap counts releases.
     """
     nano = policy.rows_epsilon
     if nano is None or not policy.adds_up:
@@ -149,54 +114,9 @@ def _in_rho(nano: int | None) -> int | None:
     return None if nano is None else rho_of_pure(nano)
 
 
-def list_losses(
-    policy: Policy, releases: Iterable[str], *, charged: Iterable[str], records: int, slots: int | None = None
-) -> list[Loss]:
-    """What these releases cost one after the other, by their names, when those of `charged` are charged already. Of a series of
-    parts a part that is made once more costs the whole loss again. `slots`: how many records its parts are of, where that is
-    known; otherwise parts count as equal, and a charge can only be larger."""
-    whole, known = release_loss(policy, records=records), set(charged)
-    found: list[Loss] = []
-    for release in releases:
-        is_new_part = policy.publishes_parts and release not in known
-        found.append(part_loss(policy, whole, done=len(known), slots=slots) if is_new_part else whole)
-        known.add(release)
-    return found
-
-
-def part_loss(policy: Policy, whole: Loss, *, done: int, slots: int | None) -> Loss:
-    """What the next part of a series costs after `done` others, `whole` being the loss of one release.
-
-    Nobody is in two parts, so that under replace-one neighbours all of them cost what one costs (parallel composition, PRS20):
-    the first part is charged with all of it, and the others with nothing. With amplification the sum after r parts is
-    ln(1 + beta (e^eps - 1)), which is eps at r = P (`amplified`); beta is the share of all records that r parts have at the most,
-    for parts differ in size by one where P does not divide the number of records, and any of them may come first.
-    """
-    if policy.protect.amplification is None:
-        nothing = Loss(*(None if getattr(whole, name) is None else 0 for name in LOSSES), releases=0)
-        return whole if done == 0 else nothing
-
-    def after(nano: int, parts: int) -> int:
-        return amplified(nano, share_of_parts(policy, parts, slots)) if parts else 0
-
-    def grown(nano: int | None) -> int | None:
-        return None if nano is None else after(nano, done + 1) - after(nano, done)
-
-    pure = {name: grown(getattr(whole, name)) for name in LOSSES if not name.startswith("zcdp")}
-
-    def in_rho(nano: int | None) -> int | None:
-        return None if nano is None else rho_of_pure(after(nano, done + 1)) - rho_of_pure(after(nano, done))
-
-    return Loss(
-        **pure,
-        **{name: in_rho(getattr(whole, name.replace("zcdp", "dp"))) for name in LOSSES if name.startswith("zcdp")},
-        releases=int(done == 0),
-    )
-
-
-def share_of_parts(policy: Policy, count: int, slots: int | None) -> Fraction:
-    """The share of all records that so many parts have at the most; as of equal parts where nobody knows how many records."""
-    return Fraction(count, policy.parts) if slots is None else largest_share(slots, policy.parts, count)
+def next_loss(policy: Policy, rows: int | None) -> Loss:
+    """The bound of a release that is not charged yet: of so many records, or of the fewest that the policy lets through."""
+    return release_loss(policy, records=(policy.gates.min_rows or 0) if rows is None else rows)
 
 
 def wider_bound(policy: Policy, nano: int, *, records: int) -> int:
@@ -219,41 +139,20 @@ def sum_series(policy: Policy, losses: Iterable[Loss]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a loss was charged to: a population, and of one whose releases are about disjoint people the cohort."""
-
-    population: str
-    cohort: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
-    """A population's cap beside what is charged to it and to those that its people were in before, in the cap's own definition
-    and scope.
-
-    `places`: where each loss of `charged` was charged (default: all to the population itself, one after the other); `ways`: the
-    sets of populations that one person can have been in (default: this one). The total is the most over these ways, and of
-    cohorts, whose people are disjoint, the most over them: no person is in two (parallel composition).
-    """
+    """A population's cap next to what is charged to it and to the populations that its people were in before (`carries`), in the
+    cap's own definition and scope."""
 
     population: str
     cap: Population
     charged: tuple[Loss, ...]
-    places: tuple[Place, ...] = ()
-    ways: tuple[Way, ...] = ()
-
-    @property
-    def carries(self) -> tuple[str, ...]:
-        """The populations whose charges count here, beside its own."""
-        return tuple(sorted(frozenset[str]().union(*self.ways) - {self.population}))
+    carries: tuple[str, ...] = ()
 
     @property
     def basis(self) -> str:
         """What is added up: the unit and, where people bring charges with them, from where. What was added up otherwise is
         added up anew."""
-        if not self.carries:
-            return self.unit
-        return f"{self.unit}; with {' or '.join(' + '.join(sorted(way - {self.population})) for way in self.ways)}"
+        return f"{self.unit}; with {' + '.join(self.carries)}" if self.carries else self.unit
 
     @property
     def unit(self) -> str:
@@ -266,47 +165,11 @@ class Account:
     @property
     def total(self) -> int | None:
         """What is charged so far, in nano-epsilon or releases; None is infinity."""
-        if not self.places and not self.ways:
-            return self.sum_of(self.charged)
-        return self._spent(deque(self._add_up(), maxlen=1).pop() if self.charged else {})
+        return self.sum_of(self.charged)
 
-    def _add_up(self) -> Iterator[dict[str, dict[str, int]] | None]:
-        """What each cohort of each population was charged, after each loss; None once that is infinite. One dict, which grows."""
-        sums: dict[str, dict[str, int]] | None = {}
-        for loss, place in zip(self.charged, self._placed, strict=True):
-            amount = self.of(loss)
-            if amount is None or sums is None:
-                sums = None
-            else:
-                cohorts = sums.setdefault(place.population, {"": 0})
-                cohorts[place.cohort] = cohorts.get(place.cohort, 0) + amount
-            yield sums
-
-    def _spent(self, sums: dict[str, dict[str, int]] | None) -> int | None:
-        """The most that one person can have been exposed to."""
-        if sums is None:
-            return None
-        return max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether each loss takes all of itself from what is left: none is of a cohort, and nobody came one of several ways."""
-        return len(self.ways) <= 1 and not any(place.cohort for place in self.places)
-
-    def only(self, kept: Sequence[bool]) -> Account:
-        """The account with some of its losses alone; `kept` has a word for each."""
-        return replace(self, charged=tuple(compress(self.charged, kept)), places=tuple(compress(self.places, kept)))
-
-    @property
-    def _placed(self) -> tuple[Place, ...]:
-        return self.places or (Place(self.population),) * len(self.charged)
-
-    def plus(self, *losses: Loss, cohort: str = "") -> Account:
-        """The account when these are charged too, of a cohort where the population has them."""
-        if not cohort and not self.places:
-            return replace(self, charged=(*self.charged, *losses))
-        places = (*self._placed, *(Place(self.population, cohort) for _ in losses))
-        return replace(self, charged=(*self.charged, *losses), places=places)
+    def plus(self, *losses: Loss) -> Account:
+        """The account when these are charged too."""
+        return replace(self, charged=(*self.charged, *losses))
 
     @property
     def most(self) -> int:
@@ -342,28 +205,21 @@ class Account:
     @property
     def remaining(self) -> int:
         """What may still be charged, in nano-epsilon or releases."""
-        return self._leave(self.total)
+        return 0 if self.total is None else max(self.most - self.total, 0)
 
-    def list_remaining(self) -> list[int]:
-        """What might still be charged after each loss of `charged`, in their order."""
-        return [self._leave(self._spent(sums)) for sums in self._add_up()]
-
-    def _leave(self, total: int | None) -> int:
-        return 0 if total is None else max(self.most - total, 0)
-
-    def after(self, loss: Loss, *, cohort: str = "") -> str:
+    def after(self, loss: Loss) -> str:
         """What would be charged with this loss too."""
-        return self.plus(loss, cohort=cohort).spent
+        return self.plus(loss).spent
 
-    def admits(self, *losses: Loss, cohort: str = "") -> bool:
+    def admits(self, *losses: Loss) -> bool:
         """Whether these losses fit under the cap together; an infinite one never does."""
-        total = self.plus(*losses, cohort=cohort).total
+        total = self.plus(*losses).total
         return total is not None and total <= self.most
 
     def of(self, loss: Loss) -> int | None:
         """What a loss counts here: nano-epsilon, or releases; None is infinity."""
         cap = self.cap.cap
-        return loss.releases if cap.releases is not None else loss.of(cap.definition or "dp", cap.scope or "column")
+        return 1 if cap.releases is not None else loss.of(cap.definition or "dp", cap.scope or "column")
 
     def sum_of(self, losses: Iterable[Loss]) -> int | None:
         """The exact sum of several losses; None is infinity."""
@@ -379,8 +235,3 @@ class Account:
 def format_amount(amount: int | None) -> str:
     """Nano-epsilon as it is written; None is infinity."""
     return UNBOUNDED if amount is None else format_nano(amount)
-
-
-def _spent_in(cohorts: Mapping[str, int]) -> int:
-    """What one person can have been charged for in a population: what is of no cohort, and the most of one cohort."""
-    return cohorts.get("", 0) + max((amount for cohort, amount in cohorts.items() if cohort), default=0)

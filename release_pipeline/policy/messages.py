@@ -16,8 +16,6 @@ from release_pipeline.policy.declared import Option, option_of
 from release_pipeline.policy.derivations import form_of as form_of_derivation
 from release_pipeline.policy.derivations import known_keys as known_keys_of_derivation
 from release_pipeline.policy.documents import Fault
-from release_pipeline.policy.expectations import form_of as form_of_rule
-from release_pipeline.policy.expectations import known_keys as known_keys_of_rule
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.hierarchies import form_of, known_keys
 from release_pipeline.policy.impossible import Range
@@ -245,8 +243,6 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
     """The keys that may stand in the mapping at `where`."""
     if where[:1] == ("columns",) and where[2:] == ("hierarchy",):
         return known_keys(raw["columns"][where[1]]["hierarchy"])
-    if where[:1] == ("expect",) and len(where) == 2:
-        return known_keys_of_rule(raw["expect"][where[1]])
     if _model_at(where, raw) is Grouping:
         return ["column", "csv", "groups", "levels"]
     if where[:1] == ("derive",) and len(where) == 2:
@@ -263,8 +259,6 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
             if rest[:1] == ["hierarchy"]:
                 return form_of(column["hierarchy"])
             return kind.missing_form if rest == ["missing"] else kind
-        case ("expect", name, *_):
-            return form_of_rule(raw["expect"][name]) or Policy
         case ("derive", name, *_):
             return form_of_derivation(raw["derive"][name]) or Policy
         case ("about", part, *_) if part in _OF_ABOUT:

@@ -10,8 +10,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from pydantic import model_validator
-
 from release_pipeline.policy.cron import Cron
 from release_pipeline.policy.derivations import Derived, order_derivations
 from release_pipeline.policy.file import PolicyFile
@@ -27,7 +25,6 @@ from release_pipeline.policy.kinds import (
     RecomputeColumn,
     ReleasedColumn,
     find_clamping,
-    in_slots,
     pick,
     pick_counted,
 )
@@ -49,12 +46,6 @@ CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy 
 
 class Policy(PolicyFile):
     """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
-
-    @model_validator(mode="after")
-    def _reasons_of_slots(self) -> Policy:
-        if self.slots is not None:
-            vars(self)["columns"] = in_slots(self.columns)
-        return self
 
     @property
     def noise_columns(self) -> dict[str, NoiseColumn]:
@@ -277,11 +268,6 @@ class Policy(PolicyFile):
         return self.claim.covers_table and not self.kept_columns and self.swap is None
 
     @property
-    def publishes_parts(self) -> bool:
-        """Whether each release is one part of the same records."""
-        return self.protect.publish_parts is not None
-
-    @property
     def column_epsilon(self) -> dict[str, Epsilon]:
         """What each noise column may spend, in the policy's unit: that of the release, split exactly."""
         return split_epsilon(self.protect, self.noise_columns)
@@ -332,7 +318,7 @@ class Policy(PolicyFile):
     @property
     def expected_columns(self) -> frozenset[str]:
         """The columns that expectations are about, released or not."""
-        return frozenset(column for rule in (*self.expect.values(), *self.expectations) for column in rule.columns)
+        return frozenset(column for expectation in self.expectations for column in expectation.columns)
 
     @property
     def records_per_person(self) -> int:
@@ -340,20 +326,13 @@ class Policy(PolicyFile):
         return self.person.records if isinstance(self.person, Person) else 1
 
     @property
-    def slots(self) -> int | None:
-        """How many rows every person or household has in a release, empty ones included; None where nothing is filled up."""
-        return self.person.slots if isinstance(self.person, Person) else None
-
-    @property
     def privacy_unit(self) -> PrivacyUnit:
         """Whose records the claim is about."""
         return self.person.privacy_unit if isinstance(self.person, Person) else "person"
 
     @property
-    def record_count(self) -> Literal["protected", "not protected"] | None:
-        """Whether the claim protects how many records a person or household has; None where nobody has more than one."""
-        if self.slots is not None:
-            return "protected"
+    def record_count(self) -> Literal["not protected"] | None:
+        """That the claim does not protect how many records a person or household has; None where nobody has more than one."""
         return "not protected" if self.records_per_person > 1 else None
 
     @property

@@ -46,10 +46,9 @@ LAW_OF_NOISE = "values outside the domain are for analysts who use the law of th
 
 
 class MethodOptions(Frozen):
-    """What every method takes: `partitions`, so many random parts, each masked on its own; `publish_parts`, each part in a
-    release of its own, so that everybody's data are used once; `amplification`, charging what the random choice of the part
-    saves. `family` is that of the catalogue; `only` the one method of it that these options are for, None for all of the family;
-    `suppression` what `suppress` is with them; `makes_clusters` whether k records make a cluster whose number is public."""
+    """What every method takes: `partitions`, so many random parts, each masked on its own. `family` is that of the
+    catalogue; `only` the one method of it that these options are for, None for all of the family; `suppression` what
+    `suppress` is with them; `makes_clusters` whether k records make a cluster whose number is public."""
 
     family: ClassVar[Family]
     suppression: ClassVar[type[Suppress | SuppressClasses]] = Suppress
@@ -57,8 +56,6 @@ class MethodOptions(Frozen):
     makes_clusters: ClassVar[bool] = True
 
     partitions: Annotated[StrictInt, Field(ge=2, le=10_000)] | None = None
-    publish_parts: Literal["one per release"] | None = None
-    amplification: Literal["sampling"] | None = None
     method: str
 
     @classmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from release_pipeline.policy.derivations import Derived
-from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.kinds import (
     AnyColumn,
     CountedColumn,
@@ -38,7 +37,6 @@ class Parts:
     publish: Publish | None = None
     columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
     drop: tuple[str, ...] = ()
-    expect: dict[str, Expectation] = field(default_factory=dict[str, Expectation])
     tables: dict[str, Table] = field(default_factory=dict[str, Table])
     derive: dict[str, Derived] = field(default_factory=dict[str, Derived])
     shape: Sketch | None = None

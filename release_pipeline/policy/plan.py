@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.about import warn_of_unsaid
 from release_pipeline.policy.derivations import describe_derivations
-from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.families.whole_table import describe_instead
@@ -25,7 +24,7 @@ from release_pipeline.policy.published import describe_labels
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.ties import warn_of_ties
-from release_pipeline.policy.words import charge_words, describe_claim, describe_sizes, describe_suppression, describe_target
+from release_pipeline.policy.words import describe_claim, describe_sizes, describe_suppression, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import count_of, percent
 from release_pipeline.sentences import POLICY
@@ -93,12 +92,6 @@ def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     family = find_family(policy.protect)
     yield "parts", f"{policy.parts} random parts{sizes} by the number of the row, {family.part_words}"
     yield from (("", words) for words in family.explain_parts(policy))
-    if not policy.publishes_parts:
-        return
-    yield "", "a release publishes one of them; the source must be the same for all, and the series costs what one release costs"
-    if policy.epsilon is not None and policy.adds_up:
-        of_rows = f" (for {plan.rows:,} rows)" if plan.rows is not None and policy.protect.amplification is not None else ""
-        yield "charged", "; ".join(charge_words(policy, plan.rows)) + of_rows
 
 
 def _release_words(policy: Policy) -> str:
@@ -115,9 +108,6 @@ def _person_words(policy: Policy) -> str:
         return "each row is a person of its own"
     column, unit = policy.person.column, policy.privacy_unit
     records = count_of(policy.person.records, "record")
-    if policy.slots is not None:
-        filled = f"how many records a {unit} has is protected"
-        return f"column {column}, each {unit} has {records} in a release, empty ones included; {filled}"
     limit = f"column {column}, at most {records} of a {unit} in a release"
     if policy.record_count is None:
         return limit
@@ -152,8 +142,6 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "" if place else "tables", words
     for place, words in enumerate(describe_derivations(policy.derive)):
         yield "" if place else "derive", words
-    for place, words in enumerate(describe_expectations(policy.expect)):
-        yield "" if place else "expect", words
     if policy.expectations:
         yield "suite", POLICY("expect.suite", count=count_of(len(policy.expectations), "expectation"))
     for words in warn_of_ties(policy):

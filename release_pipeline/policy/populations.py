@@ -2,17 +2,15 @@
 
     adults:  {cap: {...}, was: people}              renamed; several with the same `was`: split
     both:    {cap: {...}, from: [north, south]}     merged
-    classes: {cap: {...}, cohorts: disjoint}        nobody is in two of its releases with different names
 
 What people were charged under an earlier name goes with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, model_validator
 
@@ -23,10 +21,6 @@ from release_pipeline.policy.scalars import Budget, Exact, Slug, unique
 from release_pipeline.policy.text import Problem, read_yaml
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.concentrated import rho_within
-
-MOST_WAYS = 256  # in which one person can have come through disjoint merges: more is no file that anybody could read
-DISJOINT = "disjoint"
-Way: TypeAlias = frozenset[str]  # populations that one person may be in, all of them
 
 
 class Cap(BaseModel):
@@ -84,15 +78,11 @@ class Population(BaseModel):
     cap: Cap
     was: Slug | None = None
     merges: Annotated[tuple[Slug, ...], Field(min_length=2), AfterValidator(unique)] | None = Field(default=None, alias="from")
-    disjoint: Literal[True] | None = None
-    cohorts: Literal["disjoint"] | None = None
 
     @model_validator(mode="after")
     def _one_origin(self) -> Population:
         if self.was is not None and self.merges is not None:
             raise ValueError("a population has 'was' (renamed, or split off) or 'from' (merged), not both")
-        if self.disjoint and self.merges is None:
-            raise ValueError("'disjoint' says of merged populations that nobody was in two: it stands beside 'from'")
         return self
 
     @property
@@ -105,13 +95,9 @@ class Population(BaseModel):
         """What it says, without what it leaves out."""
         return self.model_dump(mode="json", exclude_none=True, by_alias=True)
 
-    def cohort_of(self, release: str) -> str:
-        """The cohort that a release of that name is of; empty where releases add up."""
-        return release if self.cohorts == DISJOINT else ""
-
 
 _ADAPTER: TypeAdapter[Population] = TypeAdapter(Population)
-_KNOWN = ("cap", "epsilon", "delta", "rho", "definition", "scope", "releases", "was", "from", "disjoint", "cohorts")
+_KNOWN = ("cap", "epsilon", "delta", "rho", "definition", "scope", "releases", "was", "from")
 
 
 def load_populations(file: FilePath) -> dict[str, Population]:
@@ -135,55 +121,31 @@ def load_populations(file: FilePath) -> dict[str, Population]:
 
 
 def _find_tangles(populations: Mapping[str, Population]) -> Iterator[Problem]:
-    """Populations that come from themselves, and those whose people came too many ways."""
+    """Populations that come from themselves."""
     traced = _trace(populations)
     if circle := [name for name in populations if name not in traced]:
         yield (circle[0],), f"'{circle[0]}' comes from itself.", "Nobody was there before themselves: remove a 'was' or 'from'."
-    for name, ways in traced.items():
-        if len(ways) > MOST_WAYS:
-            yield (name,), f"'{name}' comes from too many disjoint merges to be told apart.", "Leave 'disjoint' out of some."
-            return
 
 
 def list_ancestors(populations: Mapping[str, Population], name: str) -> frozenset[str]:
-    """Every population that the people of `name` were in before, however long ago."""
-    return frozenset[str]().union(*list_ways(populations, name)) - {name}
-
-
-def list_ways(populations: Mapping[str, Population], name: str) -> tuple[Way, ...]:
-    """The largest sets of populations that one person of `name` can have been in: it and all of its ancestors, but of those that
-    were merged as disjoint one only. Whatever populations a person was in, one of these sets has them all.
+    """Every population that the people of `name` were in before, however long ago.
 
     >>> def of(**origin): return Population.model_validate({"cap": Cap(releases=1), **origin})
-    >>> [sorted(way) for way in list_ways({"b": of(was="a"), "c": of(**{"from": ["b", "x"]})}, "c")]
-    [['a', 'b', 'c', 'x']]
-    >>> [sorted(way) for way in list_ways({"c": of(**{"from": ["a", "b"], "disjoint": True})}, "c")]
-    [['a', 'c'], ['b', 'c']]
+    >>> sorted(list_ancestors({"b": of(was="a"), "c": of(**{"from": ["b", "x"]})}, "c"))
+    ['a', 'b', 'x']
     """
-    return _trace(populations).get(name, (frozenset({name}),))
+    return _trace(populations).get(name, frozenset())
 
 
-def _trace(populations: Mapping[str, Population]) -> dict[str, tuple[Way, ...]]:
-    """The ways of each population, ancestors first; not of those that come from themselves. Of more than can be told apart some,
-    one more than are allowed."""
-    found: dict[str, tuple[Way, ...]] = {}
+def _trace(populations: Mapping[str, Population]) -> dict[str, frozenset[str]]:
+    """The ancestors of each population; not of those that come from themselves."""
+    traced: dict[str, frozenset[str]] = {}
     left = dict(populations)
     while ready := [name for name in left if not any(ancestor in left for ancestor in left[name].ancestors)]:
         for name in ready:
-            population = left.pop(name)
-            before = [found.get(ancestor, (frozenset({ancestor}),)) for ancestor in population.ancestors]
-            found[name] = tuple(sorted(_join_ways(name, before, disjoint=bool(population.disjoint)), key=sorted))
-    return found
-
-
-def _join_ways(name: str, before: Sequence[Sequence[Way]], *, disjoint: bool) -> set[Way]:
-    found = {frozenset({name})}
-    for ways in [[way for each in before for way in each]] if disjoint else before:
-        found = {one | way for one in found for way in ways}  # all of them: many choices may be the same set
-        if len(found) > MOST_WAYS:
-            return set(islice(found, MOST_WAYS + 1))
-        found = {way for way in found if not any(way < other for other in found)}
-    return found
+            before = left.pop(name).ancestors
+            traced[name] = frozenset(before).union(*(traced.get(ancestor, frozenset()) for ancestor in before))
+    return traced
 
 
 def find_population(populations: Mapping[str, Population], name: str, *, file: FilePath) -> Population:

@@ -19,7 +19,7 @@ from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import AnyColumn, CalibrateColumn, KeepColumn, ListedColumn, NoiseColumn, RecomputeColumn, pick
 from release_pipeline.policy.kinds.base import RECOGNISED, ColumnKind, ReleasedAs
 from release_pipeline.policy.kinds.labels import LabelledColumn, LabelledEntries
-from release_pipeline.policy.kinds.missing import BLANK, EMPTY, SUPPRESSED, CodedColumn, number_of_code, reason_column
+from release_pipeline.policy.kinds.missing import BLANK, SUPPRESSED, CodedColumn, number_of_code, reason_column
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.sentences import POLICY
 
@@ -120,7 +120,6 @@ def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | N
         codes.setdefault(reason, []).append(code)
     reasons = [*codes, *([BLANK] if column.keeps_blanks and BLANK not in codes else [])]
     reasons += [SUPPRESSED] if may_be_blanked(column, suppress) else []
-    reasons += [EMPTY] if column.has_slots else []
     wished = {reason: codes.get(reason, []) for reason in reasons}
     return _place_letters(wished) if form == "dta" else _place_numbers(wished, column)
 

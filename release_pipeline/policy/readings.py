@@ -15,8 +15,8 @@ from release_pipeline.privacy.dates import Clock
 class NumberReading:
     """Numbers on a declared grid. `fill` takes the place of missing ones; with `keeps_missing` they stay missing, for a label
     that they get later; `blank` is the point that stands for them; with none of these there may be none. `codes`: entries that
-    are no value, a number or a text, with the points that stand for them; `empty`: that of slots that no record fills. `clock`:
-    the entries are dates or times, and these numbers count its units."""
+    are no value, a number or a text, with the points that stand for them. `clock`: the entries are dates or times, and
+    these numbers count its units."""
 
     low: Decimal
     high: Decimal
@@ -26,7 +26,6 @@ class NumberReading:
     keeps_missing: bool = False
     codes: tuple[tuple[Decimal | str, float], ...] = ()
     blank: float | None = None
-    empty: float | None = None
     clock: Clock | None = None
 
     @property
@@ -42,7 +41,7 @@ class NumberReading:
     @property
     def has_points(self) -> bool:
         """Whether points beyond the domain stand for what is no value."""
-        return bool(self.codes) or self.blank is not None or self.empty is not None
+        return bool(self.codes) or self.blank is not None
 
     @property
     def coded_numbers(self) -> dict[float, float]:
@@ -58,14 +57,12 @@ class NumberReading:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReading:
     """Entries that are listed, whole `integers` or texts; `filled` takes the place of missing ones, or else there may be none.
-    `stand_ins`: entries that are no whole numbers, with those that stand for them; `empty`: what stands for slots that no record
-    fills."""
+    `stand_ins`: entries that are no whole numbers, with those that stand for them."""
 
     values: tuple[str, ...]
     filled: str | None
     integers: bool
     stand_ins: tuple[tuple[str, str], ...] = ()
-    empty: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

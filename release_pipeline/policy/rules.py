@@ -13,7 +13,6 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy.calibration_rules import check_calibrated
 from release_pipeline.policy.declared import find_refused
 from release_pipeline.policy.derivation_rules import check_derivations
-from release_pipeline.policy.expectation_rules import find_idle_and_unknown
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import find_groupless
 from release_pipeline.policy.formats import ask_for_near
@@ -26,14 +25,12 @@ from release_pipeline.policy.options import AnyOptions, WholeTableOptions, claim
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.published_rules import check_published
 from release_pipeline.policy.scalars import look_alike_key
-from release_pipeline.policy.sections import Gates, Person, Scheduled
+from release_pipeline.policy.sections import Gates, Person
 from release_pipeline.policy.sketch_rules import check_sketch
-from release_pipeline.policy.slot_rules import check_slots, fill_reasons
 from release_pipeline.policy.swap_rules import check_swap
 from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
-from release_pipeline.privacy.catalogue.definitions import DP, SAME
 
 NUMBERS_ALL = (
     "Use dp-cdf, which counts records without a number; or fill them (missing: {fill: 0}) where that is what they mean; or give "
@@ -46,7 +43,6 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     fault = _find_unknown_claim(parts.protect) if parts.protect is not None else None
     yield from _names(parts)
     yield from _weights(parts)
-    parts = parts if fault is not None else fill_reasons(parts)
     yield from _reasons(parts)
     yield from _source(parts)
     if fault is not None:  # nothing else can be said of a method that promises nothing
@@ -57,12 +53,10 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     else:
         yield from find_groupless(parts)
     yield from _person(parts)
-    yield from check_slots(parts)
     yield from check_sketch(parts)
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
     yield from check_derivations(parts)
-    yield from _expectations(parts)
     yield from check_gates(parts)
     yield from check_criteria(parts)
     yield from check_group_gates(parts)
@@ -85,7 +79,6 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         gates=None if policy.gates == Gates() else policy.gates,  # as where a file has none
         columns=dict(policy.columns),
         drop=policy.drop,
-        expect=policy.expect,
         tables=policy.tables,
         names=tuple(policy.columns),
     )
@@ -95,7 +88,6 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         return
     yield from _protect(parts, policy.protect)
     yield from _person(parts)
-    yield from check_slots(parts)
     yield from check_tables(parts)
     yield from check_calibrated(parts)
 
@@ -233,7 +225,7 @@ def _source(parts: Parts) -> Iterator[Problem]:
             "a policy that is released once has no release column.",
             "List the releases, or leave release_column out and drop the column.",
         )
-    if parts.is_series and column is None and (parts.protect is None or parts.protect.publish_parts is None):
+    if parts.is_series and column is None:
         yield (
             ("releases",),
             "several releases need source.release_column to tell their records apart.",
@@ -262,7 +254,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
             "Set its role, with do: drop.",
         )
     protect = parts.protect
-    if protect is None or parts.person.records == 1 or parts.person.slots or claim_of(protect).definition.covers_groups:
+    if protect is None or parts.person.records == 1 or claim_of(protect).definition.covers_groups:
         return
     name, why = find_family(protect).describe_protected(protect)
     yield (
@@ -273,15 +265,8 @@ def _person(parts: Parts) -> Iterator[Problem]:
 
 
 def _partitions(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Random parts, each large enough; and what it takes to publish them one by one."""
+    """Random parts, each large enough."""
     if protect.partitions is None:
-        for option in ("publish_parts", "amplification"):
-            if getattr(protect, option) is not None:
-                yield (
-                    ("protect", option),
-                    f"{option} is about random parts, and there are none.",
-                    "Add partitions, like partitions: 5.",
-                )
         return
     least = protect.partitions * max(2 * (protect.k or 1), 1)
     if parts.gates is not None and parts.gates.min_rows is None:
@@ -290,50 +275,3 @@ def _partitions(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     elif parts.gates is not None and parts.gates.min_rows is not None and parts.gates.min_rows < least:
         what = f"min_rows is below {least:,}, twice k in each of {protect.partitions} parts."
         yield ("gates", "min_rows"), what, "Raise it, or lower partitions or k."
-    if protect.publish_parts is not None:
-        yield from _published_parts(parts, protect.partitions)
-    if protect.amplification is not None:
-        yield from _amplification(parts, protect)
-
-
-def _published_parts(parts: Parts, count: int) -> Iterator[Problem]:
-    if parts.source is not None and parts.source.release_column is not None:
-        what = (
-            "the parts are taken from one and the same table, and a release column would choose other records for each release."
-        )
-        yield ("source", "release_column"), what, "Remove it, and drop the column if the source has it."
-    releases = parts.releases.list if isinstance(parts.releases, Scheduled) else parts.releases
-    if parts.releases is not None and (not isinstance(releases, tuple) or len(releases) != count):
-        what = f"there are {count} parts, and one release is needed for each."
-        yield ("releases",), what, f"List {count} releases, or change partitions."
-
-
-def _amplification(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
-    """Only where nobody can see who is in a part: that takes eps-DP for everything that a reader sees."""
-    here: Path = ("protect", "amplification")
-    if protect.publish_parts is None:
-        what = "all parts are in one release, so that everybody is in it."
-        yield here, what, "Remove amplification, or publish the parts one per release."
-        return
-    claim = claim_of(protect)
-    is_covered = claim.definition is DP and claim.covers_table and claim.lists is SAME
-    if not is_covered or parts.kept:
-        why = (
-            "the columns that are kept show" if parts.kept and is_covered else "what this method's claim does not cover can show"
-        )
-        what = f"{why} who is in a part, and then the choice of the part saves nothing."
-        yield (
-            here,
-            what,
-            "Remove it. It is for eps-DP of the whole table: laplace or dp-mdav with plain sums, and no column kept.",
-        )
-    if isinstance(parts.person, Person) and parts.person.records > 1:
-        what = "it is proved for one record per person."
-        yield here, what, "Remove it, or aggregate to one record per person."
-
-
-def _expectations(parts: Parts) -> Iterator[Problem]:
-    release_column = parts.source.release_column if parts.source else None
-    yield from find_idle_and_unknown(
-        parts.expect, parts.columns, names=parts.names, dropped=parts.drop, release_column=release_column
-    )

@@ -106,23 +106,17 @@ class Source(Frozen):
 
 class Person(Frozen):
     """The column that says whose record it is, and how many records one person may have in a release. `unit: household`: it says
-    so of households, and the claim covers all records of one. `slots`: each has exactly that many rows in a release, and rows
-    without a record are empty; without, the claim does not protect how many records one has."""
+    so of households, and the claim covers all records of one. The claim
+    does not protect how many records one has."""
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
     unit: Literal["household"] | None = None
-    slots: Annotated[StrictInt, Field(ge=1, le=10_000)] | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Person:
-        if self.slots is not None and self.records_per_release != 1:
-            raise ValueError("declare either slots or records_per_release")
-        if self.unit is not None and self.slots is None and "records_per_release" not in self.model_fields_set:
-            raise ValueError(
-                "unit: household needs slots, which hide how many records a household has, or records_per_release, for a "
-                "claim about households with equally many records"
-            )
+    def _counts_households(self) -> Person:
+        if self.unit is not None and "records_per_release" not in self.model_fields_set:
+            raise ValueError("unit: household needs records_per_release, for a claim about households with equally many records")
         return self
 
     @property
@@ -133,7 +127,7 @@ class Person(Frozen):
     @property
     def records(self) -> int:
         """How many records of a release one person, or household, may have."""
-        return self.slots or self.records_per_release
+        return self.records_per_release
 
 
 class Scheduled(Frozen):

@@ -31,7 +31,7 @@ _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions"
 # options of a policy that other methods keep, and that a line leaves out
 _UNSAID = ("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks")
 _KEPT = (*_UNSAID, "weights", "l", "swap")
-_QUIET = (*_UNSAID, "publish_parts", "amplification", "method", "definition", "delta", "weights", "swap")
+_QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
 SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own

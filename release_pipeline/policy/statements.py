@@ -17,9 +17,6 @@ from release_pipeline.sentences import POLICY
 
 def _state_people(policy: Policy) -> str:
     """Which other tables it holds for, by the records of one person or household."""
-    if policy.slots is not None:
-        filled = count_things(policy.slots, "record")
-        return POLICY("statement.slots", unit=policy.privacy_unit, slots=policy.slots, records=filled)
     records = count_things(policy.records_per_person, "record")
     if policy.privacy_unit == "household":
         return POLICY("statement.household", records=records)

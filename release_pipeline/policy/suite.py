@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 from pydantic import Field
 
@@ -16,7 +16,9 @@ from release_pipeline.policy.text import Problem
 
 MOST = 200  # expectations of a suite
 OF_COLUMNS = ("column", "column_A", "column_B", "column_list")  # arguments that name columns whose entries are looked at
-OF_CONDITIONS = ("row_condition", "condition_parser")
+OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "IN", "NOT_IN")
+EXAMPLE = 'Like {"type": "comparison", "column": {"name": "tenure"}, "operator": "==", "parameter": "owner"}.'
+Compared: TypeAlias = tuple[str, tuple[str | int | float, ...]]  # a column of a condition, and the entries it is compared with
 OF_IDENTIFIERS = {  # what may be expected of an identifier: nothing that is of the entry of a single person
     "expect_column_to_exist",
     "expect_column_values_to_be_unique",
@@ -38,8 +40,27 @@ class OwnExpectation(Frozen):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns whose entries it looks at; none where it is about the table."""
-        return tuple(_list_columns(self.arguments))
+        """The columns whose entries it looks at, those of its condition too; none where it is about the table."""
+        conditions = [name for name, _ in self.compared]
+        return tuple(dict.fromkeys([*_list_columns(self.arguments), *conditions]))
+
+    @property
+    def compared(self) -> tuple[Compared, ...]:
+        """The columns of its condition, and the entries that each is compared with."""
+        return tuple(_read_condition(self.arguments.get("row_condition")))
+
+    @property
+    def calculated(self) -> tuple[str, ...]:
+        """The columns that it calculates with or compares with numbers: entries that look like numbers are numbers there."""
+        between = self.type.endswith("_to_be_between") and "length" not in self.type
+        numeric = between or self.type in ("expect_column_pair_values_a_to_be_greater_than_b", "expect_multicolumn_sum_to_equal")
+        compared = [name for name, entries in self.compared if any(not isinstance(entry, str) for entry in entries)]
+        return (*(_list_columns(self.arguments) if numeric else ()), *compared)
+
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What it reads, and what of it as numbers: the same for expectations that can share a table."""
+        return self.columns, self.calculated
 
 
 def expand_suite(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
@@ -71,10 +92,9 @@ def _read_suite(name: Any, read: Read) -> list[dict[str, Any]]:
 
 
 def _list_faults(expectation: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a release could not go by: conditions, milder severities, and columns that the policy does not read."""
+    """What a release could not go by: unsafe conditions, milder severities, and columns that the policy does not read."""
     kwargs, declared = cast(dict[str, Any], expectation["kwargs"]), cast(dict[str, Any], raw.get("columns") or {})
-    if any(kwargs.get(name) for name in OF_CONDITIONS):
-        yield "conditions on rows are not taken.", "Write a rule under 'expect', with when or only_when."
+    yield from _list_faults_of_condition(kwargs, declared)
     if expectation.get("severity", "critical") != "critical":
         yield "each expectation stops a release.", "Leave 'severity' out, or say critical."
     for column in _list_columns(kwargs):
@@ -89,3 +109,69 @@ def _list_columns(kwargs: Mapping[str, Any]) -> Iterator[str]:
     for name in OF_COLUMNS:
         value = kwargs.get(name)
         yield from cast(list[str], value) if isinstance(value, list) else [] if value is None else [str(value)]
+
+
+def _list_faults_of_condition(kwargs: Mapping[str, Any], declared: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the condition on rows, whose columns and entries must be declared so that somebody can meet it."""
+    try:
+        if kwargs.get("condition_parser"):
+            raise ValueError
+        compared = list(_read_condition(kwargs.get("row_condition")))
+    except ValueError:
+        yield "a condition on rows is an object as Great Expectations writes it, without a parser; a text could run.", EXAMPLE
+        return
+    for column, entries in compared:
+        if column not in declared:
+            yield f"column '{column}' is not declared under columns.", "Add it there; with do: drop if it is not to be released."
+            continue
+        if entries and declared[column].get("role") == "identifier":
+            what = f"'{column}' is an identifier, and a condition on its entries would tell of single people."
+            yield what, "Name a column with another role."
+        listed, codes = declared[column].get("values"), declared[column].get("codes")
+        known = {str(value) for part in (listed, codes) if isinstance(part, list | dict) for value in cast(Any, part)}
+        for entry in entries if isinstance(listed, list) else ():
+            if entry not in known:
+                yield f"column '{column}' declares no entry {json.dumps(entry)}.", "Write one that it may have, as a text."
+
+
+def _read_condition(condition: Any) -> Iterator[Compared]:
+    """The columns of a condition in the form in which Great Expectations writes its `Column(...)` objects. Raises ValueError for
+    any other: pandas runs a text as a program."""
+    match condition:
+        case None:
+            return
+        case {"type": "and" | "or", "conditions": [_, *_] as conditions, **more} if not more:
+            for part in conditions:
+                if part is None:
+                    raise ValueError
+                yield from _read_condition(part)
+        case {"type": "nullity", "column": {"name": str(name), **other}, "is_null": bool(), **more} if not (more or other):
+            yield _safe(name), ()
+        case {
+            "type": "comparison",
+            "column": {"name": str(name), **other},
+            "operator": operator,
+            "parameter": entries,
+            **more,
+        } if (
+            not (more or other)
+            and operator in OPERATORS
+            and entries != []
+            and isinstance(entries, list) == operator.endswith("IN")
+        ):
+            yield _safe(name), tuple(map(_check_entry, cast(list[Any], entries) if isinstance(entries, list) else [entries]))
+        case _:
+            raise ValueError
+
+
+def _check_entry(entry: Any) -> str | int | float:
+    if isinstance(entry, bool) or not isinstance(entry, str | int | float):
+        raise ValueError
+    return _safe(entry) if isinstance(entry, str) else entry
+
+
+def _safe(text: str) -> str:
+    """The text, if nothing in it could end a quotation of pandas."""
+    if not text.isprintable() or set(text) & set('`"\\'):
+        raise ValueError
+    return text

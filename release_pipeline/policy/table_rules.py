@@ -47,9 +47,6 @@ def _check_method(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
         )
         yield ("tables",), what, "Remove them, or use a method with DP, zCDP or iDP, like dp-cdf."
         return
-    if protect.publish_parts is not None:
-        what = "tables are of all records, and each of these releases is of one part: they would be charged with every part."
-        yield ("tables",), what, "Remove them, or publish the parts together."
     for name, table in parts.tables.items():
         if table.by_rho and definition is not ZCDP:
             what = f"only under definition: zcdp is anything spent in rho; the rows claim {definition.short}."

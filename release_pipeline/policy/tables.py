@@ -161,22 +161,20 @@ def by_name(tables: dict[str, Table]) -> dict[str, Table]:
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A column of a table. `values`: what records have; of each level of the table, the coarsest first, its number, its labels,
-    and which of them each value has. `empty`: what slots have that no record fills, which are in no cell."""
+    and which of them each value has."""
 
     column: str
     values: tuple[str, ...]
     numbers: tuple[int, ...]
     labels: tuple[tuple[str, ...], ...]
     places: tuple[tuple[int, ...], ...]
-    empty: str | None = None
 
     @classmethod
     def of(cls, part: str | Grouping, column: KeepColumn | CountedColumn) -> Axis:
         """Of a column with declared values: these, or the groups that are declared of them."""
         values = tuple(str(value) for value in column.values)
-        empty = column.empty if isinstance(column, CountedColumn) else None
         if isinstance(part, str):
-            return cls(part, values, (0,), (values,), (tuple(range(len(values))),), empty)
+            return cls(part, values, (0,), (values,), (tuple(range(len(values))),))
         rows = {row[0]: row for row in part.rows}
         labels: list[tuple[str, ...]] = []
         places: list[tuple[int, ...]] = []
@@ -184,7 +182,7 @@ class Axis:
             known = {label: place for place, label in enumerate(dict.fromkeys(rows[value][level] for value in values))}
             labels.append(tuple(known))
             places.append(tuple(known[rows[value][level]] for value in values))
-        return cls(part.column, values, part.measured, tuple(labels), tuple(places), empty)
+        return cls(part.column, values, part.measured, tuple(labels), tuple(places))
 
     @property
     def is_deep(self) -> bool:
@@ -210,7 +208,7 @@ class Tabulation:
     grid: Grid | None
     weights: Weights | None = None
     counted_in: str = ""
-    lacking: int = 0  # reasons for which a record may have nothing to add up, or to be counted by; that a slot is empty is one
+    lacking: int = 0  # reasons for which a record may have nothing to add up, or to be counted by
 
     @classmethod
     def of(
@@ -225,8 +223,7 @@ class Tabulation:
         axes = tuple(Axis.of(part, counted[name_of(part)]) for part in table.by)
         own = None if table.weight is None else weights
         if table.sum is None:
-            slots = int(any(axis.empty is not None for axis in axes))
-            lacking = slots if table.having is None else len(noise[table.having].reasons)
+            lacking = 0 if table.having is None else len(noise[table.having].reasons)
             return cls(name, table, axes, None, own, lacking=lacking)
         column = noise[table.sum]
         unit = "" if column.dated is None else POLICY("derive.since", unit=column.noise_unit, first=column.dated.first)

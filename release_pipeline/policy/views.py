@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, cast
 
 from release_pipeline.policy.about import find_unsaid
 from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to_json
-from release_pipeline.policy.expectations import ExpectationView, view_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text
@@ -102,8 +101,6 @@ class PlanView:
     partitions: Annotated[int | None, "random parts of the records, where there are several"] = field(
         default=None, metadata=OPTIONAL
     )
-    publish_parts: Annotated[bool | None, "whether each release is one of these parts"] = field(default=None, metadata=OPTIONAL)
-    amplification: Annotated[str | None, "sampling, where less is charged for parts because it is secret who is in them"]
     k: Annotated[int | None, "records per cluster or class; null without"]
     definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "what is claimed"]
     scope: Annotated[
@@ -121,8 +118,8 @@ class PlanView:
     records_per_person: Annotated[int, "how many records of a release one person, or household, may have"]
     privacy_unit: Annotated[PrivacyUnit, "whose records the claim is about"]
     record_count: Annotated[
-        Literal["protected", "not protected"] | None,
-        "whether the claim protects how many records one has; absent where nobody has more than one",
+        Literal["not protected"] | None,
+        "that the claim does not protect how many records one has; absent where nobody has more than one",
     ] = field(default=None, metadata=OPTIONAL)
     wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
     not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]
@@ -134,9 +131,6 @@ class PlanView:
         tuple[str, ...] | None, "what it must say of its data and columns before an officer can approve it, a sentence each"
     ] = field(default=None, metadata=OPTIONAL)
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
-    expectations: Annotated[
-        tuple[ExpectationView, ...] | None, "what the steward expects of the records, and is checked before the charge"
-    ] = field(default=None, metadata=OPTIONAL)
     tables: Annotated[tuple[TableView, ...] | None, "tables beside the rows; `epsilon` has what they may lose"] = field(
         default=None, metadata=OPTIONAL
     )
@@ -162,8 +156,6 @@ def view_plan(plan: Plan) -> PlanView:
         method=protect.method,
         **find_family(protect).view_options(policy),
         partitions=policy.parts if partitioned else None,
-        publish_parts=policy.publishes_parts if partitioned else None,
-        amplification=protect.amplification,
         k=protect.k,
         definition=cast(Any, policy.definition),
         scope=cast(Any, protect.scope),
@@ -191,7 +183,6 @@ def view_plan(plan: Plan) -> PlanView:
             )
             for part in plan.columns
         ),
-        expectations=tuple(view_expectations(policy.expect)) or None,
         tables=tuple(map(_view_table, policy.tabulations.values())) or None,
         kept=tuple(policy.kept_columns),
         generalised=tuple(policy.generalised_columns),

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.gate_words import tell_linkage
-from release_pipeline.policy.loss import share_of_parts
 from release_pipeline.policy.model import Policy
-from release_pipeline.privacy.amplification import amplified, prs20_bound
-from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import show_figure
 from release_pipeline.sentences import POLICY
 
 
@@ -62,40 +58,12 @@ def describe_sizes(policy: Policy) -> Iterator[str]:
         yield POLICY("uncovered.record_count", unit=policy.privacy_unit)
     if policy.source.release_column is not None:
         yield POLICY("uncovered.release")
-    if policy.slots is not None and len(policy.noise_columns) > 1 and not policy.protect.is_synthetic:
-        yield POLICY("uncovered.empty_slots")
 
 
 def describe_suppression(policy: Policy) -> str:
     """What may be suppressed, and how much of it."""
     masked = find_family(policy.protect).makes_groups_of_masked
     return policy.suppress.describe(with_masked=masked) if policy.suppress else POLICY("suppress.nothing")
-
-
-def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
-    """What is charged after so many of the parts of a table of so many rows: with amplification what BBG18 proves, and beside it
-    PRS20's bound."""
-    nano = policy.epsilon or 0
-    if policy.protect.amplification is None:
-        amount, others = format_nano(nano), policy.parts - 1
-        by_rho = policy.protect.by_rho
-        yield (
-            POLICY("charge.first_part_by_rho", amount=amount, others=others)
-            if by_rho
-            else POLICY("charge.first_part", amount=amount, others=others)
-        )
-        return
-    for done in _some_of(policy.parts):
-        if done == policy.parts:
-            yield POLICY("charge.after_all", amount=format_nano(nano))
-            break
-        share = share_of_parts(policy, done, rows)
-        older = show_figure(prs20_bound(nano, share) or 0)
-        yield POLICY("charge.after", done=done, parts=policy.parts, amount=format_nano(amplified(nano, share)), older=older)
-
-
-def _some_of(parts: int) -> list[int]:
-    return sorted({1, 2, -(-parts // 2), parts})
 
 
 def describe_target(policy: Policy, name: str) -> str:

@@ -7,8 +7,6 @@ it. So neighbours differ in one part, and what is done to each part with streams
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument
@@ -28,15 +26,3 @@ def draw_parts(slots: int, parts: int, stream: NoiseStream) -> IntArray:
     part = np.empty(slots, dtype=np.int64)
     part[shuffled_positions(slots, stream)] = np.arange(slots, dtype=np.int64) * parts // slots
     return part
-
-
-def largest_share(slots: int, parts: int, chosen: int) -> Fraction:
-    """The share of the slots that so many parts have at the most, whichever they are: the sizes differ by one.
-
-    >>> largest_share(7, 3, 1), largest_share(7, 3, 3)
-    (Fraction(3, 7), Fraction(1, 1))
-    """
-    if not 1 <= chosen <= parts <= slots:
-        raise InvalidArgument("there must be a record for each part, and no more parts chosen than there are.", where="chosen")
-    whole, larger = divmod(slots, parts)
-    return Fraction(chosen * whole + min(chosen, larger), slots)

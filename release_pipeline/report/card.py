@@ -197,10 +197,9 @@ class Claim:
     privacy_unit: Annotated[str, "enum:person,household", "Whose records the claim is about."]
     record_count: Annotated[
         str | None,
-        "enum:protected,not protected",
-        "Whether the claim protects how many records one person or household has; null where one "
-        "has one record. protected: each has exactly records_per_person rows, and rows without a record"
-        " are empty. not protected: the claim compares tables in which each has as many records.",
+        "enum:not protected",
+        "That the claim does not protect how many records one person or household has, for it compares"
+        " tables in which each has as many records; null where one has one record.",
     ] = None
     epsilon: Annotated[Budget, "Epsilon, in all and by column."]
     scope: Annotated[Scope, "What the claim covers."]
@@ -484,7 +483,7 @@ class TableView:
     lacking: Annotated[
         str | None,
         "enum:nothing",
-        "What records without a value add to the sum, and empty slots to a count; null where every record adds something.",
+        "What records without a value add to the sum; null where every record adds something.",
     ] = None
     levels: Annotated[tuple[LevelView, ...], "Its levels, the coarsest first."]
     words: Annotated[str, "What its cells have."]

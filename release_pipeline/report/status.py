@@ -43,14 +43,13 @@ _CHAR, _LINE, _LONGEST = 6, 11, 14  # of a text in a chart: width of a character
 @dataclass(frozen=True, slots=True)
 class StepView:
     """One charge, or planned release. `amount` is in the smallest unit of the cap, None infinity; `state`: spent, reserved,
-    planned or refused; `remaining`: what is left under the cap after it, None where everything adds up."""
+    planned or refused."""
 
     release: str
     amount: int | None
     state: str
     when: str = ""
     remark: str = ""
-    remaining: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +232,7 @@ def list_sums(population: PopulationView) -> list[int]:
     """What remains under the cap after each step, never below nothing. A planned release that will be refused takes nothing."""
     remaining, sums = population.cap, list[int]()
     for step in population.steps:
-        if step.remaining is not None:
-            remaining = step.remaining
-        elif step.state != "refused":
+        if step.state != "refused":
             remaining = 0 if step.amount is None else max(remaining - step.amount, 0)
         sums.append(remaining)
     return sums

@@ -86,8 +86,6 @@ def _describe_cells(table: TableView) -> str:
             else PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
         )
         return PUBLIC("tables.lacking", words=words)
-    if table.lacking:
-        return PUBLIC("tables.in_slots")
     if table.weight is None:
         return PUBLIC("tables.counts") if table.sum is None else PUBLIC("tables.sums", column=table.sum)
     weight = table.weight.column

@@ -16,9 +16,7 @@ from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.figures import (
     LEAST_SHARE,
     count_things,
-    format_count,
     format_percent,
-    join_names,
     percent,
     show_share,
 )
@@ -38,28 +36,26 @@ class Facts:
     records: int
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
-    broken: Mapping[str, int] = field(default_factory=dict[str, int])  # by the name of an expectation: records that break it
     impossible: Mapping[int, int] = field(default_factory=dict[int, int])  # by the place of a rule: records that meet it
     unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])  # by derived column and input
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must not occur more than `at_most` times: how often it did, and what to say of it. `passed`: the word of
-    Great Expectations, where it has judged."""
+    """One thing that must not occur: how often it did, and what to say of it. `passed`: the word of Great Expectations, where it
+    has judged."""
 
     family: str
     column: str
     fact: str
     count: int
     message: str
-    at_most: int = 0
     passed: bool | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether it occurred too often: by the library's word, or by the count where it has none."""
-        return self.count > self.at_most if self.passed is None else not self.passed
+        """Whether it occurred: by the library's word, or by the count where it has none."""
+        return self.count > 0 if self.passed is None else not self.passed
 
 
 FAMILIES = {
@@ -72,17 +68,15 @@ FAMILIES = {
     "categories": "Every category is declared, and no column holds one value only.",
     "size": "There are enough records.",
 }
-EXPECTATIONS = "expectations"
 OWN_SUITE = "suite"
 IMPOSSIBLE = "impossible"
 
 
 def families_of(policy: Policy) -> dict[str, str]:
     """The families of checks that a release of this policy must pass, and what each says."""
-    own = {EXPECTATIONS: "What the steward expects of the records holds: nothing is broken more often than the policy allows."}
     suite = {OWN_SUITE: "The steward's own suite of Great Expectations holds."}
     never = {IMPOSSIBLE: "No record has a combination of values that the policy says cannot occur."}
-    asked = ((own, policy.expect), (suite, policy.expectations), (never, policy.protect.impossible))
+    asked = ((suite, policy.expectations), (never, policy.protect.impossible))
     return {**FAMILIES, **{family: words for part, is_asked in asked if is_asked for family, words in part.items()}}
 
 
@@ -137,17 +131,12 @@ def notice_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
     if not counts["undeclared"]:
         return []
     column = policy.source.release_column or ""
-    if policy.slots is not None:  # no count of people leaves
-        return [REVIEWERS("warning.some_of_other_releases", column=column)]
     return [REVIEWERS("warning.of_other_releases", column=column, records=_count(counts["undeclared"]))]
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
     """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
-    needed = [policy.source.release_column]
-    if isinstance(policy.person, Person) and policy.person.slots is not None:
-        needed.append(policy.person.column)  # before slots are filled up, nothing is counted
-    return check.fact == "columns" or (check.fact == "absent" and check.column not in needed)
+    return check.fact == "columns" or (check.fact == "absent" and check.column != policy.source.release_column)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
@@ -173,7 +162,7 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         checks.append(Check("person_unit", "", "each_row", 0, ""))
     checked = {check.family for check in checks}  # where no number is read, that nothing is wrong with any was looked at, too
     checks += [Check(family, "", "numbers", 0, "") for family in ("types", "domains") if family not in checked]
-    return [*checks, *_check_expectations(facts, policy), *_check_impossible(facts, policy)]
+    return [*checks, *_check_impossible(facts, policy)]
 
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
@@ -191,7 +180,7 @@ def refusals(checks: Sequence[Check]) -> list[str]:
 
 
 def notice(facts: Facts, policy: Policy) -> list[str]:
-    """A sentence on each thing that stops nothing, by the counts: clamped and filled records, heavy ties, broken rules. It names
+    """A sentence on each thing that stops nothing, by the counts: clamped and filled records, heavy ties. It names
     columns and counts, never a cell."""
     found: list[str] = []
     for name, column in policy.columns.items():
@@ -201,7 +190,7 @@ def notice(facts: Facts, policy: Policy) -> list[str]:
             found += _notice_numbers(name, facts, outside=how.outside, filled=not how.must_have, kept=kept)
         if name in policy.noise_columns and policy.claim.rule is not None:
             found += _notice_ties(name, facts)
-    return [*found, *_notice_expectations(facts, policy)]
+    return found
 
 
 def notice_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
@@ -345,20 +334,6 @@ def _notice_ties(name: str, facts: Facts) -> Iterator[str]:
         yield REVIEWERS("warning.ties", column=name)
 
 
-def _notice_expectations(facts: Facts, policy: Policy) -> Iterator[str]:
-    """Rules that are broken, and not more often than they may be."""
-    for check in _check_expectations(facts, policy):
-        if 0 < check.count <= check.at_most:
-            name, rule = check.fact, policy.expect[check.fact]
-            columns, broken = join_names(dict.fromkeys(rule.columns)), format_count(round_up(check.count))
-            if isinstance(rule.at_most, int):
-                most = count_things(rule.at_most, "record")
-                yield REVIEWERS("warning.expectation", name=name, columns=columns, broken=broken, most=most)
-            else:
-                share = percent(rule.at_most)
-                yield REVIEWERS("warning.expectation_share", name=name, columns=columns, broken=broken, share=share)
-
-
 def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
     fails = column.filled is None
@@ -425,8 +400,6 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         "Fill in whose they are, or remove them from the source.",
     )
     allowed = f"{person.records} declared record{'s' if person.records != 1 else ''} (records_per_release)"
-    if person.slots is not None:
-        allowed = f"{person.slots} declared slot{'s' if person.slots != 1 else ''} (slots)"
     remedy = f"Remove duplicates from the source; if a {unit} may have more records, declare how many."
     yield Check(
         "person_unit",
@@ -435,14 +408,6 @@ def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
         counts["too_often"],
         f"column {person.column}: {_persons(counts['too_often'], unit)} more than the {allowed}. {remedy}",
     )
-
-
-def _check_expectations(facts: Facts, policy: Policy) -> Iterator[Check]:
-    for name, rule in policy.expect.items():
-        if name in facts.broken:
-            columns, broken = ", ".join(dict.fromkeys(rule.columns)), facts.broken[name]
-            message = f"expectation {name}: {say_records(broken)} break it, and {rule.tolerance} (columns {columns})."
-            yield Check(EXPECTATIONS, columns, name, broken, message, at_most=rule.allowed(facts.records))
 
 
 def _check_impossible(facts: Facts, policy: Policy) -> Iterator[Check]:

@@ -27,7 +27,7 @@ from release_pipeline.stages.compared import Read, read_with
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.linkage import Rung, measure_ladder
 from release_pipeline.stages.measures.subgroups import LEAST
-from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
+from release_pipeline.stages.strategies import RECORD, Suppressed, find_strategy
 
 MOST_GROUPS, MOST_LABELS = 3, 60
 LINKED = 500  # records of one draw that linkage is tried on
@@ -130,7 +130,7 @@ def simulate(
     other. The same secret gives the same draws. `linked`: whose release linkage is tried on, the
     first reference where none is given. It must have no record twice: nobody could tell it from
     itself."""
-    strategy = find_strategy(policy, series=Series(secret, 0) if policy.publishes_parts else None)
+    strategy = find_strategy(policy)
     grouped: tuple[Reference, Mapping[str, pa.Table]] | None = None
 
     def release(reference: Reference, *context: str | int) -> tuple[Suppressed, Read]:

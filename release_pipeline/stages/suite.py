@@ -2,7 +2,7 @@
 the policy only, so that no cell can be in it.
 
 Each expectation names the check whose count it judges. What the library has no expectation for stays a plain check: how a text is
-read as a number, shares of all records, codes next to numbers, several records a person, rules under a condition.
+read as a number, shares of all records, codes next to numbers, several records a person.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from release_pipeline.policy.expectations import Comparison, Expectation, Unique
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.sections import Person
-from release_pipeline.stages.checks import EXPECTATIONS, count_least_records
+from release_pipeline.stages.checks import count_least_records
 
 NUMBER, MOMENT = "float64", "datetime64[us]"  # how pandas calls the types
 
@@ -72,10 +71,8 @@ def _compile(policy: Policy) -> Iterator[Expected]:
                 pass
     if isinstance(policy.person, Person):
         yield _expect("column_values_to_not_be_null", policy.person.column, "person_unit", "without_person")
-        if policy.person.records == 1 and policy.person.slots is None:
+        if policy.person.records == 1:
             yield _expect("column_values_to_be_unique", policy.person.column, "person_unit", "too_often")
-    for name, rule in policy.expect.items():
-        yield from _expect_rule(name, rule)
 
 
 def _expect(what: str, column: str, family: str, fact: str, **kwargs: Any) -> Expected:
@@ -96,19 +93,3 @@ def _expect_numbers(name: str, how: NumberReading) -> Iterator[Expected]:
     if how.outside == "fail":
         low, high = (float(bound) if how.clock is None else how.clock.show(float(bound)) for bound in (how.low, how.high))
         yield _expect("column_values_to_be_between", name, "domains", "outside", min_value=low, max_value=high)
-
-
-def _expect_rule(name: str, rule: Expectation) -> Iterator[Expected]:
-    """A rule across columns that no record may break."""
-    if rule.at_most != 0:
-        return
-    columns = ", ".join(dict.fromkeys(rule.columns))
-    if isinstance(rule, Comparison):
-        earlier, sign, later = rule.compare
-        kwargs = {"column_A": later, "column_B": earlier, "or_equal": sign == "<=", "ignore_row_if": "either_value_is_missing"}
-        yield Expected("expect_column_pair_values_a_to_be_greater_than_b", kwargs, EXPECTATIONS, columns, name)
-    elif isinstance(rule, Unique) and len(rule.unique) == 1:
-        yield Expected("expect_column_values_to_be_unique", {"column": rule.unique[0]}, EXPECTATIONS, columns, name)
-    elif isinstance(rule, Unique):
-        kwargs = {"column_list": list(rule.unique), "ignore_row_if": "any_value_is_missing"}
-        yield Expected("expect_compound_columns_to_be_unique", kwargs, EXPECTATIONS, columns, name)

@@ -13,7 +13,7 @@ import pyarrow.compute
 
 from release_pipeline.errors import Blocked
 from release_pipeline.policy import Policy
-from release_pipeline.policy.tables import Axis, Tabulation
+from release_pipeline.policy.tables import Tabulation
 from release_pipeline.policy.weights import Weights
 from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.noise import noise_stream
@@ -70,16 +70,10 @@ def reconcile_table(tabulation: Tabulation, noisy: list[IntArray], *, records: i
 def locate_records(tabulation: Tabulation, read: Read) -> IntArray:
     """The cell of each record on the finest level."""
     sizes = [len(axis.labels[-1]) for axis in tabulation.axes]
-    places = [_find(axis.column, read("records", [axis.column]).column(0), *_entries_of(axis)) for axis in tabulation.axes]
+    places = [
+        _find(axis.column, read("records", [axis.column]).column(0), axis.values, axis.places[-1]) for axis in tabulation.axes
+    ]
     return np.ravel_multi_index(places, sizes).astype(np.int64)
-
-
-def _entries_of(axis: Axis) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """What records may have, and the number of its label; what is in no cell adds nothing, wherever it is put."""
-    return (*axis.values, *(() if axis.empty is None else (axis.empty,))), (
-        *axis.places[-1],
-        *(() if axis.empty is None else (0,)),
-    )
 
 
 def _find(name: str, column: Any, entries: Sequence[str], numbers: Sequence[int]) -> IntArray:
@@ -95,21 +89,14 @@ def _amounts(policy: Policy, tabulation: Tabulation, read: Read) -> IntArray | N
     """What each record adds, in units of the table from 0; None where records are counted."""
     table = tabulation.table
     weights = None if tabulation.weights is None else _weights_of(tabulation.weights, read)
-    lacks = _lack(policy, tabulation, read) if tabulation.lacking else None
+    lacking = table.sum or table.having
+    lacks = _lack_value(policy, lacking, read) if tabulation.lacking and lacking is not None else None
     if table.sum is None or tabulation.grid is None:
         amounts = weights if lacks is None or weights is not None else np.ones(len(lacks), dtype=np.int64)
     else:
         numbers = _quantise(table.sum, tabulation.grid, read)
         amounts = numbers if weights is None else numbers * weights
     return amounts if lacks is None or amounts is None else np.where(lacks, 0, amounts)
-
-
-def _lack(policy: Policy, tabulation: Tabulation, read: Read) -> npt.NDArray[np.bool_]:
-    """Which records add nothing: those without a value in what is added up, or counted by; and slots that are empty."""
-    if (name := tabulation.table.sum or tabulation.table.having) is not None:
-        return _lack_value(policy, name, read)
-    [axis] = [axis for axis in tabulation.axes if axis.empty is not None][:1]
-    return _compute.equal(read("records", [axis.column]).column(0), axis.empty).to_numpy(zero_copy_only=False)
 
 
 def _lack_value(policy: Policy, name: str, read: Read) -> npt.NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -139,10 +139,16 @@ def _measure(metric: str, expected: Expected, count: int, records: int) -> int:
 
 
 def judge_own_suite(
-    suite: Sequence[OwnExpectation], read: Callable[[str], Any], *, records: int, columns: Sequence[str]
+    suite: Sequence[OwnExpectation],
+    read: Callable[..., Any],
+    *,
+    records: int,
+    columns: Sequence[str],
+    derived: Collection[str] = (),
 ) -> list[Check]:
-    """A check for each expectation of a steward's own suite. `read` gives a column as it was delivered: the library sees the
-    columns of one expectation at a time. What it says is kept only as whether it holds, and how many records break it."""
+    """A check for each expectation of a steward's own suite. `read` gives a column as it was delivered, by its name and
+    `is_calculated_with`: the library sees the columns of one expectation at a time. Of its result we keep whether the expectation
+    holds, and how many records break it."""
     gx = load_great_expectations()
     import pandas as pd
     from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
@@ -155,14 +161,21 @@ def judge_own_suite(
     definition = asset.add_batch_definition_whole_dataframe("all")
     checks: list[Check] = []
     frame, held = pd.DataFrame(), None
-    for number, expectation in sorted(enumerate(suite, start=1), key=lambda numbered: numbered[1].columns):
+    for number, expectation in sorted(enumerate(suite, start=1), key=lambda numbered: numbered[1].reads):
         names = expectation.columns
-        absent = [name for name in names if name not in columns]
-        if names != held and not absent:
-            frame, held = pd.DataFrame({name: read(name) for name in names}), names
+        absent = [name for name in names if name not in columns and name not in derived]
+        if expectation.reads != held and not absent:
+            numbers = expectation.calculated
+            frame = pd.DataFrame({name: read(name, is_calculated_with=name in numbers) for name in names})
+            held = expectation.reads
             if not names:
                 frame = pd.DataFrame(False, index=range(records), columns=list(columns))
-        passed, count = (False, None) if absent else _judge_own(gx, definition, frame, expectation)
+        can_compare = not absent and all(
+            pd.api.types.is_numeric_dtype(frame[name]) == isinstance(entry, int | float)
+            for name, entries in expectation.compared
+            for entry in entries
+        )  # else a condition that nobody meets would let everything pass
+        passed, count = _judge_own(gx, definition, frame, expectation) if can_compare else (False, None)
         subject = ", columns ".join(filter(None, (expectation.type, ", ".join(names))))
         about = f"expectation {number} of the suite ({subject})"
         if absent:

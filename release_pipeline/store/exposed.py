@@ -112,11 +112,6 @@ class Everybody:
         """Two populations, and how many people are in both."""
         return self._connection.execute(statement("facts/count_in_populations")).fetchall()
 
-    def count_in_two(self, some: Iterable[str], others: Iterable[str]) -> int:
-        """How many people are in one of some populations and in one of others."""
-        values = {"some": sorted(some), "others": sorted(others)}
-        return self._connection.execute(statement("facts/count_in_two"), values).fetchall()[0][0]
-
     def sum_worst(self, losses: Mapping[tuple[str, str], Mapping[str, int | None]]) -> dict[str, int | None]:
         """The most of one person for each kind of loss, when these are the losses of (population, release)."""
         self._connection.execute(statement("facts/create_losses"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import duckdb
 
 from release_pipeline.errors import OverCap
-from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import LOSSES, NOTHING, UNBOUNDED, Account, Loss, Place, format_amount, list_losses, notes_rho
+from release_pipeline.policy.loss import LOSSES, UNBOUNDED, Account, Loss, format_amount
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
 from release_pipeline.store.sql import statement
 
@@ -19,10 +18,9 @@ LOST = "lost"  # of a release after a restore: more of it happened than the regi
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs at most, whom, and the keyed hash of the records that it is for. `series`: the keyed hash of the
-    records that a series of random parts is taken from, where the release is one of them. `cohort`: of those that share no
-    person, the one that was charged; `carries`: the populations whose charges counted with it; `origins`: where the records come
-    from, by which looks at them are known, noted where there was a look. `unit` and `cap`: what its population's cap was then."""
+    """What one release costs at most, whom, and the keyed hash of the records that it is for. `carries`: the
+    populations whose charges counted with it; `origins`: where the records come from, by which looks at them are known, noted
+    where there was a look. `unit` and `cap`: what its population's cap was then."""
 
     id: ReleaseId
     population: str
@@ -31,17 +29,10 @@ class Charge:
     records: int
     loss: Loss
     noted: str = ""
-    series: str = ""
-    cohort: str = ""
     carries: tuple[str, ...] = ()
     unit: str = field(default="", compare=False)
     cap: str = field(default="", compare=False)
     origins: tuple[str, ...] = field(default=(), compare=False)
-
-    @property
-    def place(self) -> Place:
-        """What it was charged to."""
-        return Place(self.population, self.cohort)
 
 
 def read_charge(event: Event) -> Charge | None:
@@ -49,18 +40,14 @@ def read_charge(event: Event) -> Charge | None:
     if event.kind != RESERVED or event.release is None:
         return None
     payload = event.content
-    loss = Loss.read(payload["loss"])
-    series = payload.get("series", "")
     return Charge(
         event.release,
         payload["population"],
         payload["policy_hash"],
         payload["source"],
         payload["records"],
-        loss,
+        Loss.read(payload["loss"]),
         event.noted,
-        series,
-        payload.get("cohort", ""),
         tuple(payload.get("carries", ())),
         payload["unit"],
         payload["cap"],
@@ -69,22 +56,8 @@ def read_charge(event: Event) -> Charge | None:
 
 
 def charges_of(events: Iterable[Event]) -> list[Charge]:
-    """The charges among some events, in their order. What a part of a series was charged before rho was known is read beside
-    the parts before it (`Loss.after`)."""
-    reserved = (event for event in events if event.kind == RESERVED)  # one in ten, and all are asked for often
-    found, series = list[Charge](), dict[tuple[str, ...], Loss]()
-    for event in reserved:
-        charge = read_charge(event)
-        if charge is None:
-            continue
-        if charge.series:
-            whose = (charge.population, charge.id.policy, charge.policy_hash, charge.series)
-            before = series.get(whose, NOTHING)
-            if not notes_rho(event.content["loss"]):
-                charge = replace(charge, loss=charge.loss.after(before))
-            series[whose] = before.plus(charge.loss)
-        found.append(charge)
-    return found
+    """The charges among some events, in their order."""
+    return [charge for event in events if (charge := read_charge(event)) is not None]
 
 
 def find_entered(events: Iterable[Event]) -> dict[ReleaseId, str]:
@@ -96,28 +69,6 @@ def list_charges(registry: Registry, population: str | None = None) -> list[Char
     """Every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
     charges = charges_of(registry.events)
     return [charge for charge in charges if population in (None, charge.population)]
-
-
-def list_parts(charges: Iterable[Charge], policy: Policy, series: str | None = None) -> list[Charge]:
-    """The charges of a policy's series of random parts: under this very policy, and of these very records where they are known.
-    What was charged otherwise is no part of it, and saves it nothing."""
-    mine = [charge for charge in charges if charge.id.policy == policy.policy and charge.policy_hash == policy.canonical_hash()]
-    return [charge for charge in mine if charge.series and series in (None, charge.series)]
-
-
-def list_next_losses(
-    charges: Iterable[Charge], policy: Policy, releases: Iterable[str], *, records: int | None = None, series: str | None = None
-) -> list[Loss]:
-    """What these releases of a policy would cost after these charges. Without `records`, with the fewest that the policy lets
-    through, and the number of a series that has begun."""
-    parts = list_parts(charges, policy, series)
-    return list_losses(
-        policy,
-        releases,
-        charged={charge.id.release for charge in parts},
-        records=(policy.gates.min_rows or 0) if records is None else records,
-        slots=parts[0].records if parts else records,
-    )
 
 
 def find_budget_faults(registry: Registry) -> Iterator[str]:
@@ -144,7 +95,7 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
     and the events do not agree on what is spent. What has `happened` already is entered whether or not it fits, for nobody can
     refuse it any more: the account is then overdrawn, and nothing else fits.
     """
-    spent, after = account.total, account.plus(charge.loss, cohort=charge.cohort).total
+    spent, after = account.total, account.plus(charge.loss).total
     if any(part is not None and part < 0 for part in (getattr(charge.loss, name) for name in LOSSES)):
         raise OverCap("a loss below nothing cannot be charged.", where=str(charge.id))
     if (after is None or spent is None) and not happened:
@@ -159,14 +110,11 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
         "policy_hash": charge.policy_hash,
         "source": charge.source,
         "records": charge.records,
-        "loss": {name: getattr(charge.loss, name) for name in LOSSES}
-        | ({} if charge.loss.releases == 1 else {"releases": charge.loss.releases}),
+        "loss": {name: getattr(charge.loss, name) for name in LOSSES},
         "unit": account.unit,
         "cap": account.limit,
         "spent": account.words(after),
     }
-    content |= {"series": charge.series} if charge.series else {}
-    content |= {"cohort": charge.cohort} if charge.cohort else {}
     content |= {"carries": list(charge.carries)} if charge.carries else {}
     content |= {"origins": list(charge.origins)} if charge.origins else {}
     registry.add(RESERVED, charge.id, **content)

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import StoreError
-from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import read_batches, source_errors
 from release_pipeline.store.sql import Applied, Identifier, statement
@@ -49,15 +48,11 @@ _MACROS = (
 )
 
 
-_EMPTY = f"{OURS}_empty_slot"  # the column that marks empty slots
-_PLACE = f"{OURS}_place"
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
 
 
 class RawTable:
-    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql). Where
-    a policy has slots it has all of them: `count_records` counts slots, and all other counts are about records that were
-    delivered."""
+    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql)."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, *, memory: int | None = None) -> None:
         """`memory`: the bytes that DuckDB may take. What it groups by all different entries is done in parts where that is
@@ -71,12 +66,8 @@ class RawTable:
             self.kinds, self._whole = self._look()
 
     def _look(self) -> tuple[dict[str, str], set[str]]:
-        """The columns, which of them have whole numbers, and the view of the records that were delivered."""
+        """The columns, and which of them have whole numbers."""
         raw = self._connection.table("raw")
-        if _EMPTY in raw.columns:
-            self._connection.execute(statement("schema/create_delivered_of_slots", empty=_EMPTY))
-        else:
-            self._connection.execute(statement("schema/create_delivered"))
         types = {column: str(kind) for column, kind in zip(raw.columns, raw.types, strict=True)}
         whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
         return {column: _kind(kind) for column, kind in types.items()}, whole
@@ -87,20 +78,8 @@ class RawTable:
         part._rows = first, beyond
         return part
 
-    def fill_slots(self, column: str, slots: int) -> None:
-        """Fill up everybody whom this column distinguishes to that many rows; nobody has more, and no record lacks the key."""
-        self._prepare_persons(column)
-        names = {"column": column, "person": self._person_of(column), "empty": _EMPTY, "place": _PLACE}
-        with source_errors(self._name):
-            self._connection.execute(statement("stages/create_slots", **names), {"slots": slots})
-            self.kinds, self._whole = self._look()
-
-    def empty_slots(self) -> npt.NDArray[np.bool_] | None:
-        """Which records are empty slots, in source order; None where nothing was filled up."""
-        return self._column("stages/read_empty", empty=_EMPTY).to_numpy() if _EMPTY in self.kinds else None
-
     def count_records(self) -> int:
-        """How many records there are, empty slots included."""
+        """How many records there are."""
         return self._counts("facts/count_records", {}, {})["records"]
 
     def count_numbers(
@@ -165,36 +144,6 @@ class RawTable:
                     self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
         return {name: sum(part[name] for part in found) for name in found[0]}
 
-    def count_out_of_order(
-        self, earlier: str, later: str, *, strictly: bool, read_as: Literal["numbers", "dates"] = "numbers"
-    ) -> int:
-        """Records where `earlier` does not come before `later`."""
-        read = self.number_of if read_as == "numbers" else self.instant_of
-        names = {
-            "earlier_entry": self.entry_of(earlier),
-            "later_entry": self.entry_of(later),
-            "earlier": read(earlier),
-            "later": read(later),
-        }
-        return self._counts("facts/count_out_of_order", names, {"strictly": strictly})["broken"]
-
-    def count_other_sums(self, addends: Sequence[str], total: str, *, step: float, tolerance: int) -> int:
-        """Records where `addends`, in whole steps, are more than so many steps from adding up to `total`."""
-        names = {
-            "entries": [self.entry_of(column) for column in (*addends, total)],
-            "addends": [self.number_of(column) for column in addends],
-            "total": self.number_of(total),
-        }
-        return self._counts("facts/count_other_sums", names, {"step": step, "tolerance": tolerance})["broken"]
-
-    def count_repeated(self, columns: Sequence[str], *, person: str | None = None) -> int:
-        """Records that are like another one in all these columns; the one of persons is compared as persons are."""
-        entries = {column: self.entry_of(column) for column in columns}
-        if person in entries:
-            self._prepare_persons(person)
-            entries[person] = self._person_of(person)
-        return self._counts("facts/count_repeated", {"entries": list(entries.values())}, {})["broken"]
-
     def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
         """Records where something stands that is neither a number (a date) nor one of the codes."""
         names = {
@@ -207,26 +156,6 @@ class RawTable:
         """Records with an entry that is neither listed nor one of the codes."""
         values = {"entries": list(entries), "codes": list(codes)}
         return self._counts("facts/count_unlisted", {"entry": self.entry_of(column)}, values)["unlisted"]
-
-    def count_unmet(
-        self,
-        subject: str,
-        state: Literal["missing", "present", "listed"],
-        other: str,
-        given: Sequence[str] | Sequence[float],
-        *,
-        listed: Sequence[str] | Sequence[float] = (),
-        only: bool = False,
-    ) -> int:
-        """Records where `subject` is not in its state though `other` has one of the `given` entries; with `only`, where it is
-        though `other` has none of them. Lists of numbers are looked for among the column's numbers."""
-        names = {
-            "entry": self.entry_of(subject),
-            "subject": self._read_like(subject, listed),
-            "other": self._read_like(other, given),
-        }
-        values = {"only": only, "state": state, "listed": list(listed), "given": list(given)}
-        return self._counts("facts/count_unmet", names, values)["broken"]
 
     def numbers(self, column: str, *, unit: Unit | None = None) -> npt.NDArray[np.float64]:
         """One numeric column in source order; NaN where missing. With `unit` one of moments, in whole units from the beginning of
@@ -294,9 +223,6 @@ class RawTable:
 
     def _from_text(self, macro: str, column: str) -> Applied:
         return Applied(macro, self.entry_of(column))
-
-    def _read_like(self, column: str, listed: Sequence[str] | Sequence[float]) -> Applied:
-        return self.number_of(column) if listed and isinstance(listed[0], float) else self.entry_of(column)
 
     def _column(self, name: str, **names: Identifier) -> pa.ChunkedArray:
         with source_errors(self._name):

@@ -111,12 +111,6 @@ class ReleaseWorkspace(BesideRooms):
         """The table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
 
-    def read_anew(self, name: str) -> None:
-        """Know nothing more of the columns of the table `name`, which was changed in its place."""
-        self._contents.pop(name, None)
-        self._kept.forget(name)
-        self._stored = self._left = self._records = None
-
     def write(self, name: str, table: Written) -> None:
         """Replace the table `name`. A large one is stored column by column: each is asked for when those before are stored."""
         self._drop(name)
@@ -333,10 +327,6 @@ class ReleaseWorkspace(BesideRooms):
     def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
-
-    def count_shared(self, releases: Sequence[str]) -> int:
-        """How many people of this release (its table `people`) are in one of these as well."""
-        return self._connection.execute(statement("stages/count_shared"), {"releases": list(releases)}).fetchall()[0][0]
 
     def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
         """These columns of a table, and of a small one the others too."""

@@ -7,7 +7,7 @@ WITH read AS (
         {{number}} AS number,
         len($codes) > 0 AND coalesce(list_contains($codes, {{number}}), false)
             OR len($texts) > 0 AND coalesce(list_contains($texts, {{entry}}), false) AS coded
-    FROM delivered
+    FROM raw
 ),
 numbers AS (
     SELECT missing, coded, CASE WHEN coded THEN NULL ELSE number END AS number FROM read

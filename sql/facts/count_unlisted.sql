@@ -2,4 +2,4 @@
 SELECT count(*) FILTER (
     WHERE {{entry}} IS NOT NULL AND NOT list_contains($codes, {{entry}}) AND NOT list_contains($entries, {{entry}})
 ) AS unlisted
-FROM delivered;
+FROM raw;

@@ -4,4 +4,4 @@ SELECT
     count(*) FILTER (
         WHERE {{entry}} IS NOT NULL AND NOT list_contains($codes, {{entry}}) AND ({{read}} IS NULL OR isinf({{read}}))
     ) AS unreadable
-FROM delivered;
+FROM raw;

@@ -3,5 +3,5 @@
 SELECT
     unhex(left(sha256($outer || unhex(sha256($inner || person))), 32))
     || unhex(left(sha256($outer_everywhere || unhex(sha256($inner_everywhere || person))), 32)) AS hashes
-FROM (SELECT encode({{person}}) AS person FROM delivered)
+FROM (SELECT encode({{person}}) AS person FROM raw)
 WHERE person IS NOT NULL;

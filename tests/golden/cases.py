@@ -217,7 +217,7 @@ CASES: dict[str, Case] = {
         NAMES + DROPPED + CODED + FILLED.replace("fill: 50", "fill: 0"),
         ZCDP,
         make_household_rows,
-        person="{column: person, unit: household, slots: 4}",
+        person="{column: person, unit: household, records_per_release: 4}",
     ),
     "dp-cdf-swapped": _case(
         "method: dp-cdf, epsilon: 8, k: 5, swap: {k: 10, within: kept}",

@@ -1,40 +1,31 @@
-"""Budgets follow people, renamed, split, merged or in disjoint cohorts: no file that is written anew gives them a fresh cap."""
+"""Budgets follow people, renamed, split or merged: no file that is written anew gives them a fresh cap."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from release_pipeline.cli import main as command
-from release_pipeline.errors import Blocked, OverCap, PolicyInvalid, ReleasePipelineError
-from release_pipeline.flow.evidence import EVIDENCE, load_evidence
+from release_pipeline.errors import Blocked, OverCap, PolicyInvalid
 from release_pipeline.flow.exposure import describe_overlap, read_overlap
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.reviewing.page import build_internal_view
 from release_pipeline.flow.same_people import warn_by_name
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
-from release_pipeline.flow.status.ledger_document import ledger_to_json
-from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.status.run import describe_run, tell_run
 from release_pipeline.policy.populations import load_populations
-from release_pipeline.privacy.budget import NANO
-from release_pipeline.report.status import list_sums
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
@@ -204,192 +195,14 @@ def test_what_the_registry_knows_is_asked(tiny: TinySite, text: str, words: str)
         "a: {cap: {releases: 1}, was: b, from: [b, c]}",
         "a: {cap: {releases: 1}, from: [b]}",
         "a: {cap: {releases: 1}, from: [b, b]}",
-        "a: {cap: {releases: 1}, was: b, disjoint: true}",
-        "a: {cap: {releases: 1}, from: [b, c], disjoint: false}",
-        "a: {cap: {releases: 1}, cohorts: mostly}",
         "a: {cap: {releases: 1}, was: 7}",
-        "".join(f"a{n}: {{cap: {{releases: 1}}, from: [a{n + 1}, b{n + 1}], disjoint: true}}\n" for n in range(300)),
     ],
 )
 def test_tangles_are_refused_when_the_file_is_read(tmp_path: Path, text: str) -> None:
-    """Circles, halves of a declaration, and lineages beyond reading; at once, however long they are."""
+    """Circles, and halves of a declaration."""
     (tmp_path / "populations.yaml").write_text(text)
     with pytest.raises(PolicyInvalid):
         load_populations(tmp_path / "populations.yaml")
-
-
-# cohorts
-
-
-def test_cohorts_are_charged_in_parallel_when_nobody_is_in_two(tiny: TinySite) -> None:
-    """The most of one cohort is spent; what was charged before the declaration adds up with all of them."""
-    declare(tiny, f"folk: {{{ROOMY}, cohorts: disjoint}}\n")
-    charge(tiny, "2")
-    assert spent(tiny) == {"folk": "4"}, "release 1 was charged before anybody said so"
-    assert [charge.cohort for charge in tiny.charges()] == ["", "2"]
-
-
-@pytest.fixture
-def cohorts(tmp_path: Path) -> TinySite:
-    """A site of disjoint cohorts, of which 1 is charged."""
-    rows = [*make_rows(releases=["1"]), *others(make_rows(releases=["2"]), "q")]
-    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
-    declare(tiny, f"folk: {{cap: {{epsilon: 3, {IDP}}}, cohorts: disjoint}}\n")
-    charge(tiny, "1")
-    return tiny
-
-
-def test_a_revision_adds_up_within_its_cohort(cohorts: TinySite) -> None:
-    """The same people again."""
-    charge(cohorts, "2")
-    assert spent(cohorts) == {"folk": "2"}
-    with pytest.raises(OverCap, match="folk has 1 left of 3"):
-        revise_release(cohorts.site, "people", "2", why="once more")
-
-
-def test_pages_and_ledger_take_the_most_of_one_cohort(cohorts: TinySite) -> None:
-    """By hand: of 3, two cohorts of 2 leave 1, and so would a third. Without the one that is not drawn as much is spent."""
-    cohorts.flow("1").run()
-    cohorts.write_policy(gates=NO_GUARD, releases='["1", "2", "3"]')
-    charge(cohorts, "2")
-    [ledger], [shown] = read_ledgers(cohorts.site), build_status(cohorts.site).populations
-    assert list_sums(shown) == [NANO] * 3
-    assert [(step.release, step.state) for step in shown.steps][2:] == [("people/3/r1", "planned")]
-    lines = list(describe_ledger(ledger))
-    assert "  spent      2, of it 0 reserved for noise not drawn yet" in lines
-    assert "  remaining  1" in lines
-    assert shown.reserved == ledger.reserved == 0
-    assert ledger_to_json(ledger)["reserved"] == "0"
-
-
-def test_what_is_reserved_is_at_most_what_is_spent(cohorts: TinySite) -> None:
-    """Two cohorts without noise: 2 are spent, and 2 of it reserved, not 4."""
-    charge(cohorts, "2")
-    [ledger] = read_ledgers(cohorts.site)
-    assert "  spent      2, of it 2 reserved for noise not drawn yet" in list(describe_ledger(ledger))
-
-
-def test_the_reviewers_page_takes_the_most_of_one_cohort(cohorts: TinySite) -> None:
-    """As it was with its own charge; a site where everything adds up notes what it always did."""
-    cohorts.flow("2").run()
-    evidence = load_evidence(cohorts.folder("2"))
-    view = build_internal_view(cohorts.site.policy("people"), evidence)
-    assert view.budget is not None
-    assert list_sums(view.budget) == [NANO, NANO]
-    assert view.budget.remaining == NANO
-
-
-def test_where_everything_adds_up_evidence_is_what_it_was(tiny: TinySite) -> None:
-    """No release has a figure of what is left after it."""
-    tiny.flow("1").run()
-    noted = json.loads((tiny.folder("1") / EVIDENCE).read_text())["budget"]["steps"]
-    assert noted == [{"release": "people/1/r1", "amount": 2 * NANO}]
-
-
-def test_a_plan_that_a_cohort_has_no_room_for_takes_nothing(cohorts: TinySite) -> None:
-    """A second revision of one cohort does not fit; the line goes on at the same height."""
-    declare(cohorts, f"folk: {{cap: {{epsilon: 4, {IDP}}}, cohorts: disjoint}}\n")
-    revise_release(cohorts.site, "people", "1", why="once more")
-    declare(cohorts, f"folk: {{cap: {{epsilon: 3, {IDP}}}, cohorts: disjoint}}\n")
-    [shown] = build_status(cohorts.site).populations
-    assert [(step.release, step.state) for step in shown.steps] == [
-        ("people/1/r1", "reserved"),
-        ("people/1/r2", "refused"),
-        ("people/2/r1", "refused"),
-    ]
-    assert list_sums(shown) == [NANO] * 3
-
-
-def test_one_person_in_two_cohorts_is_found_before_anything_is_charged(cohorts: TinySite) -> None:
-    """In words that do not say how many: to the next ten."""
-    rows = others(make_rows(releases=["2"]), "q")
-    cohorts.write_rows([*make_rows(releases=["1"]), {**rows[0], "person": "P0000 "}, *rows[1:]])
-    with pytest.raises(Blocked, match=r"up to 10 of its people are in another cohort of 'folk'"):
-        charge(cohorts, "2")
-    assert len(cohorts.charges()) == 1
-
-
-def without_vault(tiny: TinySite) -> None:
-    """Somebody removed what the vault knows of people."""
-    (tiny.site.vault / "folk.duckdb").unlink()
-
-
-def without_persons(tiny: TinySite) -> None:
-    """The policy has no person column any more."""
-    tiny.write_policy(gates=NO_GUARD, person="each-row")
-
-
-def with_other_identifiers(tiny: TinySite) -> None:
-    """Persons are told apart by another column."""
-    rows = [{**row, "remark": row["person"]} for row in make_rows()]
-    tiny.write_rows(rows)
-    columns = "\n  person: {role: identifier, do: drop}\n  remark: {role: identifier, do: drop}"
-    columns += "\n  town: {role: quasi, do: keep, values: [north, south, east], why: needed}"
-    columns += "\n  sex: {role: quasi, do: keep, values: [0, 1], why: needed}"
-    columns += "\n  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}"
-    columns += "\n  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"
-    tiny.write_policy(gates=NO_GUARD, person="{column: remark}", columns=columns)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (without_vault, "the vault of a population that was charged is missing"),
-        (without_persons, "without a person column nobody can tell"),
-        (with_other_identifiers, "told apart by 'person', and of this one by 'remark'"),
-    ],
-)
-def test_what_nobody_can_tell_is_refused(cohorts: TinySite, spoil: Callable[[TinySite], None], words: str) -> None:
-    """A lost vault, no persons, other identifiers: nothing is taken as disjoint."""
-    spoil(cohorts)
-    with pytest.raises(ReleasePipelineError, match=words):
-        charge(cohorts, "2")
-    assert len(cohorts.charges()) == 1
-
-
-# a file that is changed while a release is charged
-
-MOST_READS = 12  # of populations.yaml, from the validated records to the charge
-
-
-def list_changed_charges(tiny: TinySite, release: str, texts: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> list[Charge]:
-    """What is charged for a release when the file changes from one text to the other between any two times that it is read."""
-    flow, files = tiny.flow(release), tuple(tiny.home.parent / f"{place}.yaml" for place in (0, 1))
-    declare(tiny, texts[1])
-    before = tiny.charges()
-    flow.ingest()
-    assert not flow.validate().refusal
-    for file, text in zip(files, texts, strict=True):
-        file.write_text(text)
-    reads = itertools.count()
-    for kept in range(MOST_READS):
-        reads = itertools.count()
-        with monkeypatch.context() as changing:
-            changing.setattr(
-                "release_pipeline.flow.policies.load_populations",
-                lambda _, reads=reads, kept=kept: load_populations(files[next(reads) >= kept]),
-            )
-            with contextlib.suppress(Blocked, OverCap):
-                flow.microaggregate()
-    assert next(reads) < MOST_READS, "the last time it was not changed at all"
-    return [known for known in tiny.charges() if known not in before]
-
-
-def test_no_cohort_is_charged_that_nobody_looked_at(cohorts: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person is in both. Whenever the claim comes into the file, nothing is charged as of disjoint people."""
-    rows = others(make_rows(releases=["2"]), "q")
-    cohorts.write_rows([*make_rows(releases=["1"]), {**rows[0], "person": "P0000 "}, *rows[1:]])
-    cap = f"cap: {{epsilon: 3, {IDP}}}"
-    texts = (f"folk: {{{cap}}}\n", f"folk: {{{cap}, cohorts: disjoint}}\n")
-    assert list_changed_charges(cohorts, "2", texts, monkeypatch) == []
-
-
-def test_no_disjoint_merge_is_charged_that_nobody_looked_at(two: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 people are in both: likewise."""
-    two.write_policy(population="all", gates=NO_GUARD)
-    two.write_rows(others(make_rows(releases=["2"]), "n"))
-    merged = f"all: {{{ROOMY}, from: [folk, sick]"
-    assert list_changed_charges(two, "2", (f"{merged}}}\n", f"{merged}, disjoint: true}}\n"), monkeypatch) == []
 
 
 # who is in two populations
@@ -488,31 +301,9 @@ def test_nobody_in_common_is_no_warning(tmp_path: Path) -> None:
     assert warn_by_name(tiny.site, "people") == []
 
 
-def test_pages_take_the_most_of_a_disjoint_merge(two: TinySite) -> None:
-    """2 charged to each side: one person was charged 2, and 2 of 4 remain after either."""
-    declare(two, f"all: {{{ROOMY}, from: [folk, sick], disjoint: true}}\n")
-    [shown] = [known for known in build_status(two.site).populations if known.name == "all"]
-    assert (list_sums(shown)[:2], shown.spent, shown.remaining) == ([2 * NANO] * 2, 2 * NANO, 2 * NANO)
-
-
-def test_a_disjoint_merge_is_believed_when_the_hashes_show_it(two: TinySite) -> None:
-    """20 people are in both: the merge is refused as disjoint, and adds up without the claim."""
-    two.write_policy(population="all", gates=NO_GUARD)
-    two.write_rows(others(make_rows(releases=["2"]), "n"))
-    declare(two, f"all: {{{ROOMY}, from: [folk, sick], disjoint: true}}\n")
-    assert spent(two)["all"] == "2"
-    with pytest.raises(Blocked, match="up to 20 people are in 'folk' and in 'sick'"):
-        charge(two, "2")
-    assert len(two.charges()) == 2
-    declare(two, f"all: {{{ROOMY}, from: [folk, sick]}}\n")
-    assert spent(two)["all"] == "4"
-    with pytest.raises(OverCap):
-        charge(two, "2")
-
-
 def test_charges_are_read_back_with_what_they_carried(tiny: TinySite) -> None:
     """Events have no new key where nothing is new."""
     [event] = [event for event in tiny.events() if event.kind == "reserved"]
-    assert not {"cohort", "carries"} & set(event.content)
+    assert "carries" not in event.content
     with tiny.site.open_registry(read_only=True) as registry:
         assert [charge.id for charge in list_charges(registry)] == [ReleaseId("people", "1")]

@@ -1,4 +1,4 @@
-"""Tables by columns that are in no row; of households with slots these are all that tables can count by."""
+"""Tables by columns that are in no row."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.kinds import CountedColumn
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.tables import CellNoise, sum_levels
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.tables import locate_tables
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite, make_site
-from tests.integration.test_households import HOUSEHOLDS, SLOTS, SURE, find_number, make_households, of_first
+from tests.integration.test_households import MOST, SURE, make_households, of_first
 
 TOWNS = ("north", "south", "zyxEASTzyx")
+
+
 PARTS = {
     "protect": "{method: dp-cdf, epsilon: 1, k: 5}",
     "drop": "[name]",
@@ -46,7 +47,11 @@ PARTS = {
     "rents: {by: town, sum: rent, epsilon: 2}, earners: {by: town, having: income, epsilon: 2}, "
     "incomes: {by: town, sum: income, epsilon: 2}, tenants: {by: town, having: rent, epsilon: 2}}",
 }
-IN_SLOTS = f"{{column: person, unit: household, slots: {SLOTS}}}"
+
+
+OF_HOUSEHOLDS = f"{{column: person, unit: household, records_per_release: {MOST}}}"
+
+
 CAP = "epsilon: 60, definition: dp, scope: column"
 
 
@@ -60,9 +65,9 @@ def make_records() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateKey]) -> tuple[TinySite, Path]:
-    """Of households with slots."""
+    """Of households."""
     home = tmp_path_factory.mktemp("counted") / "site"
-    tiny = make_trusted_site(home, keys, rows=make_records(), cap=CAP, person=IN_SLOTS, **PARTS)
+    tiny = make_trusted_site(home, keys, rows=make_records(), cap=CAP, person=OF_HOUSEHOLDS, **PARTS)
     return tiny, publish_release(tiny, keys)
 
 
@@ -84,21 +89,17 @@ def test_rows_have_no_such_column_and_tables_have_its_labels(published: tuple[Ti
 
 
 @pytest.mark.slow
-def test_empty_slots_are_in_no_cell(published: tuple[TinySite, Path]) -> None:
-    """Counts are of people, within the noise; how many there are is not told. An earlier kit, which would take slots for people,
-    declines the card."""
+def test_means_are_of_the_records_that_have_a_value(published: tuple[TinySite, Path]) -> None:
+    """Within the noise; the number of records is public."""
     package = published[1]
     rows = of_first(make_records())
     release = read_release(package)
-    found = release.table("people").count(level=SURE)
-    assert found.low <= len(rows) <= found.high < HOUSEHOLDS * SLOTS
     towns = Counter(row["town"] for row in rows)
+    assert release.table("people").count().low == len(rows)
     for town in TOWNS:
         one = release.table("people").count({"town": town}, level=SURE)
         assert one.low <= towns[town] <= one.high
         assert one.high - one.low < 200
-        share = release.table("people").share({"town": town}, level=SURE)
-        assert share.low <= towns[town] / len(rows) <= share.high
         rents = [float(row["rent"] or 0) for row in rows if row["town"] == town]
         total = release.table("rents").sum({"town": town}, level=SURE)
         assert total.low <= sum(rents) <= total.high
@@ -107,20 +108,15 @@ def test_empty_slots_are_in_no_cell(published: tuple[TinySite, Path]) -> None:
         incomes = [float(row["income"]) for row in rows if row["town"] == town and row["income"] not in ("-8", "")]
         mean = release.table("incomes").mean({"town": town}, level=SURE)
         assert mean.low <= sum(incomes) / len(incomes) <= mean.high
-    card = json.loads((package / "privacy-card.json").read_text())
-    tables = {table["name"]: table for table in card["tables"]}
-    assert tables["people"]["lacking"] == "nothing"
-    assert tables["people"]["levels"][0]["noise"].endswith(", of some")
+    tables = {table["name"]: table for table in json.loads((package / "privacy-card.json").read_text())["tables"]}
+    assert tables["earners"]["levels"][0]["noise"].endswith(", of some")
     with pytest.raises(InvalidArgument):
-        CellNoise.read(tables["people"]["levels"][0]["noise"])
+        CellNoise.read(tables["earners"]["levels"][0]["noise"])
     assert not tables["rents"]["levels"][0]["noise"].endswith(", of some")
-    blobs = {file.name: file.read_bytes() for file in package.rglob("*") if file.is_file()}
-    blobs = {name: blob for name, blob in blobs.items() if not name.startswith("data.")}
-    assert not {name for name, blob in blobs.items() if find_number(len(rows), blob)}
 
 
-def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Path) -> None:
-    """All pairs of households of up to two people, whose records have all that they may: counts, counts of those with a value and
+def test_what_a_household_changes_is_what_its_records_are_charged_for(tmp_path: Path) -> None:
+    """All pairs of households of two people, whose records have all that they may: counts, counts of those with a value and
     sums, on every level. The most that one changes is twice what one record is said to, and is reached."""
     tables = "{people: {by: [{column: town, groups: {coast: [north, south], inland: [zyxEASTzyx]}}], epsilon: 2}, "
     tables += "earners: {by: town, having: income, epsilon: 2}, incomes: {by: town, sum: income, epsilon: 2}}"
@@ -130,12 +126,12 @@ def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Pa
         "tables": tables,
         "columns": columns.replace("do: drop, values: [0, 1], missing: {category: 1}", "do: drop"),
     }
-    tiny = make_site(tmp_path / "site", cap=CAP, **{**parts, "person": "{column: person, unit: household, slots: 2}"})
+    tiny = make_site(
+        tmp_path / "site", cap=CAP, **{**parts, "person": "{column: person, unit: household, records_per_release: 2}"}
+    )
     policy = load_policy(tiny.home / "policies" / "people.yaml")
-    income, town = policy.noise_columns["income"], policy.columns["town"]
-    assert isinstance(town, CountedColumn)
-    empty = (str(town.empty), income.reason_points[-1])
-    records = [*itertools.product(TOWNS, (0.0, 2.0, income.reason_points[0])), empty]
+    income = policy.noise_columns["income"]
+    records = list(itertools.product(TOWNS, (0.0, 2.0, income.reason_points[0])))
 
     def count(household: tuple[tuple[str, float], ...]) -> list[list[IntArray]]:
         """The exact cells of every table, by level."""
@@ -150,4 +146,3 @@ def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Pa
             changed = np.abs(cells[:, None, :] - cells[None, :, :])
             assert changed.sum(axis=2).max() == 2 * sensitivity.l1
             assert (changed**2).sum(axis=2).max() <= 4 * sensitivity.l2_squared
-    assert not any(cells.any() for tables in [count((empty, empty))] for levels in tables for cells in levels)

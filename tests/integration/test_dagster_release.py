@@ -44,12 +44,15 @@ from tests.integration.sites import (
     run_job,
     spoil,
 )
+from tests.integration.test_counted import CAP, OF_HOUSEHOLDS, make_records
+from tests.integration.test_counted import PARTS as COUNTED
 from tests.integration.test_whole_table import CAP as TABLE_CAP
 from tests.integration.test_whole_table import PARTS as WHOLE
 from tests.integration.test_whole_table import make_people
 from tests.leaks import find_canaries
 
 pytestmark = GX_WARNINGS
+
 
 RELEASED = ["town", "sex", "income", "rent"]
 
@@ -92,9 +95,6 @@ def materialize(tiny: TinySite, stages: Sequence[str], instance: dg.DagsterInsta
         raise_on_error=False,
         run_config=QUIET,
     )
-
-
-# what a good run records
 
 
 def test_good_run_materializes_every_stage_and_evaluates_every_check(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
@@ -169,6 +169,10 @@ def test_every_public_fact_is_on_the_list() -> None:
     assert {field.name for field in dataclasses.fields(PublicFacts)} <= ALLOWED.keys()
 
 
+def _of_households(home: Path) -> TinySite:
+    return make_site(home, rows=make_records(), cap=CAP, **{**COUNTED, "person": OF_HOUSEHOLDS})
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_columns_and_their_lineage_are_declared(good: tuple[TinySite, dg.ExecuteInProcessResult], stage: str) -> None:
     """From source to candidate each asset says which released columns it has, and which column each comes from."""
@@ -235,9 +239,6 @@ def test_internal_metrics_show_only_where_the_site_says_so(
         for name, value in one.metadata.items()
         if name in names
     )
-
-
-# what blocks
 
 
 @pytest.mark.parametrize("way", ["missing column", "undeclared category"])
@@ -311,9 +312,9 @@ def test_a_run_of_no_release_is_refused(tiny: TinySite, instance: dg.DagsterInst
     assert failures(result) == ["the run says no release. Launch it for one of the job's partitions."]
 
 
-# canaries
-
 MARK = "kanarienvogel"  # no word of the project
+
+
 COLUMNS = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -321,7 +322,11 @@ COLUMNS = """
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 99999999], grid: 0.01, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 99999999], grid: 0.01, outside: clamp, why: known}"""
+
+
 NUMBERS = ("73194628", "61858273")  # the first digits of every income and rent: those that are in order, and those that are not
+
+
 SPECIAL = {
     "town": f"{MARK}town",
     "sex": f"{MARK}sex",
@@ -375,11 +380,17 @@ CANARY_WAYS: dict[str, Row] = {
     "clamped": {"rent": SPECIAL["income"]},
     "not a number": {"income": f"{MARK}income"},
 }
+
+
 BROKEN_LINES = {  # DuckDB's errors quote some of them
     "broken quote": f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n'.encode(),
     "no text": f"{MARK}person,1,{MARK}town".encode() + b"\xff\xfe\n",
 }
+
+
 BY_COMMAND = ["nothing", "everything", "broken quote"]  # through the job they all go
+
+
 WAYS = [*CANARY_WAYS, *BROKEN_LINES, "no header", "everything"]
 
 

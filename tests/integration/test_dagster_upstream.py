@@ -332,14 +332,14 @@ def test_a_source_that_changes_while_it_is_read_is_refused(build: Callable[..., 
     (team.tiny.home / "site.yaml").unlink()
     from release_pipeline.flow import release as flow_release
 
-    fill_slots = flow_release.fill_slots
+    begin_run = flow_release.begin_run
 
-    def change(*arguments: Any) -> None:
-        fill_slots(*arguments)
+    def change(*arguments: Any, **options: Any) -> None:
+        begin_run(*arguments, **options)
         team.tiny.write_rows(make_rows(seed=1))
 
     with monkeypatch.context() as patched:
-        patched.setattr(flow_release, "fill_slots", change)
+        patched.setattr(flow_release, "begin_run", change)
         with pytest.raises(ReleasePipelineError, match="was changed while it was read"):
             team.tiny.flow().ingest()
     assert team.tiny.flow().ingest().source

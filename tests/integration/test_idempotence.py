@@ -33,9 +33,17 @@ from release_pipeline.store.registry import RegistryChanged, ReleaseId
 from tests.integration.sites import TinySite, make_rows, make_site
 
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
+
+
 R2 = r"Only people/1/r2 can replace it.*release-pipeline run people --release 1 --revise 'REASON'"
+
+
 IDP = "definition: idp, scope: column"
+
+
 CHEAPER = "{method: idp-cbls, epsilon: 1, k: 5}"
+
+
 HEAD = "registry.head"
 
 
@@ -149,9 +157,6 @@ def charged(tiny: TinySite) -> list[str]:
 ONCE = ["people/2/r1", "people/1/r1"]
 
 
-# source and policy
-
-
 def test_source_changed_before_the_draw(begun: TinySite, bits: str) -> None:
     """Refused, naming the revision and the command that opens it; with the source restored, the bits that it would have had."""
     begun.write_rows(make_rows(seed=1))
@@ -227,9 +232,6 @@ def test_policy_edited_after_the_draw(drawn: TinySite, bits: str) -> None:
     assert charged(drawn) == ONCE
 
 
-# the secret
-
-
 def test_secret_copied_back_after_the_draw(begun: TinySite, bits: str) -> None:
     """Nothing is drawn with it: the same bits are served, and the file is gone again."""
     secret = secret_of(begun).read_bytes()
@@ -263,9 +265,6 @@ def test_secret_laid_there_by_somebody(fresh: TinySite, bits: str) -> None:
     run_until(fresh, "the loss is charged")
     secret_of(fresh).write_bytes(OTHER)
     assert flow_of(fresh).run().facts["candidate_hash"] == bits
-
-
-# the vault
 
 
 @pytest.mark.parametrize("what", ["the whole vault", "the population's file"])
@@ -419,9 +418,6 @@ def test_pruned_release_is_not_drawn_again(fresh: TinySite) -> None:
     assert charged(fresh) == ONCE
 
 
-# the clock
-
-
 def in_days(days: int) -> datetime:
     """So many days from now."""
     return datetime.now().astimezone() + timedelta(days=days)
@@ -450,9 +446,6 @@ def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, monkeypatch
     [payload] = list_releases(fresh.site)[1]
     assert "the clock was set back" in payload
     assert fresh.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
-
-
-# the registry
 
 
 @dataclass
@@ -528,9 +521,6 @@ def test_registry_attacked(untouched: TinySite, begun: TinySite, attack: Callabl
         file.write_bytes(content)
     assert begun.events() == events
     assert secret_of(begun).exists()
-
-
-# revisions
 
 
 def revise(tiny: TinySite) -> ReleaseId:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import signal
 import socket
 from pathlib import Path
@@ -15,7 +16,8 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import DataRefused, PolicyInvalid
-from tests.integration.sites import Row, TinySite, failures, make_rows, make_site, run_job
+from release_pipeline.stages.checks import OWN_SUITE
+from tests.integration.sites import HEADER, Row, TinySite, failures, make_rows, make_site, run_job
 from tests.leaks import find_canaries
 
 COLUMNS = """
@@ -25,6 +27,8 @@ COLUMNS = """
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}"""
+
+
 HOLDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("expect_table_row_count_to_be_between", {"min_value": 10, "max_value": 1000}),
     ("expect_column_values_to_be_between", {"column": "income", "min_value": 0, "max_value": 1000}),
@@ -33,6 +37,8 @@ HOLDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("expect_column_values_to_be_unique", {"column": "person"}),
     ("expect_column_distinct_values_to_be_in_set", {"column": "town", "value_set": ["north", "south", "east"]}),
 )
+
+
 BROKEN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("expect_column_values_to_be_in_set", {"column": "remark", "value_set": ["no remark"]}),
     ("expect_column_max_to_be_between", {"column": "income", "max_value": -1}),
@@ -93,7 +99,12 @@ def test_the_suite_is_a_part_of_what_is_approved(tmp_path: Path) -> None:
         ),
         (
             '{"expectations": [{"type": "expect_x", "kwargs": {"column": "rent", "row_condition": "rent > 3"}}]}',
-            "conditions on rows are not taken",
+            "a text could run",
+        ),
+        (
+            '{"expectations": [{"type": "expect_x", "kwargs": {"column": "rent", "row_condition": '
+            '{"type": "pass_through", "pass_through_filter": "rent > 3"}}}]}',
+            "a text could run",
         ),
     ],
 )
@@ -105,6 +116,106 @@ def test_a_suite_that_no_release_could_go_by_is_refused(tmp_path: Path, text: st
         tiny.site.policy("people")
     assert words in "\n".join(refused.value.problems)
     assert "people.yaml:" in refused.value.problems[0]
+
+
+def compare(name: str, operator: str, parameter: Any) -> dict[str, Any]:
+    """A condition as the library writes one."""
+    return {"type": "comparison", "column": {"name": name}, "operator": operator, "parameter": parameter}
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (compare("shoes", "==", 3), "'shoes' is not declared under columns"),
+        (compare("person", "==", "p1"), "would tell of single people"),
+        (compare("sex", "==", 1), "declares no entry 1."),
+        (compare("town", "IN", ["north", "nroth"]), 'declares no entry "nroth".'),
+        (compare("town", "IN", []), "a text could run"),
+        (compare("town", "==", "north` or @open"), "a text could run"),
+        (compare("rent", "==", None), "a text could run"),
+        (compare("rent", "is", 3), "a text could run"),
+        ({**compare("rent", ">", 3), "more": 1}, "a text could run"),
+        ({"type": "and", "conditions": [compare("rent", ">", 3), None]}, "a text could run"),
+        ({"type": "and", "conditions": [compare("rent", ">", 3), {"type": "pass_through"}]}, "a text could run"),
+    ],
+)
+def test_a_condition_that_could_run_or_that_nobody_meets_is_refused(tmp_path: Path, condition: Any, words: str) -> None:
+    """With the policy, before any data are read."""
+    kwargs = {"column": "income", "max_value": 9, "row_condition": condition}
+    tiny = make_own(tmp_path / "site", (("expect_column_values_to_be_between", kwargs),))
+    with pytest.raises(PolicyInvalid) as refused:
+        tiny.site.policy("people")
+    assert words in "\n".join(refused.value.problems)
+
+
+DERIVE = """
+  apart: {difference: [left, came]}"""
+
+
+BOTH = ("expect_column_pair_values_a_to_be_greater_than_b", {"column_A": "left", "column_B": "came"})
+
+
+OF_SEVERAL: tuple[tuple[str, dict[str, Any], int], ...] = (
+    (*BOTH, 1),
+    (BOTH[0], {**BOTH[1], "row_condition": compare("town", "==", "north")}, 0),
+    ("expect_compound_columns_to_be_unique", {"column_list": ["person", "came"]}, 2),
+    ("expect_multicolumn_sum_to_equal", {"column_list": ["came", "left"], "sum_total": 110}, 57),
+    ("expect_column_values_to_be_between", {"column": "apart", "min_value": 0.5}, 1),
+    (
+        "expect_column_values_to_be_null",
+        {"column": "remark", "row_condition": {"type": "and", "conditions": [compare("town", "IN", ["south", "east"])] * 2}},
+        1,
+    ),
+    (
+        "expect_column_values_to_be_null",
+        {"column": "came", "row_condition": {"type": "nullity", "column": {"name": "left"}, "is_null": True}},
+        0,
+    ),
+    (
+        "expect_column_values_to_be_between",
+        {"column": "left", "min_value": 100, "row_condition": compare("came", ">=", 67)},
+        1,
+    ),
+    (BOTH[0], {**BOTH[1], "row_condition": compare("sex", "IN", ["0", "1"])}, 1),
+)
+
+
+def test_rules_across_columns_and_under_conditions_are_counted(tmp_path: Path) -> None:
+    """By the records that break each: numbers of columns that are not released are compared as numbers, not as texts."""
+    rows = make_rows(releases=("1",))
+    for place, row in enumerate(rows):
+        row |= {"came": str(9 + place), "left": str(100 - place // 59 * 99), "town": "south" if place else "north", "remark": ""}
+    rows[0]["came"] = "10"  # like the second
+    rows[1] |= {"remark": "another", "person": rows[0]["person"]}
+    rows[2] |= {"came": "", "left": ""}
+    columns = COLUMNS + "".join(f"\n  {name}: {{role: confidential, do: drop}}" for name in ("came", "left", "apart"))
+    tiny = make_site(tmp_path / "site", columns=columns, derive=DERIVE, expectations="people.json", rows=rows)
+    tiny.write_rows(rows, header=(*HEADER, "came", "left"))
+    write_suite(tiny, tuple((kind, kwargs) for kind, kwargs, _ in OF_SEVERAL))
+    checks = [check for check in tiny.flow().ingest() and tiny.flow().collect_checks().checks if check.family == OWN_SUITE]
+    assert [check.count for check in checks] == [count for *_, count in OF_SEVERAL], [check.message for check in checks]
+
+
+def test_the_suite_of_the_documentation_is_accepted(tmp_path: Path) -> None:
+    """What docs/policy.md shows, for a policy with its columns."""
+    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+    text = re.search(r"```text\n(\{\"name\": \"visits\".*?)```", page, re.DOTALL)
+    assert text
+    columns = COLUMNS.replace("person: ", "visit: {role: identifier, do: drop}\n  person: ").replace("rent: ", "paid: ")
+    names = ("stay", "ward", "came", "left", "rent", "tenure")
+    columns += "".join(f"\n  {name}: {{role: confidential, do: drop}}" for name in names)
+    tiny = make_site(tmp_path / "site", columns=columns, expectations="people.json", rows=make_rows(releases=("1",)))
+    (tiny.home / "policies" / "people.json").write_text(text[1])
+    assert len(tiny.site.policy("people").expectations) == 5
+
+
+def test_a_condition_on_numbers_that_are_texts_does_not_pass(tmp_path: Path) -> None:
+    """No record would meet it, so that it would hold whatever the data are."""
+    condition = {"column": "rent", "max_value": -1, "row_condition": compare("remark", ">", 3)}
+    tiny = make_own(tmp_path / "site", (("expect_column_values_to_be_between", condition),))
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    assert "cannot be judged" in refused.value.findings[0]
 
 
 CANARIES = {"person": "PersonCanary-7Qz", "remark": "RemarkCanary-9Jx", "name": "NameCanary-3Lp"}

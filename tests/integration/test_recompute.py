@@ -29,12 +29,10 @@ from release_pipeline.policy import load_policy
 from release_pipeline.policy.derivations import KINDS as DERIVATIONS
 from release_pipeline.policy.derivations import Between, Derivation, Derived, Limit
 from release_pipeline.policy.periods import KINDS as PERIODS
-from release_pipeline.policy.ties import Tie, find_ties, warn_of_ties
 from release_pipeline.policy.words import not_covered_words
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.column_table import load_table
-from release_pipeline.stages.measures.ties import count_broken
-from release_pipeline.stages.package import check_released, spell_out
+from release_pipeline.stages.package import check_released
 from release_pipeline.stages.recompute import make_column
 from release_pipeline.store.derived import derive_columns
 from release_pipeline.store.raw import create_macros
@@ -42,12 +40,16 @@ from tests.integration.publishing import make_trusted_site, publish_release
 from tests.integration.sites import TinySite, make_rows, make_site
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Derivation)
+
+
 DERIVE = """
   total: {sum: [income, rent]}
   back:  {difference: [total, rent]}
   level: {bands: back, at: [200, 600.5], labels: [low, middle, high]}
   place: {merge: town, into: {coast: [north], inland: [south]}, other: elsewhere}
   odd:   {sum: [income, rent]}"""
+
+
 COLUMNS = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -59,18 +61,20 @@ COLUMNS = """
   back:   {role: confidential, do: recompute}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
   odd:    {role: confidential, do: noise, domain: [0, 1100], grid: 0.5, outside: clamp, why: masked on its own}"""
-EXPECT = """
-  adds:  {sum: [rent, income], equals: total, grid: 0.5}
-  order: {compare: [income, <=, odd]}"""
+
+
 PARTS: dict[str, Any] = {
     "derive": DERIVE,
     "columns": COLUMNS,
     "drop": "[name, sex]",
-    "expect": EXPECT,
     "protect": "{method: laplace, epsilon: 6, clamp: no, consistency: none}",
     "publish": "{formats: [parquet, csv, sav]}",
 }
+
+
 NAMES = ["total", "town", "place", "income", "level", "back", "rent", "odd"]
+
+
 CAP = "epsilon: 20, definition: dp, scope: column"
 
 
@@ -137,12 +141,9 @@ def test_the_method_never_sees_them(package: Path) -> None:
     assert 300 < audit["recomputed"]["total"]["absolute_error"] < 800  # of Laplace noise of scale 500, and of 50
     assert 0 < audit["recomputed"]["level"]["changed"] < 1
     assert audit["recomputed"]["place"]["changed"] == 0
-    assert [tie["name"] for tie in audit["ties"]] == ["odd", "order"]
+    assert [tie["name"] for tie in audit["ties"]] == ["odd"]
     broken = (rows["odd"] - rows["income"] - rows["rent"]).abs() > 0.25
-    assert {tie["name"]: (tie["before"], tie["after"]) for tie in audit["ties"]} == {
-        "odd": (0, broken.sum()),
-        "order": (0, (rows["income"] > rows["odd"]).sum()),
-    }
+    assert {tie["name"]: (tie["before"], tie["after"]) for tie in audit["ties"]} == {"odd": (0, broken.sum())}
     page = (tiny.folder() / "report.html").read_text()
     assert f"{broken.sum()} of 100 published records break it; 0 of the same records did as they came." in page
     assert not [finding for finding in [*verify(home_of(package), deep=True), *verify(package)] if finding.level == "FAIL"]
@@ -206,8 +207,14 @@ def test_what_is_made_of_several_columns_is_not_covered_by_a_claim_for_lists(
 
 
 FEW = st.sampled_from([None, -8.0, -1.0, 0.0, 3.0])
+
+
 WHOLE = FEW | st.integers(-(10**14), 10**14).map(float)
+
+
 SHORT = FEW | st.decimals(-(10**8), 10**8, places=3).map(float)
+
+
 KINDS: dict[str, dict[str, Any]] = {
     "total": {"sum": ["a", "b", "c"]},
     "coded total": {"sum": ["a", "b"], "codes": [-8]},
@@ -222,9 +229,17 @@ KINDS: dict[str, dict[str, Any]] = {
     "listed": {"merge": "d", "into": {"x": ["p", "q"], "y": ["r"]}},
     **{every: {"period": "e", "every": every, "codes": ["2021-01-01"]} for every in PERIODS},
 }
+
+
 DERIVED: dict[str, Derived] = {name: ADAPTER.validate_python(how) for name, how in KINDS.items()}
+
+
 KINDS_OF = {**dict.fromkeys("abc", pa.float64()), **dict.fromkeys("def", pa.string())}
+
+
 DATES = ("2026-08-15", "2021-01-03T23:59:59Z", "2020-12-31 00:00", "2021-01-01", "0001-01-01", "2024-02-30", None)
+
+
 TEXTS = ("-8", "-8.0", "-3", "0", "+2.50", ".5", "1e3", "x", None)  # numbers as a CSV has them
 
 
@@ -310,53 +325,3 @@ def test_what_cannot_be_recomputed_is_told(tmp_path: Path, change: tuple[str, st
     with pytest.raises(PolicyInvalid) as refused:
         load_policy(tiny.home / "policies" / "people.yaml")
     assert words in " ".join(map(str, refused.value.faults))
-
-
-TIED = """
-  person: {role: identifier, do: drop}
-  remark: {role: confidential, do: drop}
-  first:  {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: k}
-  length: {role: confidential, do: noise, domain: [LOW, 500], grid: 0.5, outside: clamp, why: k}
-  last:   {role: confidential, do: recompute}
-  begin:  {role: confidential, do: recompute}
-  capped: {role: confidential, do: recompute}
-  floored: {role: confidential, do: recompute}
-  limited: {role: confidential, do: recompute}"""
-RULES = {
-    "end after start": ("{compare: [first, <=, last]}", "0", True),
-    "end well after start": ("{compare: [first, <, last]}", "0", False),
-    "length may be below 0": ("{compare: [first, <=, last]}", "-1", False),
-    "start before end": ("{compare: [begin, <=, last]}", "0", True),
-    "capped": ("{compare: [capped, <=, first]}", "0", True),
-    "capped, strictly": ("{compare: [capped, <, first]}", "0", False),
-    "limited on both sides": ("{compare: [limited, <=, first]}", "0", False),
-    "sum": ("{sum: [first, length], equals: last, grid: 0.5}", "0", True),
-    "sum on a coarse grid": ("{sum: [first, length], equals: last, grid: 1}", "0", False),
-}
-
-
-@pytest.mark.parametrize(("rule", "low", "kept"), RULES.values(), ids=RULES)
-def test_which_rules_hold_by_how_columns_are_made(tmp_path: Path, rule: str, low: str, kept: bool) -> None:
-    """Those hold for whatever is published; of the others it is told by name."""
-    derive = """
-  last:   {sum: [length, first]}
-  begin:  {difference: [last, length]}
-  capped: {limit: first, top: 800}
-  floored: {limit: first, bottom: 100}
-  limited: {limit: first, bottom: 100, top: 800}"""
-    parts: dict[str, Any] = {"derive": derive, "columns": TIED.replace("LOW", low), "drop": "[name, sex, town, income, rent]"}
-    tiny = make_site(tmp_path / "site", **parts, expect=f"\n  rule: {rule}", protect="{method: dp-um, epsilon: 1, k: 5}")
-    policy = load_policy(tiny.home / "policies" / "people.yaml")
-    assert [tie.name for tie in find_ties(policy)] == ([] if kept else ["rule"])
-    assert [words[:6] for words in warn_of_ties(policy)] == ([] if kept else ["rule: "])
-    if kept:
-        assert _count_broken(policy, float(low)) == 0
-
-
-def _count_broken(policy: Any, low: float) -> int:
-    """How many pairs of published values break the rule: at the ends of the domains, at limits and between."""
-    firsts, lengths = (0.0, 1.0, 333.0, 800.0, 999.0, 1000.0), (low, low + 0.5, 7.5, 499.5, 500.0)
-    pairs = list(itertools.product(firsts, lengths))
-    table = pa.table({"first": [pair[0] for pair in pairs], "length": [pair[1] for pair in pairs]})
-    rule = policy.expect["rule"]
-    return count_broken(policy, Tie("rule", rule, rule.columns), spell_out(table, policy))

@@ -17,18 +17,30 @@ from release_pipeline.flow.status.candidates import describe_candidates
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.loss import LOSSES, Loss, release_loss
-from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure, rho_within
+from release_pipeline.policy.loss import release_loss
+from release_pipeline.privacy.concentrated import epsilon_of, rho_within
 from tests.integration.people import RELEASE
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release
 from tests.integration.sites import TinySite, make_rows, make_site, policy_text
 
 NANO = 10**9
+
+
 DELTA = Decimal("0.000001")
+
+
 COUNTS = "{method: dp-cdf, definition: zcdp, epsilon: 4, delta: 0.000001, k: 5}"
+
+
 SUMS = "{method: dp-um, definition: zcdp, epsilon: 4, delta: 0.000001, k: 10}"
+
+
 AT_DELTA = "epsilon: 5, delta: 0.000001, definition: zcdp, scope: column"
+
+
 RHO = rho_within(4 * NANO, DELTA)
+
+
 ROWS = 200
 
 
@@ -98,10 +110,7 @@ def test_each_definition_under_each_cap(tmp_path: Path, protect: str, cap: str, 
     assert not tiny.charges()
 
 
-def test_a_pure_loss_that_was_noted_without_rho_is_read_as_half_its_square() -> None:
-    """Of all columns together, which is never less than column by column."""
-    noted = {name: None if name.startswith("idp") else 2 * NANO for name in LOSSES if not name.startswith("zcdp")}
-    assert Loss.read(noted).zcdp_column == rho_of_pure(2 * NANO) == 2 * NANO
+def test_a_pure_loss_in_rho_is_that_of_its_columns() -> None:
+    """Half the square of each, added up, which is less than half the square of their sum."""
     policy = parse_policy(policy_text(protect="{method: dp-um, epsilon: 2, k: 5}"), name="people")
     assert release_loss(policy, records=100).zcdp_column == NANO  # two columns of epsilon 1
-    assert Loss.read({**noted, "zcdp_centroid": 1, "zcdp_column": 2, "zcdp_table": 3, "releases": 0}).zcdp_column == 2

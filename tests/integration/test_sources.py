@@ -63,12 +63,6 @@ columns:
   member: {role: quasi, do: keep, values: [true, false], why: needed}
   born:   {role: quasi, do: keep, values: ["2020-01-31", "1999-12-01"], why: needed}
 gates: {clamped_at_most: 60%}
-expect:
-  exact-above-whole: {compare: [whole, <, exact], at_most: 60}
-  adds-up: {sum: [half, whole], equals: exact, grid: 0.125, within: 50, at_most: 60}
-  once: {unique: [town, visits], at_most: 60}
-  visits-south: {missing: visits, only_when: {town: south}, at_most: 60}
-  members-old: {values: {born: 1999-12-01}, when: {member: true}, at_most: 60}
 """
 SURVEYS = ["dta", "sav", "xpt"]
 PACKED = ["csv.gz", "csv.zip"]
@@ -215,7 +209,6 @@ def read(policy: Policy, source: SourceDoor, release: str | None) -> dict[str, A
         return {
             "records": facts.records,
             "counts": facts.columns,
-            "broken": facts.broken,
             "releases": count_releases(policy, source, names),
             "numbers": {name: np.sort(table.numbers(name)).tolist()[:-12] for name in policy.noise_columns},
             "kept": {name: sorted(table.categories(name).to_pylist()) for name in policy.kept_columns},
@@ -246,7 +239,6 @@ def test_every_door_gives_what_the_csv_gives(delivered: Path, request: pytest.Fi
     assert found[1][0]["counts"]["town"]["undeclared"] > 0
     assert found[1][0]["counts"]["visits"]["missing"] > 0
     assert found[1][0]["counts"]["whole"]["above"] > 0
-    assert all(0 < broken < 60 for broken in found[1][0]["broken"].values()), found[1][0]["broken"]
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ force over all records and all new records, in exact fractions; amplification an
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 
@@ -18,7 +16,6 @@ from scipy import stats
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.loss import wider_bound
 from release_pipeline.privacy import Epsilon, Grid, chains, noise_stream, order_clusters, order_keys
-from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import NANO
 from release_pipeline.privacy.chains import (
     Extremes,
@@ -45,9 +42,17 @@ from tests.oracles import plain_vectors
 from tests.oracles.plain_vectors import Record
 
 SECRET = bytes(range(32))
+
+
 ORDERS: tuple[Order, ...] = ("corner", "hilbert")
+
+
 STATISTICS: tuple[Statistic, ...] = ("plain", "trimmed")
+
+
 KINDS = ("spread", "ties", "along the axes", "outlier", "constant")
+
+
 SHAPES = [(6,), (5, 3), (2, 6), (2, 1, 2)]  # widths
 
 
@@ -387,110 +392,6 @@ def test_calibration_of_equal_records_needs_no_noise() -> None:
     assert table_loss(neighbours, scales) == 0
 
 
-def test_amplification_equals_a_hundred_digits_rounded_up() -> None:
-    """ln(1 + beta (e^eps - 1)) as the formula stands, in nano-epsilon; it grows with both, and is never above epsilon."""
-    chance = random.Random(7)  # noqa: S311
-    shares = sorted(
-        {Fraction(chance.randint(1, 40), chance.randint(40, 60)) for _ in range(25)} | {Fraction(1), Fraction(1, 10**6)}
-    )
-    budgets = sorted({chance.randint(1, 10 ** chance.randint(1, 11)) for _ in range(25)} | {1, NANO})
-    for nano in budgets:
-        found = [amplified(nano, share) for share in shares]
-        assert found == sorted(found)
-        assert found[-1] == nano
-        for share, one in zip(shares, found, strict=True):
-            with localcontext() as digits:
-                digits.prec = 100
-                beta = Decimal(share.numerator) / Decimal(share.denominator)
-                exact = (1 + beta * (Decimal(nano).scaleb(-9).exp() - 1)).ln() * NANO
-            assert exact - Decimal("1e-60") <= one < exact + 1 + Decimal("1e-15")
-            older = prs20_bound(nano, share)
-            assert older is None or one <= older * NANO * (1 + 1e-9) + 1
-    for share in shares:
-        grown = [amplified(nano, share) for nano in budgets]
-        assert grown == sorted(grown)
-    assert amplified(0, Fraction(1, 2)) == 0
-
-
-E_TO_EPS = Fraction(3)  # of the mechanisms below, so that all their probabilities are fractions
-Output = int
-Law = dict[Output, Fraction]
-
-
-def _randomised_response(answer: Sequence[int]) -> dict[int, Law]:
-    """Of each sum of a sample's bits: `answer` of it, told truly with probability 3/4."""
-    truly = E_TO_EPS / (1 + E_TO_EPS)
-    return {total: {bit: truly if bit == said else 1 - truly for bit in (0, 1)} for total, said in enumerate(answer)}
-
-
-def _discrete_laplace(size: int) -> dict[int, Law]:
-    """The sum of a sample's bits plus a discrete Laplace of scale 1/eps; further outputs have the ratios of the outermost."""
-    rate = 1 / E_TO_EPS
-    return {
-        total: {z: (1 - rate) / (1 + rate) * rate ** abs(z - total) for z in range(-2, size + 3)} for total in range(size + 1)
-    }
-
-
-def _worst_ratio(mechanism: dict[int, Law], samples: Sequence[tuple[int, ...]], n: int) -> Fraction:
-    """The largest ratio of one output's probability under two tables of bits that differ in one record; each sample is as likely
-    as any other."""
-
-    def law(table: tuple[int, ...]) -> Law:
-        content: Law = Counter()
-        for sample in samples:
-            for output, chance in mechanism[sum(table[slot] for slot in sample)].items():
-                content[output] = content.get(output, Fraction(0)) + chance / len(samples)
-        return content
-
-    laws = {table: law(table) for table in product((0, 1), repeat=n)}
-    return max(
-        one[output] / laws[other][output]
-        for table, one in laws.items()
-        for slot in range(n)
-        for other in [(*table[:slot], 1 - table[slot], *table[slot + 1 :])]
-        for output in one
-    )
-
-
-@pytest.mark.parametrize(("n", "size"), [(4, 2), (4, 1), (4, 3), (5, 2)])
-def test_amplification_holds_by_enumeration_and_is_reached(n: int, size: int) -> None:
-    """Every sample without replacement, every pair of neighbours, every answer: at most 1 + beta (e^eps - 1), and one has it."""
-    samples = list(combinations(range(n), size))
-    bound = 1 + Fraction(size, n) * (E_TO_EPS - 1)
-    mechanisms = [_randomised_response(answer) for answer in product((0, 1), repeat=size + 1)] + [_discrete_laplace(size)]
-    ratios = [_worst_ratio(mechanism, samples, n) for mechanism in mechanisms]
-    assert max(ratios) == bound
-    assert all(ratio <= bound for ratio in ratios)
-    with localcontext() as digits:
-        digits.prec = 60
-        nano = int(Decimal(3).ln() * NANO) + 1  # a little above ln 3, and so is what is charged
-        exact = (Decimal(bound.numerator) / bound.denominator).ln() * NANO
-    assert exact <= amplified(nano, Fraction(size, n)) <= exact + 2
-
-
-def test_the_first_parts_together_are_a_sample() -> None:
-    """After r of P parts of equal size everything told is at most 1 + (r/P) (e^eps - 1): each part has an answer of its own."""
-    n, parts = 4, 2
-    ways = list(combinations(range(n), n // parts))  # who is in the first part; the others are in the second
-    answers = _randomised_response((0, 1, 1))
-
-    def both(table: tuple[int, ...]) -> dict[tuple[int, int], Fraction]:
-        content: dict[tuple[int, int], Fraction] = {}
-        for first in ways:
-            second = [slot for slot in range(n) if slot not in first]
-            laws = (answers[sum(table[slot] for slot in part)] for part in (first, second))
-            for (one, p), (other, q) in product(*(law.items() for law in laws)):
-                content[one, other] = content.get((one, other), Fraction(0)) + p * q / len(ways)
-        return content
-
-    assert _worst_ratio(answers, ways, n) == 1 + Fraction(1, 2) * (E_TO_EPS - 1)
-    laws = {table: both(table) for table in product((0, 1), repeat=n)}
-    for table, one in laws.items():
-        for slot in range(n):
-            other = laws[(*table[:slot], 1 - table[slot], *table[slot + 1 :])]
-            assert all(one[content] <= E_TO_EPS * other[content] for content in one)
-
-
 @pytest.mark.parametrize(("slots", "parts"), [(12, 3), (10, 3), (7, 7), (5, 1), (11, 4)])
 def test_parts_are_even_and_every_slot_is_as_often_in_each(slots: int, parts: int) -> None:
     """Sizes differ by at most one; over 4,000 secrets each slot falls into each part, and each pair into the same, as often as
@@ -516,11 +417,3 @@ def test_parts_of_the_same_stream_are_the_same_and_others_are_not() -> None:
     one, again, other = (draw_parts(50, 5, noise_stream(bytes([seed]) * 32, "parts")) for seed in (1, 1, 2))
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
-
-
-def test_amplification_ignores_the_decimal_context_of_the_thread() -> None:
-    """Never charged below the bound, whatever precision somebody else has set."""
-    wanted = amplified(NANO, Fraction(2, 3))
-    with localcontext() as digits:
-        digits.prec = 5
-        assert amplified(NANO, Fraction(2, 3)) == wanted

@@ -20,7 +20,7 @@ import pytest
 from release_pipeline.flow.publication.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.stages.compared import Read, read_tables, read_with
-from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
+from release_pipeline.stages.strategies import RECORD, Suppressed, find_strategy
 from release_pipeline.stages.strategies.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.stages.strategies.parts import PART
 
@@ -32,10 +32,8 @@ def quiet(_: str) -> None:
     pass
 
 
-def make_policy(grouping: str, *, k: int, parts: int, epsilon: str, confidence: int | None, series: bool = False) -> Policy:
+def make_policy(grouping: str, *, k: int, parts: int, epsilon: str, confidence: int | None) -> Policy:
     suppressed = ("grouping_at_most: 50%, " if grouping == "ola" else "") + (f"confidence: {confidence}%, " if confidence else "")
-    one = ", publish_parts: one per release" if series else ""
-    releases = str([str(part) for part in range(parts)]).replace("'", '"') if series else "once"
     return parse_policy(
         f"""
 policy: parts
@@ -43,8 +41,8 @@ steward: ana
 population: people
 source: {{path: people.csv}}
 person: each-row
-releases: {releases}
-protect: {{method: k-epsilon, grouping: {grouping}, k: {k}, epsilon: {epsilon}, partitions: {parts}{one}}}
+releases: once
+protect: {{method: k-epsilon, grouping: {grouping}, k: {k}, epsilon: {epsilon}, partitions: {parts}}}
 columns:
   town: {{role: quasi, do: generalise, hierarchy: {{groups: {{coast: [north, south], inland: [east]}}}}}}
   age: {{role: quasi, do: generalise, hierarchy: {{{AGES[grouping]}domain: [0, 39], grid: 1, outside: fail}}, why: test}}
@@ -63,7 +61,6 @@ class Made:
 
     policy: Policy
     records: pa.Table
-    series: Series | None = None
     secret: bytes = SECRET
     tables: dict[str, pa.Table] = field(default_factory=dict[str, pa.Table])
 
@@ -72,7 +69,7 @@ class Made:
         return read_with({"records": self.records}, read_tables(self.tables))
 
     def group(self) -> None:
-        strategy = find_strategy(self.policy, series=self.series)
+        strategy = find_strategy(self.policy)
         self.tables |= strategy.group(self.read, secret=self.secret, context=("test",), progress=quiet).tables
 
     def mask(self) -> pa.Table:
@@ -150,22 +147,6 @@ def test_no_number_tells_records_of_a_label_apart_by_more_than_epsilon(
     group = made.tables["membership"].column(0).to_numpy()
     pairs = Counter(zip(part[group >= 0].tolist(), group[group >= 0].tolist(), strict=True))
     assert min(pairs.values()) >= k  # each part was grouped on its own
-
-
-def test_one_part_per_release_has_classes_of_its_own() -> None:
-    """Every record is in one release; the scale of a label is that of its records there, which are all that its readers see."""
-    pays = [500] * 11 + [900]
-    policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=None, series=True)
-    scales: list[int] = []
-    seen: list[int] = []
-    for place in (0, 1):
-        made = Made(policy, table_of(["north"] * 12, [1] * 12, pays), Series(bytes(32), place))
-        made.group()
-        scales += made.tables["statistics"].column("scale").to_pylist()
-        masked = made.mask()
-        seen += made.suppress(masked).table.column(RECORD).to_pylist()
-    assert sorted(scales) == [0, 400]
-    assert sorted(seen) == list(range(12))
 
 
 def test_what_is_expected_has_the_scales_of_labels() -> None:

@@ -58,7 +58,7 @@ def draw_rule(random: Generator, columns: list[Column], about: int) -> Impossibl
 
 
 def draw_table(random: Generator, columns: list[Column], rules: list[Impossible], records: int) -> list[IntArray]:
-    """Records with heaps and links, those out that meet a rule; all of them slots of no household where nothing else is left."""
+    """Records with heaps and links, those out that meet a rule."""
     base = random.random(4 * records)
     table = []
     for column in columns:

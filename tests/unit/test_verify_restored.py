@@ -18,7 +18,7 @@ def enter(world: World, **changes: Any) -> None:
     """The events that `restore` and `restore --accept` note, with changes after the officer signed."""
     world.note("restoring", None, made="", last={"event": 1, "hash": ""}, releases=[], all_known=True)
     head = json.loads(world.lines[-1])
-    people = {"population": "participants", "cohort": "", "series": ""}
+    people = {"population": "participants"}
     entry = {"release": LOST, "policy_hash": digest(world.policy_text), "records": 100, "loss": {**LOSS, "releases": 1}, **people}
     charged = changes.pop("charged", [entry])
     document = {"event": len(world.lines), "hash": head["hash"], "charged": charged, "lost": [LOST]}
@@ -46,7 +46,6 @@ def test_what_the_officer_signed_passes(tmp_path: Path) -> None:
         ({"charges": {LOST: {"loss": {**LOSS, "idp_column": 1}}}}, "is not what the officer signed: its epsilon"),
         ({"charges": {LOST: {"records": 99}}}, "is not what the officer signed: how many records it is of"),
         ({"charges": {LOST: {"population": "others"}}}, "is not what the officer signed: its people"),
-        ({"charges": {LOST: {"cohort": "1"}}}, "is not what the officer signed: its cohort"),
         ({"charges": {LOST: {"policy_hash": "0" * 64}}}, "is not what the officer signed: its policy, and so k"),
         ({"charges": {}}, f"the officer signed the charge of {LOST}, which does not follow"),
         ({"charges": {"rand-hie/7/r1": {}}}, f"the officer signed the charge of {LOST}, which does not follow"),

@@ -57,8 +57,7 @@ def _describe_population(ledger: Ledger) -> Document:
     """A population with its picture, and the steps of its table, each amount as people read it."""
     account, view = ledger.account, view_population(ledger)
     chart, unit = draw_burndown(view), say_unit(account.unit)
-    places = [f"{charge.population}{f', cohort {charge.cohort}' * bool(charge.cohort)}" for charge in ledger.charges]
-    own = [place if place != account.population else "" for place in places]
+    own = [charge.population if charge.population != account.population else "" for charge in ledger.charges]
     return {
         "name": account.population,
         "unit": unit,
@@ -71,7 +70,6 @@ def _describe_population(ledger: Ledger) -> Document:
         "declared": ledger.declared,
         "carries": account.carries,
         "heirs": ledger.heirs,
-        "cohorts": account.cap.cohorts is not None,
         "endless": ledger.endless,
         "refused": [step.release for step in view.steps if step.state == "refused"],
         "chart": {**asdict(chart), **_describe_chart(chart, view, unit)},

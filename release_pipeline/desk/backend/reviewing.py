@@ -182,7 +182,7 @@ def _describe_room(site: Site, policy: Policy, status: ReleaseStatus) -> str:
     charge = next((charge for charge in ledger.charges if charge.id == status.id), None)
     if charge is None:
         return ""
-    fits = "fits" if account.admits(charge.loss, cohort=charge.cohort) else "does not fit"
+    fits = "fits" if account.admits(charge.loss) else "does not fit"
     took, unit = account.words(account.of(charge.loss)), say_unit(account.unit)
     return (
         f"A revision is charged anew. This release took {took} ({unit}), and of {account.limit} for {policy.population} "

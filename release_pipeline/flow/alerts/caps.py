@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from release_pipeline.flow.lineage import list_heirs, list_populations, open_population
 from release_pipeline.flow.policies import Caps
-from release_pipeline.flow.status.ledger import list_ahead, list_losses
+from release_pipeline.flow.status.ledger import list_ahead
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account
+from release_pipeline.policy.loss import Account, next_loss
 from release_pipeline.store.ledger import Charge, charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
@@ -66,9 +66,9 @@ def list_spending(caps: Caps, policies: Iterable[Policy], events: tuple[Event, .
 def _find_spending(caps: Caps, name: str, policies: list[Policy], charges: list[Charge], events: tuple[Event, ...]) -> Spending:
     account, refused = open_population(caps, name, charges), list[ReleaseId]()
     for policy in policies:
-        ahead = list_ahead(policy, charges, events)[:1] if policy.population == name else []
-        for release, loss in zip(ahead, list_losses(policy, ahead, charges, rows=None), strict=True):
+        loss = next_loss(policy, None)
+        for release in list_ahead(policy, charges, events)[:1] if policy.population == name else ():
             can_ever = account.of(loss) is not None
-            if can_ever and not account.admits(loss, cohort=account.cap.cohort_of(release.release)):
+            if can_ever and not account.admits(loss):
                 refused.append(release)
     return Spending(account, tuple(refused))

@@ -28,7 +28,7 @@ from release_pipeline.flow.exploring.origins import (
     list_origins,
 )
 from release_pipeline.flow.exploring.trials import note_look, note_public, say_compared
-from release_pipeline.flow.reading import fill_slots, needed_columns, release_filter, typed_column
+from release_pipeline.flow.reading import release_filter, typed_column
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.sources import open_source
 from release_pipeline.policy import Policy
@@ -170,7 +170,7 @@ def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, fi
 
 def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *, release: str | None) -> Data:
     names = {canonical_name(name): name for name in source.header}
-    needed = needed_columns(policy) if policy.slots is not None else _needed(policy)
+    needed = _needed(policy)
     if absent := [name for name in needed if name not in names]:
         raise DataRefused(
             f"{name_some(absent)} {'is' if len(absent) == 1 else 'are'} not in it, and the policy releases what is made of that.",
@@ -182,7 +182,6 @@ def _read_records(policy: Policy, source: SourceDoor, where: str, words: str, *,
     has_releases = column is not None and column in names
     chosen = release_filter(policy, names, release) if has_releases else None
     with open_raw(source, {name: names[name] for name in needed}, release=chosen, derive=policy.derived_before) as table:
-        fill_slots(policy, table, where)
         if not (count := table.count_records()):
             of = f" of release {release}" if chosen is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=where, remedy="Name another with --release.")

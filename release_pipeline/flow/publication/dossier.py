@@ -177,10 +177,8 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
 def _collect_checks(
     evidence: Evidence, release_status: ReleaseStatus, policy: Policy, trust: Trust, looks: Sequence[Look]
 ) -> dict[str, Any]:
-    expectations = {name: asdict(judged) for name, judged in evidence.expectations.items()}
     return {
         "checks_passed": evidence.checks_passed,
-        **({"expectations": expectations} if expectations else {}),
         **({"own_suite": [asdict(own) for own in evidence.own_suite]} if evidence.own_suite else {}),
         "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
         "warnings": list(evidence.warnings),
@@ -199,8 +197,8 @@ def _draw(
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
     together = ", together" if policy.vectors is not None and len(policy.noise_columns) > 1 else ""
-    parts = [f"part {facts.part} of the records"] if facts.part else []
-    if policy.parts > 1 and not parts:
+    parts: list[str] = []
+    if policy.parts > 1:
         parts = [f"{policy.parts} random parts of the records, each {'grouped ' if classes else ''}on its own"]
     stages = (
         Step("source", (policy.source.words,)),
@@ -226,8 +224,6 @@ def _draw(
 
 
 def _records_words(policy: Policy, facts: PublicFacts, release: str) -> str:
-    if policy.publishes_parts:
-        return "the records of the whole series"
     return f"{facts.rows_in:,} records of release {release}"
 
 

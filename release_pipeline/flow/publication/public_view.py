@@ -118,7 +118,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         supersedes=_find_published_before(events, status.id),
         diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
-        parts=tuple(wording.list_parts(policy, facts, status)),
+        parts=tuple(wording.list_parts(policy)),
         values=INSIDE if policy.clamps else ANYWHERE,
         grid="on" if policy.lies_on_grid else "off",
         counts=files_of(policy.method.family, together=facts.together > 0),

@@ -27,7 +27,6 @@ from release_pipeline.flow.publication.public_view import build_view
 from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.secret_files import PLAIN, Probe
-from release_pipeline.flow.series import forget_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, PUBLISHING, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.flow.sums import is_whole
@@ -81,7 +80,6 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
         probe.reached("published is noted")
         _finish(folder, built, status)
         probe.reached("the package is in its place")
-        forget_series(site, release.policy)
     return folder
 
 

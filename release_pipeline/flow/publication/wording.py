@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from release_pipeline.flow.facts import PublicFacts
-from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.formats import name_reasons, name_some
@@ -16,7 +14,6 @@ from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, 
 from release_pipeline.policy.kinds.missing import reason_column
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
-from release_pipeline.policy.words import charge_words
 from release_pipeline.policy.words import describe_suppression as describe_limits
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
@@ -35,8 +32,6 @@ def describe_neighbours(policy: Policy) -> str:
 def _compare_tables(policy: Policy) -> str:
     if policy.protect.by_rho:
         return _compare_tables_by_rho(policy)
-    if policy.slots is not None:
-        return PUBLIC("neighbours.in_slots", unit=policy.privacy_unit, slots=policy.slots)
     if policy.record_count is not None:
         return PUBLIC("neighbours.as_many_records", unit=policy.privacy_unit)
     if policy.claim.definition.covers_groups:
@@ -46,8 +41,6 @@ def _compare_tables(policy: Policy) -> str:
 
 def _compare_tables_by_rho(policy: Policy) -> str:
     """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
-    if policy.slots is not None:
-        return PUBLIC("neighbours.in_slots_by_rho", unit=policy.privacy_unit, slots=policy.slots)
     if policy.record_count is not None:
         return PUBLIC("neighbours.as_many_records_by_rho", unit=policy.privacy_unit)
     return PUBLIC("neighbours.replaced_and_groups_by_rho", unit=policy.privacy_unit)
@@ -82,22 +75,13 @@ _K: dict[Family, Callable[[Policy], str]] = {
 }
 
 
-def list_parts(policy: Policy, facts: PublicFacts, status: ReleaseStatus) -> Iterator[str]:
-    """What random parts mean for a reader, the two bounds of amplification side by side."""
+def list_parts(policy: Policy) -> Iterator[str]:
+    """What random parts mean for a reader."""
     if policy.parts == 1:
         return
-    if not policy.publishes_parts:
-        yield from _WHOLE_PARTS[policy.method.family](policy)
-    else:
-        yield PUBLIC("parts.one_of_many", part=facts.part)
+    yield from _WHOLE_PARTS[policy.method.family](policy)
     if policy.adds_up:
         yield PUBLIC("parts.costs_one")
-    if not policy.publishes_parts or not policy.adds_up:
-        return
-    charges = charge_words(policy, status.charge.records if status.charge else None)
-    yield PUBLIC("parts.charged", charges="; ".join(charges))
-    if policy.protect.amplification is not None:
-        yield PUBLIC("parts.hidden")
 
 
 def _list_masked_parts(policy: Policy) -> Iterator[str]:
@@ -204,10 +188,6 @@ def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -
         yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns, policy.derive)))
     if policy.releases != "once":
         yield PUBLIC("use.rows")
-    if policy.publishes_parts:
-        yield PUBLIC("use.part", parts=policy.parts)
-        yield PUBLIC("use.together")
-        return
     if policy.adds_up:
         yield PUBLIC("use.adds_up_by_rho") if policy.protect.by_rho else PUBLIC("use.adds_up")
     else:

@@ -193,15 +193,6 @@ def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
             share = evidence.clamping[name].share
             gate, basis = REVIEWERS("gate.clamped", column=name), REVIEWERS("basis.counted")
             yield GateView(gate, share, float(limit), False, share <= float(limit), basis)
-    yield from _expected_of_data(evidence)
-
-
-def _expected_of_data(evidence: Evidence) -> Iterator[GateView]:
-    """What the steward expected of the records as they came."""
-    for name, judged in evidence.expectations.items():
-        is_met = judged.broken <= judged.at_most
-        gate, basis = REVIEWERS("gate.expectation", name=name), REVIEWERS("basis.counted")
-        yield GateView(gate, judged.broken, judged.at_most, False, is_met, basis)
 
 
 def _view_gate(gate: Gate) -> GateView:
@@ -380,7 +371,7 @@ def _view_budget(budget: Budget | None) -> PopulationView | None:
         spent=budget.spent,
         reserved=0,
         remaining=budget.remaining,
-        steps=tuple(StepView(step.release, step.amount, "spent", remaining=step.remaining) for step in budget.steps),
+        steps=tuple(StepView(step.release, step.amount, "spent") for step in budget.steps),
     )
 
 

@@ -25,10 +25,7 @@ def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str,
     charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == release)]
     account = open_account(read_caps(site), policy, charges)
     mine = [charge for charge in charges if charge.population in (policy.population, *account.carries)]
-    steps = [
-        {"release": str(charge.id), "amount": account.of(charge.loss)} | ({} if account.adds_up else {"remaining": remaining})
-        for charge, remaining in zip(mine, account.list_remaining(), strict=True)
-    ]
+    steps = [{"release": str(charge.id), "amount": account.of(charge.loss)} for charge in mine]
     return {
         "predecessors": [
             point

@@ -12,14 +12,13 @@ from release_pipeline.errors import Blocked
 from release_pipeline.flow.cap import NEEDS_RELEASES, refuse_loss
 from release_pipeline.flow.lineage import check_lineage, check_population
 from release_pipeline.flow.policies import Caps, read_caps
-from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.status.ledger import list_ahead, list_losses, read_ledgers
+from release_pipeline.flow.status.ledger import list_ahead, read_ledgers
 from release_pipeline.flow.status.ledger_document import CapView, view_cap
 from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
-from release_pipeline.policy.documents import Amount, Hash, Moment
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.policy.documents import Amount, Moment
+from release_pipeline.policy.loss import Account, Loss, depends_on_records, next_loss
 from release_pipeline.policy.populations import find_population
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
@@ -28,29 +27,24 @@ from release_pipeline.store.registry import Event, ReleaseId
 @dataclass(frozen=True, slots=True)
 class Headroom:
     """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
-    or None where those depend on a number of rows that nobody named. `begun`: the hash of the policy that its series of parts
-    began under, where that is another one. `refusal`: why the ledger would refuse the next one, empty where it has room."""
+    or None where those depend on a number of rows that nobody named. `refusal`: why the ledger would refuse the next one, empty
+    where it has room."""
 
     policy: Policy
     account: Account
     ahead: tuple[ReleaseId, ...]
     losses: tuple[Loss, ...] | None
-    begun: str = ""
     refusal: str = ""
 
     @property
     def fitting(self) -> int:
         """How many of those that are ahead fit, one after the other."""
         account = self.account
-        for fitting, (release, loss) in enumerate(zip(self.ahead, self.losses or (), strict=False)):
-            account = account.plus(loss, cohort=self.cohort_of(release))
+        for fitting, loss in enumerate(self.losses or ()):
+            account = account.plus(loss)
             if not account.admits():
                 return fitting
         return len(self.losses or ())
-
-    def cohort_of(self, release: ReleaseId) -> str:
-        """The cohort that a release would be charged to; empty where releases add up."""
-        return self.account.cap.cohort_of(release.release)
 
     @property
     def needs(self) -> str:
@@ -83,13 +77,9 @@ def _find_headroom(
 ) -> Headroom:
     ahead = list_ahead(policy, charges, events)
     unknown = rows is None and depends_on_records(policy)
-    losses = None if unknown else tuple(list_losses(policy, ahead, charges, rows=rows))
-    series = find_series(events, policy.policy) if policy.publishes_parts else None
-    begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
+    losses = None if unknown else (next_loss(policy, rows),) * len(ahead)
     refusal = _find_refusal(policy, caps, account, charges, ahead[0], losses[0]) if ahead and losses else ""
-    if begun:
-        refusal = f"its series began under another policy ({begun}). Restore that one."
-    return Headroom(policy, account, tuple(ahead), losses, begun, refusal)
+    return Headroom(policy, account, tuple(ahead), losses, refusal)
 
 
 def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Charge], release: ReleaseId, loss: Loss) -> str:
@@ -98,7 +88,7 @@ def _find_refusal(policy: Policy, caps: Caps, account: Account, charges: list[Ch
         check_population(caps, policy.population, release, charges)
     except Blocked as error:
         return str(error)
-    is_admitted = account.admits(loss, cohort=account.cap.cohort_of(release.release))
+    is_admitted = account.admits(loss)
     return "" if is_admitted else str(refuse_loss(account, loss, policy, release))
 
 
@@ -113,19 +103,15 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
     if not losses:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return
-    loss, cohort = losses[0], headroom.cohort_of(ahead[0])
-    verdict = "fits" if account.admits(loss, cohort=cohort) else "is refused"
-    yield f"{spent}; the next release {verdict}: {account.after(loss, cohort=cohort)} after it"
+    loss = losses[0]
+    verdict = "fits" if account.admits(loss) else "is refused"
+    yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
     if headroom.needs:
         yield headroom.needs
-    if headroom.begun:
-        yield f"its series began under another policy ({headroom.begun}): a run is refused until that one is restored"
     if policy.every or len(ahead) > 1:
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
-        take = f"take {account.words(account.of(loss))} each"
-        if policy.publishes_parts:
-            take = f"are parts of one table and take {account.words(account.sum_of(losses))} together"
-        yield f"{which}, which {take}, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
+        take = account.words(account.of(loss))
+        yield f"{which}, which take {take} each, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +139,6 @@ class HeadroomView:
     ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
     fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
     needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
-    series_policy_hash: Annotated[
-        Hash | None,
-        "of the policy that its series of parts began under, if that is another: a run is refused until it is restored",
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +173,8 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
     """The room for a script."""
     account, first = headroom.account, None
     if headroom.losses:
-        loss, cohort = headroom.losses[0], headroom.cohort_of(headroom.ahead[0])
-        fits, after = account.admits(loss, cohort=cohort), account.after(loss, cohort=cohort)
+        loss = headroom.losses[0]
+        fits, after = account.admits(loss), account.after(loss)
         first = NextView(str(headroom.ahead[0]), account.words(account.of(loss)), fits=fits, after=after)
     return HeadroomView(
         population=account.population,
@@ -206,7 +188,6 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
         ahead=tuple(str(release) for release in headroom.ahead),
         fitting=None if headroom.losses is None else headroom.fitting,
         needs=headroom.needs or None,
-        series_policy_hash=headroom.begun or None,
     )
 
 

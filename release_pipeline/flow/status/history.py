@@ -8,7 +8,7 @@ vote it tells no more than that there is one until all are in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
@@ -36,7 +36,6 @@ from release_pipeline.flow.states import (
     RETRACTED,
     RETURNED,
     SECRET,
-    SERIES,
     SERVED,
     SUPERSEDED,
     ReleaseStatus,
@@ -244,11 +243,6 @@ class _Teller:
         yield from self._list_approval("policy", self._release.policy, digest, number)
         yield from self._list_approval("populations", "populations", "", number)
         yield from self._list_looks()
-        for event in self._events:
-            known = event.release
-            if event.kind == SERIES and known is not None and known.policy == self._release.policy and known != self._release:
-                self._last[SERIES] = event
-                yield replace(self._tell(event), beside=True, link=str(known))
 
     def _list_approval(self, what: str, subject: str, digest: str, before: int) -> Iterator[Entry]:
         last = None
@@ -434,9 +428,6 @@ class _Teller:
 
     def _tell_other(self, kind: str, content: Mapping[str, Any]) -> _Told:
         """What happened to it in the house."""
-        if kind == SERIES:
-            facts = (("keyed hash of its records", str(content["records"])), ("check value of its secret", str(content["check"])))
-            return "The series of random parts of one table began", "", facts, self._rest((POLICY, "the policy"))
         titles = {
             BLOCKED: "It was blocked",
             FAILED: "A run of it broke off",
@@ -463,14 +454,12 @@ class _Teller:
         ]
         if self.status.charge is not None and self.policy is not None:
             facts.insert(1, ("charged", _describe_loss(self.status, content["unit"])))
-        facts += _name_if_said("cohort", content.get("cohort"))
         facts += _name_if_said("counts with what was charged to", ", ".join(content.get("carries", ())))
         rests = self._rest(
             (OPENED, "the opening"),
             (POLICY, "the policy"),
             (_POLICY_APPROVED, "its approval"),
             (_CAPS_APPROVED, "the approval of the caps"),
-            (SERIES, "the series"),
         )
         return "Its loss was charged, before anything random", "", tuple(facts), rests
 

@@ -15,9 +15,9 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_statuses
 from release_pipeline.flow.upcoming import next_releases
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.policy.loss import Account, depends_on_records, next_loss
 from release_pipeline.privacy.figures import count_of
-from release_pipeline.store.ledger import Charge, find_entered, list_charges, list_next_losses
+from release_pipeline.store.ledger import Charge, find_entered, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_AHEAD = 5  # releases of an endless series that are shown
@@ -26,13 +26,12 @@ MOST_AHEAD = 5  # releases of an endless series that are shown
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A release that is declared and not charged: what it may spend (with the fewest records that its policy lets through, where
-    that matters), whether there is room for it after the ones before it, and what remains then in the cap's unit."""
+    that matters), and whether there is room for it after the ones before it."""
 
     release: ReleaseId
     cost: int | None
     fits: bool
     at_least: bool
-    remaining: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +52,9 @@ class Ledger:
 
     @property
     def reserved(self) -> int | None:
-        """The part of what is spent whose noise is not drawn yet: what would not be spent without those charges; None is
-        infinity."""
-        account = self.account
-        drawn = [charge.population != account.population or charge.id not in self.undrawn for charge in self.charges]
-        total, rest = account.total, account.only(drawn).total
-        if total is None or rest is None:
-            return account.only([not known for known in drawn]).total
-        return total - rest
+        """The part of what is spent whose noise is not drawn yet; None is infinity."""
+        mine = (charge for charge in self.charges if charge.population == self.account.population)
+        return self.account.sum_of(charge.loss for charge in mine if charge.id in self.undrawn)
 
 
 def read_ledgers(site: Site, population: str | None = None, *, rows: int | None = None) -> list[Ledger]:
@@ -80,16 +74,15 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     for name in populations if population is None else [population]:
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         mine = tuple(charge for charge in charges if charge.population in (name, *account.carries))
-        planned, ahead, left = list[Planned](), account, account.remaining
+        planned, ahead = list[Planned](), account
         for policy in policies:
             if policy.population == name:
                 releases = list_ahead(policy, charges, events)
-                losses = list_losses(policy, releases, charges, rows=rows)
-                for release, loss in zip(releases, losses, strict=True):
-                    ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.release))
+                loss = next_loss(policy, rows)
+                for release in releases:
+                    ahead = ahead.plus(loss)
                     by_rows, fits = depends_on_records(policy) and rows is None, ahead.admits() and not heirs
-                    left = ahead.remaining if fits else left
-                    planned.append(Planned(release, account.of(loss), fits, by_rows, left))
+                    planned.append(Planned(release, account.of(loss), fits, by_rows))
         undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None and charge.id not in lost)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
         ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs, lost))
@@ -112,14 +105,11 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
         yield f"  closed     carried on by {', '.join(ledger.heirs)}; nothing is charged to it any more"
     elif not ledger.declared:
         yield "  forgotten  not declared in populations.yaml any more, and carried on by none: every run is refused until it is"
-    if account.cap.cohorts is not None:
-        yield "  cohorts    disjoint: releases of other names are about other people, and what is spent is the most of one"
     width = max([7, *(len(str(charge.id)) for charge in ledger.charges), *(len(str(plan.release)) for plan in ledger.planned)])
     for charge in ledger.charges:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
         remark = f"; {words}" if (words := describe_lost(ledger, charge)) else ""
         where = f" in {charge.population}" * (charge.population != account.population)
-        where += f" of cohort {charge.cohort}" * bool(charge.cohort)
         yield f"  {charge.id!s:<{width}}  {account.words(account.of(charge.loss)):>10}  {what} {charge.noted[:10]}{where}{remark}"
     for plan in ledger.planned:
         what = "planned" if plan.fits else "planned: will be refused"
@@ -149,11 +139,6 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
     yield "  confidential: how many people were exposed to how much (policies with a person column)"
     for amount, people in exposure.in_order:
         yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
-
-
-def list_losses(policy: Policy, releases: list[ReleaseId], charges: list[Charge], *, rows: int | None) -> list[Loss]:
-    """What the next of these releases would charge."""
-    return list_next_losses(charges, policy, [release.release for release in releases], records=rows)
 
 
 def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[ReleaseId]:

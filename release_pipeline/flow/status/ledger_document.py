@@ -41,7 +41,6 @@ class ChargeView:
     population: Annotated[str | None, "which one it was charged to, where that is one that this population carries on"] = field(
         default=None, metadata=OPTIONAL
     )
-    cohort: Annotated[str | None, "of disjoint people, the one that it was charged to"] = field(default=None, metadata=OPTIONAL)
     lost: Annotated[str | None, "in words, what became of it, where it was lost with the site and a backup was put back"] = field(
         default=None, metadata=OPTIONAL
     )
@@ -85,7 +84,6 @@ class LedgerView:
     is_declared: Annotated[bool, "whether populations.yaml has it now; if not, the cap is that of its last charge"] = True
     carries: Annotated[tuple[str, ...], "the populations that its people were in before: what was charged there counts here"] = ()
     carried_on_by: Annotated[tuple[str, ...], "the populations that its people are in now: nothing is charged here any more"] = ()
-    cohorts: Annotated[Literal["disjoint"] | None, "releases with other names are about other people: they do not add up"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +146,6 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
                 drawn=charge.id not in ledger.undrawn,
                 charged=charge.noted,
                 population=None if charge.population == account.population else charge.population,
-                cohort=charge.cohort or None,
                 lost=describe_lost(ledger, charge) or None,
             )
             for charge in ledger.charges
@@ -161,7 +158,6 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
         is_declared=ledger.declared,
         carries=account.carries,
         carried_on_by=ledger.heirs,
-        cohorts=account.cap.cohorts,
     )
 
 

@@ -30,9 +30,9 @@ from release_pipeline.flow.upcoming import describe_due, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
 from release_pipeline.policy.documents import INNER, EpsilonView, Hash, Moment, to_json, view_epsilon
-from release_pipeline.policy.loss import Account
+from release_pipeline.policy.loss import Account, next_loss
 from release_pipeline.sentences import STATUS
-from release_pipeline.store.ledger import charges_of, list_next_losses
+from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 MOST_LATE = 12  # periods of a series that are late, told one by one
@@ -303,7 +303,7 @@ def _lines_of(
         elif policy.cron is not None:
             upcoming = coming[name]
             late = hold is None and upcoming.is_late(now)
-            account, fits = _find_headroom(caps, policy, name, events) if late and caps is not None else (None, None)
+            account, fits = _find_headroom(caps, policy, events) if late and caps is not None else (None, None)
             refused = "" if account is None or fits else _say_refusal(account)
             yield Line(
                 f"{policy.policy}/{name}",
@@ -325,14 +325,14 @@ def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> It
             return
 
 
-def _find_headroom(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
+def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
     """The account of the policy's population, and whether it has room for the next release; nothing if nobody can tell."""
     charges = charges_of(events)
     try:
         account = open_account(caps, policy, charges)
     except ReleasePipelineError:  # a population that is not declared: a run says so
         return None, None
-    return account, account.admits(*list_next_losses(charges, policy, [release]), cohort=account.cap.cohort_of(release))
+    return account, account.admits(next_loss(policy, None))
 
 
 def _say_refusal(account: Account) -> str:

@@ -17,8 +17,8 @@ from release_pipeline.flow.states import read_statuses
 from release_pipeline.flow.upcoming import next_releases, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Amount, Moment
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
-from release_pipeline.store.ledger import Charge, charges_of, list_next_losses
+from release_pipeline.policy.loss import Account, depends_on_records, next_loss
+from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event
 
 TICKS = 5
@@ -111,21 +111,18 @@ def foresee(
     account = open_account(caps, policy, charges)
     sharing = [known for known in others if known.population == policy.population and known.policy not in holds]
     for known in (*sharing, policy):
-        account = _with_waiting(account, known, charges, events, rows if known is policy else None)
+        account = _with_waiting(account, known, events, rows if known is policy else None)
     mine = _list_ticks(policy, events, now, most=TICKS)
     last = mine[-1][0] if mine else now
     foreign = [(*tick, known) for known in sharing for tick in _list_ticks(known, events, now, until=last, most=MOST_OF_OTHERS)]
     plan = sorted([*foreign, *((*tick, policy) for tick in mine)], key=lambda tick: (tick[0], tick[2] is policy))
-    losses = {
-        known.policy: iter(_list_losses(known, [name for _, name, whose in plan if whose is known], charges, rows, policy))
-        for known in (*sharing, policy)
-    }
+    losses = {known.policy: next_loss(known, rows if known is policy else None) for known in (*sharing, policy)}
     ticks, stopped = list[Prospect](), set[str]()
     for moment, name, whose in plan:
-        loss, cohort = next(losses[whose.policy]), account.cap.cohort_of(name)
-        fits = whose.policy not in stopped and account.admits(loss, cohort=cohort)
+        loss = losses[whose.policy]
+        fits = whose.policy not in stopped and account.admits(loss)
         if fits:
-            account = account.plus(loss, cohort=cohort)
+            account = account.plus(loss)
         else:
             stopped.add(whose.policy)
         if whose is policy:
@@ -177,16 +174,13 @@ def list_prospects(site: Site, *, now: datetime | None = None) -> Iterator[Prosp
     yield from (Prospects(name, hold) for name, hold in sorted(holds.items()) if name not in known)
 
 
-def _with_waiting(
-    account: Account, policy: Policy, charges: list[Charge], events: tuple[Event, ...], rows: int | None
-) -> Account:
+def _with_waiting(account: Account, policy: Policy, events: tuple[Event, ...], rows: int | None) -> Account:
     """The account with what is opened and not charged: its run comes before the next tick."""
     statuses = read_statuses(events).values()
     mine = [known for known in statuses if known.id.policy == policy.policy and known.state == "open" and known.replaced is None]
-    names = [known.id.release for known in mine]
-    for name, loss in zip(names, list_next_losses(charges, policy, names, records=rows), strict=True):
-        cohort = account.cap.cohort_of(name)
-        account = account.plus(loss, cohort=cohort) if account.admits(loss, cohort=cohort) else account
+    loss = next_loss(policy, rows)
+    for _ in mine:
+        account = account.plus(loss) if account.admits(loss) else account
     return account
 
 
@@ -205,7 +199,3 @@ def _list_ticks(
             break
         found.append((before, upcoming.release))
     return found
-
-
-def _list_losses(policy: Policy, names: list[str], charges: list[Charge], rows: int | None, asked: Policy) -> list[Loss]:
-    return list_next_losses(charges, policy, names, records=rows if policy is asked else None)

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.cohorts import find_person_column
-from release_pipeline.flow.exposure import Overlap, read_overlap
+from release_pipeline.flow.exposure import Overlap, find_person_column, read_overlap
 from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
@@ -26,17 +25,13 @@ FEWEST = 10  # people that a page counts
 @dataclass(frozen=True, slots=True)
 class Shared:
     """A population and whose charges count for it. `ancestors`: where its people were before, as the file says; `carries`: the
-    populations whose charges count here; `ways`: the sets of populations that one person can have been in, of which the dearest
-    counts; `heirs`: where it is carried on; `columns`: what tells its persons apart, by the policies that were charged;
-    `without`: its charged releases that no person column tells people of."""
+    populations whose charges count here; `heirs`: where it is carried on; `columns`: what tells its persons
+    apart, by the policies that were charged; `without`: its charged releases that no person column tells people of."""
 
     name: str
     is_declared: bool
     ancestors: tuple[str, ...]
-    is_disjoint: bool
-    cohorts: bool
     carries: tuple[str, ...]
-    ways: tuple[tuple[str, ...], ...]
     heirs: tuple[str, ...]
     columns: tuple[str, ...]
     charged: int
@@ -99,10 +94,7 @@ def _share(caps: Caps, name: str, charges: Sequence[Charge], columns: Mapping[Re
         name,
         declared is not None,
         () if declared is None else declared.ancestors,
-        declared is not None and bool(declared.disjoint),
-        declared is not None and declared.cohorts is not None,
         account.carries,
-        tuple(tuple(sorted(way)) for way in account.ways if len(account.ways) > 1),
         list_heirs(caps, name, charges),
         tuple(sorted({column for charge in mine if (column := columns[charge.id]) is not None})),
         len(mine),

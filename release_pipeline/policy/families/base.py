@@ -243,8 +243,6 @@ class Family(ABC, Generic[Options]):
         """What random parts mean for the claim: nothing where there are none."""
         if policy.parts == 1:
             return ""
-        if policy.publishes_parts:
-            return POLICY("claim.one_part_each", parts=policy.parts)
         return POLICY("claim.parts", parts=policy.parts)
 
     def state_parts(self, policy: Policy) -> str:
@@ -288,7 +286,7 @@ class Family(ABC, Generic[Options]):
             yield POLICY("uncovered.lacking", columns=name_some(lacking))
         if policy.suppress is not None and policy.kept_columns:
             yield POLICY("uncovered.suppressed")
-        yield POLICY("uncovered.facts") if policy.slots is None else POLICY("uncovered.facts_in_slots")
+        yield POLICY("uncovered.facts")
         yield POLICY("uncovered.statistics")
 
     def describe_open_table(self, policy: Policy) -> str:

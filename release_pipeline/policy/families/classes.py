@@ -93,7 +93,7 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def describe_parts(self, policy: Policy) -> str:
         """What random parts mean for the claim: nothing where there are none."""
-        if policy.parts == 1 or policy.publishes_parts:
+        if policy.parts == 1:
             return super().describe_parts(policy)
         return POLICY("claim.grouped_parts", parts=policy.parts)
 
@@ -103,8 +103,7 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def explain_parts(self, policy: Policy) -> Iterator[str]:
         """What else there is to say of random parts in the plan."""
-        if not policy.publishes_parts:
-            yield "a class is all records with the same labels, of whatever parts: noise is as large as it is wide"
+        yield "a class is all records with the same labels, of whatever parts: noise is as large as it is wide"
 
     def before_claim(self, policy: Policy) -> Iterator[tuple[str, str]]:
         """How classes are made."""

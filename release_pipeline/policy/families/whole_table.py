@@ -176,10 +176,9 @@ def declare_columns(columns: Mapping[str, AnyColumn]) -> dict[str, Column]:
                 atoms=column.exact_atoms,
                 centre=_find_centre(column),
                 labels=len(column.reasons),
-                in_slots=column.has_slots,
             )
         else:
-            found[name] = Column(len(column.values) - 1, nominal=True, labels=len(column.reasons), in_slots=column.has_slots)
+            found[name] = Column(len(column.values) - 1, nominal=True, labels=len(column.reasons))
     return found
 
 

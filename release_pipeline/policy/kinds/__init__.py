@@ -39,7 +39,6 @@ __all__ = [
     "SynthesiseColumn",
     "find_clamping",
     "find_kind",
-    "in_slots",
     "pick",
     "pick_counted",
 ]
@@ -108,15 +107,6 @@ Kind = TypeVar("Kind", bound=ColumnKind)
 def pick(columns: Mapping[str, AnyColumn], kind: type[Kind]) -> dict[str, Kind]:
     """The columns of one kind, in the order of the file."""
     return {name: column for name, column in columns.items() if isinstance(column, kind)}
-
-
-def in_slots(columns: Mapping[str, AnyColumn]) -> dict[str, AnyColumn]:
-    """The same columns where slots may be empty: each that is masked, or synthetic, has a reason for that, and one
-    that tables count by an entry."""
-    return {
-        name: column.in_slots() if isinstance(column, NoiseColumn | SynthesiseColumn | CountedColumn) else column
-        for name, column in columns.items()
-    }
 
 
 def pick_counted(columns: Mapping[str, AnyColumn]) -> dict[str, KeepColumn | CountedColumn]:

@@ -10,13 +10,12 @@ from pydantic import AfterValidator, Field
 from release_pipeline.policy.declared import Option
 from release_pipeline.policy.kinds.base import MissingCategory
 from release_pipeline.policy.kinds.drop import DropColumn
-from release_pipeline.policy.kinds.missing import SlottedColumn, name_empty
 from release_pipeline.policy.readings import ListReading
 from release_pipeline.policy.scalars import Category, unique
 from release_pipeline.policy.text import Path, Problem
 
 
-class CountedColumn(DropColumn, SlottedColumn):
+class CountedColumn(DropColumn):
     """Never released with the rows. Tables count by its `values`, of which each record has one."""
 
     values: Annotated[
@@ -28,15 +27,10 @@ class CountedColumn(DropColumn, SlottedColumn):
     missing: Literal["fail"] | MissingCategory = "fail"
 
     @property
-    def empty(self) -> str | None:
-        """What stands for an empty slot within the pipeline: no value; None where there are no slots."""
-        return name_empty(self.declared_texts) if self.has_slots else None
-
-    @property
     def reading(self) -> ListReading:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How the source's column is read: as texts, for these alone are labels of cells."""
         filled = str(self.missing.category) if isinstance(self.missing, MissingCategory) else None
-        return ListReading(values=self.declared_texts, filled=filled, integers=False, empty=self.empty)
+        return ListReading(values=self.declared_texts, filled=filled, integers=False)
 
     @property
     def declared_texts(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from release_pipeline.policy.declared import Option
 from release_pipeline.policy.kinds.base import MissingCategory, ReleasedAs, ReleasedRole
 from release_pipeline.policy.kinds.labels import LabelledEntries
-from release_pipeline.policy.kinds.missing import BLANK, EMPTY, CodedColumn, name_empty
+from release_pipeline.policy.kinds.missing import BLANK, CodedColumn
 from release_pipeline.policy.readings import ListReading
 from release_pipeline.policy.scalars import Category, unique
 from release_pipeline.policy.text import Path, Problem
@@ -60,20 +60,12 @@ class ListedColumn(CodedColumn, LabelledEntries):
         return {code: str(below - place) for place, code in enumerate(letters, start=1)}
 
     @property
-    def empty(self) -> str:
-        """What stands for an empty slot within the pipeline: no entry that is declared."""
-        if self.integers:
-            return str(int(self.blank) - len(self.stand_ins) - 1)
-        return name_empty({*map(str, self.values), *self.codes})
-
-    @property
     def reason_of(self) -> dict[str, str]:
         """The reason of each entry that is no value, by what stands for it within the pipeline."""
         known = self.stand_ins
         return {
             **{known.get(code, code): reason for code, reason in self.codes.items()},
             **({self.blank: BLANK} if self.keeps_blanks else {}),
-            **({self.empty: EMPTY} if self.has_slots else {}),
         }
 
     @property
@@ -92,7 +84,6 @@ class ListedColumn(CodedColumn, LabelledEntries):
             filled=self.filled,
             integers=self.integers,
             stand_ins=tuple(self.stand_ins.items()),
-            empty=self.empty if self.has_slots else None,
         )
 
     @property

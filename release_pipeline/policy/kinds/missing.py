@@ -6,22 +6,19 @@ a column of its own beside it, so that nobody takes a code for a number.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from release_pipeline.policy.declared import Option
-from release_pipeline.policy.kinds.base import ColumnKind
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.scalars import Code, Reason
 from release_pipeline.policy.text import Path, Problem
 
 BLANK = "blank"  # the reason of one, where it is kept
-EMPTY = "empty"  # the reason of every column of a slot that no record fills
 SUPPRESSED = "suppressed"  # why a cell is empty that had a value
 MOST_CODES = 50  # of one column
 _DECIMAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -34,24 +31,7 @@ Codes = Annotated[
 ]
 
 
-class SlottedColumn(ColumnKind):
-    """A column that may be read of people or households with slots, which are empty where no record fills them."""
-
-    _in_slots: bool = PrivateAttr(default=False)  # whether the policy has them: no option of the column, so in no hash
-
-    def in_slots(self) -> Self:
-        """The same column where slots may be empty."""
-        column = self.model_copy()
-        column._in_slots = True
-        return column
-
-    @property
-    def has_slots(self) -> bool:
-        """Whether slots may be empty; of reasons that is the last."""
-        return self._in_slots
-
-
-class CodedColumn(LabelledColumn, SlottedColumn):
+class CodedColumn(LabelledColumn):
     """A column whose entries may be no value. `codes`: what stands in the source in the place of a value, with its reason;
     `missing: keep` does the same for blanks."""
 
@@ -64,10 +44,8 @@ class CodedColumn(LabelledColumn, SlottedColumn):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why an entry may be no value: each reason once, in the order of the file, that of blanks behind them, and that of empty
-        slots last."""
-        ours = [BLANK] * self.keeps_blanks + [EMPTY] * self._in_slots
-        return tuple(dict.fromkeys([*self.codes.values(), *ours]))
+        """Why an entry may be no value: each reason once, in the order of the file, and that of blanks behind them."""
+        return tuple(dict.fromkeys([*self.codes.values(), *[BLANK] * self.keeps_blanks]))
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
@@ -77,8 +55,6 @@ class CodedColumn(LabelledColumn, SlottedColumn):
     def find_faults(self, here: Path) -> Iterator[Problem]:
         """Reasons that could be taken for something else, and codes that are written twice."""
         yield from super().find_faults(here)
-        if self._in_slots and EMPTY in self.codes.values():
-            yield (*here, "codes"), f"'{EMPTY}' is the reason of slots that no record fills.", "Call the reason something else."
         yield from find_code_faults(self.codes, here)
 
 
@@ -96,11 +72,6 @@ def number_of_code(code: str) -> Decimal | str:
         return Decimal(code) if _DECIMAL.fullmatch(code.strip(" ")) else code
     except InvalidOperation:
         return code
-
-
-def name_empty(known: Collection[str]) -> str:
-    """What stands for an empty slot within the pipeline among texts: none of those that are known."""
-    return next(text for number in itertools.count() if (text := EMPTY + "*" * number) not in known)
 
 
 def cell_of_reason(reason: str) -> str:

@@ -18,7 +18,7 @@ from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.kinds.base import ReleasedAs, ReleasedRole
 from release_pipeline.policy.kinds.dates import Dated
-from release_pipeline.policy.kinds.missing import BLANK, EMPTY, CodedColumn, number_of_code
+from release_pipeline.policy.kinds.missing import BLANK, CodedColumn, number_of_code
 from release_pipeline.policy.readings import NumberReading
 from release_pipeline.policy.scalars import Domain, Exact, Outside, Step, Why, ascending, unique
 from release_pipeline.policy.text import Path, Problem
@@ -203,7 +203,6 @@ class NoiseColumn(CodedColumn):
             fill=self.fill,
             codes=tuple((self._read_code(code), points[reason]) for code, reason in self.codes.items()),
             blank=points[BLANK] if self.keeps_blanks else None,
-            empty=points[EMPTY] if self.has_slots else None,
             clock=self.clock,
         )
 

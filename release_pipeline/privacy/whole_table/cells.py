@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -115,12 +115,8 @@ def _go_on(counts: FloatArray) -> int:
 
 def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -> IntArray:
     """The group of each cell in the table of a pair: neighbours together until they hold about as many records as the others, or,
-    where entries have no order, the rare ones together; on each side of what is declared to be impossible by themselves. Empty
-    slots are a group of their own, the last. `deviation`: of the noise of a cell of that table."""
-    if cells.column.in_slots:
-        column = replace(cells.column, labels=cells.column.labels - 1, in_slots=False)
-        filled = group_cells(replace(cells, column=column), held[:-1], groups, deviation)
-        return np.append(filled, filled.max() + 1)
+    where entries have no order, the rare ones together; on each side of what is declared to be impossible by themselves.
+    `deviation`: of the noise of a cell of that table."""
     least = max(LEAST_MASS * deviation, 1.0)
     if cells.column.nominal:
         return _rare_together(held, MOST_GROUPS, least, cells.sides)

@@ -37,15 +37,14 @@ Pair = tuple[int, int]
 class Column:
     """The entries of a column are 0..width, and behind them a reason each for which a record has none: `labels` of these.
     `nominal`: entries have no order; `atoms`: entries that many records may share, cells of their own; `centre`: 0, or an end.
-    `in_slots`: the last reason is that of slots which no record fills. By what is declared to be impossible, no cell and no group
-    has entries on both sides of one of `edges`, or of two different `sides` where entries have no order."""
+    By what is declared to be impossible, no cell and no group has entries on both sides of one of `edges`, or of two different
+    `sides` where entries have no order."""
 
     width: int
     nominal: bool = False
     atoms: tuple[int, ...] = ()
     centre: int = 0
     labels: int = 0
-    in_slots: bool = False
     edges: tuple[int, ...] = ()
     sides: tuple[int, ...] = ()
 

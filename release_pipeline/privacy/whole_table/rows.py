@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +28,6 @@ from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pair
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, weigh_pool
 from release_pipeline.privacy.whole_table.shifts import Shifts
-from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
 
 Block: TypeAlias = list[IntArray]  # the entries of every column, row by row
 BLOCK = 1 << 18  # rows that are made together
@@ -38,25 +36,13 @@ _SURE = 1e-9
 
 
 def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Block:
-    """As many rows as there are records, or slots, together."""
+    """As many rows as there are records, together."""
     return [np.concatenate(columns) for columns in zip(*make_rows(measured, random, progress), strict=True)]
 
 
 def make_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Iterator[Block]:
     """The same block by block."""
     blocks = -(-measured.design.records // BLOCK)
-    if not measured.design.columns[0].in_slots:
-        yield from _make_filled(measured, blocks, random, progress)
-        return
-    empty = count_empty(measured)
-    filled = leave_empty(measured, empty)
-    nobody = [np.zeros(0, dtype=np.int64)] * len(filled.design.columns)
-    made = _make_filled(filled, blocks, random, progress) if filled.design.records else repeat(nobody, blocks)
-    yield from add_empty(measured, made, empty, random, blocks)
-
-
-def _make_filled(measured: Measured, blocks: int, random: Random, progress: Callable[[str], None]) -> Iterator[Block]:
-    """Rows in so many blocks, none of which is an empty slot."""
     design, held, never = measured.design, hold_all(measured), find_never(measured)
     linked = link_table(measured, held, never)
     progress("fitting a model of the strongest pairs")

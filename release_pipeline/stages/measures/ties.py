@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.derivations import Between, Derived, moment_of
-from release_pipeline.policy.expectations import Comparison, Total
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.ties import Tie, find_ties
 from release_pipeline.privacy.dates import Unit, seconds_of
@@ -50,13 +49,6 @@ def count_broken(policy: Policy, tie: Tie, table: pa.Table) -> int:
 
 def _breaks(policy: Policy, tie: Tie, table: pa.Table) -> Flags:
     match tie.rule:
-        case Comparison(compare=(first, sign, last), read_as=how):
-            read = _read_moments if how == "dates" else read_numbers
-            one, other = (read(table.column(name).combine_chunks()) for name in (first, last))
-            return one >= other if sign == "<" else one > other  # with NaN no comparison holds
-        case Total(sum=parts, equals=total, grid=grid, within=within):
-            steps = [_round(read_numbers(table.column(name).combine_chunks()) / float(grid)) for name in (*parts, total)]
-            return np.abs(np.sum(steps[:-1], axis=0) - steps[-1]) > int(within / grid)
         case Between(between=dates, unit=unit):
             first, last = (count_units(table.column(name).combine_chunks(), unit) for name in dates)
             return _lie_apart(policy, tie.name, last - first, table.column(tie.name).combine_chunks())
@@ -78,11 +70,6 @@ def _lie_apart(policy: Policy, name: str, made: FloatArray, published: Any) -> F
     column = policy.columns[name]
     half = float(column.grid) / 2 if isinstance(column, NoiseColumn) else 0.0
     return np.abs(made - read_numbers(published)) > half
-
-
-def _round(numbers: FloatArray) -> FloatArray:
-    """To whole numbers, halves away from 0, as the database does."""
-    return np.trunc(numbers + np.copysign(0.5, numbers))
 
 
 def _read_moments(column: Any) -> FloatArray:

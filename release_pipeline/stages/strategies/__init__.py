@@ -14,7 +14,7 @@ from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.columns import ColumnStrategy, RecordStrategy
-from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy, Series
+from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD, Figures, Grouped, Strategy, Suppressed
 from release_pipeline.stages.strategies.swapping import SWAPPED, SwapStrategy
 from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrategy
@@ -31,7 +31,6 @@ __all__ = [
     "Figures",
     "Grouped",
     "RecordStrategy",
-    "Series",
     "Strategy",
     "Suppressed",
     "count_blocks",
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 
-def _refuse_parts(policy: Policy, _strategy: Any, _series: Series | None) -> Strategy:
+def _refuse_parts(policy: Policy, _strategy: Any) -> Strategy:
     """Rules refuse such a policy."""
     raise InvalidArgument(f"{policy.protect.method} works on all records together.", where="partitions")
 
@@ -48,7 +47,7 @@ def _by_column(policy: Policy) -> ColumnStrategy:
     return (RecordStrategy if policy.protect.k is None else ColumnStrategy)(policy)
 
 
-_STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, Series | None], Strategy]]] = {
+_STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any], Strategy]]] = {
     "columns": (_by_column, PartitionedStrategy),
     "by-value": (ByValueStrategy, PartitionedStrategy),
     "whole-table": (WholeTableStrategy, _refuse_parts),
@@ -58,16 +57,14 @@ _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, 
 }  # of all records, and of random parts of them
 
 
-def find_strategy(
-    policy: Policy, *, series: Series | None = None, records: Records = ARRAYS, earlier: IntArray | None = None
-) -> Strategy:
-    """The strategy of the policy's method, by its family. `series`: which part of the records, to group one of several
-    releases. `records`: where those lie of methods that go by columns; others have them in memory. `earlier`: where values are
-    swapped, the block of each record in an earlier release, below 0 where there was none."""
+def find_strategy(policy: Policy, *, records: Records = ARRAYS, earlier: IntArray | None = None) -> Strategy:
+    """The strategy of the policy's method, by its family. `records`: where those lie of methods that go by columns; others have
+    them in memory. `earlier`: where values are swapped, the block of each record in an earlier
+    release, below 0 where there was none."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
     if isinstance(strategy, ColumnStrategy | ByValueStrategy | WholeTableStrategy | ClassStrategy):
         strategy = replace(strategy, records=records)
     if policy.swap is not None and isinstance(strategy, CentroidStrategy):
         strategy = SwapStrategy(policy, strategy, earlier)
-    return strategy if policy.parts == 1 else of_parts(policy, strategy, series)
+    return strategy if policy.parts == 1 else of_parts(policy, strategy)

@@ -1,9 +1,9 @@
-"""Random parts of the records, each masked on its own by the policy's method: all of them in one release, or one of them."""
+"""Random parts of the records, each masked on its own by the policy's method."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,51 +24,27 @@ from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.grouping import Classes, Ints, make_classes, unite_classes
 from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
 
-PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
+PART = f"{OURS}_part"  # the part of a record; never released
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One part of a series: the secret that says who is in which, and the number of the part."""
-
-    secret: bytes
-    place: int
+def _draw_expected(policy: Policy, records: int, secret: bytes) -> Ints:
+    """Random parts like those of the release, and not those themselves."""
+    return draw_parts(records, policy.parts, noise_stream(secret, "expected parts"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Who is in which part. `series` is needed to make the one part of a release of a series."""
+def _draw(policy: Policy, records: int, secret: bytes, context: Contexts) -> Ints:
+    """The part of each record."""
+    return draw_parts(records, policy.parts, noise_stream(secret, *context, "parts"))
 
-    policy: Policy
-    series: Series | None
 
-    def count(self, read: Read) -> int:
-        """How many records there are, in this release and in others."""
-        return read("records", [next(iter(self.policy.noise_columns))]).num_rows
+def _count(policy: Policy, read: Read) -> int:
+    return read("records", [next(iter(policy.noise_columns))]).num_rows
 
-    def expected(self, read: Read, secret: bytes) -> Ints:
-        """Random parts like those of the release, and not those themselves: one where the release has one."""
-        parts = draw_parts(self.count(read), self.policy.parts, noise_stream(secret, "expected parts"))
-        if self.policy.publishes_parts:
-            parts[parts > 0] = -1
-        return parts
 
-    def draw(self, read: Read, secret: bytes, context: Contexts) -> Ints:
-        """The part of each record; -1 if it is in another release."""
-        slots = self.count(read)
-        if not self.policy.publishes_parts:
-            return draw_parts(slots, self.policy.parts, noise_stream(secret, *context, "parts"))
-        assert self.series is not None, "a part of a series is made with the series' secret"  # noqa: S101  who calls knows
-        drawn = draw_parts(slots, self.policy.parts, noise_stream(self.series.secret, "parts of a series"))
-        return np.where(drawn == self.series.place, 0, -1)
-
-    def facts(self, parts: Ints, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """How many records there are to release, and what all parts have in common."""
-        common = dict(of_parts[0]) if all(facts == of_parts[0] for facts in of_parts) else {}
-        found: dict[str, Any] = {**common, "parts": self.policy.parts}
-        if self.series is not None:
-            found |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
-        return found
+def _state_common(policy: Policy, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The facts that all parts have in common, and how many parts there are."""
+    common = dict(of_parts[0]) if all(facts == of_parts[0] for facts in of_parts) else {}
+    return {**common, "parts": policy.parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +52,34 @@ class PartitionedClassStrategy:
     """(k,epsilon)-anonymity of random parts: each part is grouped on its own, and classes with equal labels are one class.
 
     Who reads the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
-    as large as the numbers of a label are far apart over all parts of the release, and whom suppression drops is decided over all
-    of them. From the classes on everything is as without parts. A part that is released on its own has classes of its own.
+    as large as the numbers of a label are far apart over all parts, and whom suppression drops is decided over all of them. From
+    the classes on everything is as without parts.
     """
 
     policy: Policy
     strategy: ClassStrategy
-    series: Series | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ClassStrategy.suppression_reads
     makes: ClassVar[tuple[str, ...]] = (*ClassStrategy.makes, "parts")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """As the method does, of random parts like those of the release, and not those themselves."""
-        parts = self._parts.expected(read, secret)
         cached = _Cache(read)
-        of_parts, rows = self._group_each(parts, cached, progress)
-        return self.strategy.expect_of(
-            unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}), secret=secret
-        )
+        of_parts, rows = self._group_each(_draw_expected(self.policy, _count(self.policy, read), secret), cached, progress)
+        return self.strategy.expect_of(unite_classes(of_parts, rows), cached.read, secret=secret)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does."""
         return self.strategy.judge(expected)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
-        """The tables of the method for the records of this release, and `parts`."""
-        parts = self._parts.draw(read, secret, context)
+        """The tables of the method, and `parts`."""
+        parts = _draw(self.policy, _count(self.policy, read), secret, context)
         cached = _Cache(read)
         of_parts, rows = self._group_each(parts, cached, progress)
-        made = self.strategy.group_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}))
+        made = self.strategy.group_of(unite_classes(of_parts, rows), cached.read)
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
-        facts = self._parts.facts(parts, [self.strategy.facts_of(classes) for classes in of_parts])
+        facts = _state_common(self.policy, [self.strategy.facts_of(classes) for classes in of_parts])
         done = Grouped(tables, evidence, facts)
         return done.hand_over("membership", keep).hand_over("parts", keep)
 
@@ -117,74 +89,48 @@ class PartitionedClassStrategy:
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
-        rows, own = self._released(read)
-        table = load_table(self.strategy.mask(own, secret=secret, context=context, progress=progress))
-        return _renumber(table, rows)
+        return load_table(self.strategy.mask(read, secret=secret, context=context, progress=progress))
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """As the method does, over all parts."""
-        rows, own = self._released(read)
-        done = self.strategy.suppress(own, _renumber_back(load_table(masked), rows))
-        return replace(done, table=_renumber(load_table(done.table), rows))
+        return self.strategy.suppress(read, masked)
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
-        """As the method does, with all records that may be in this release."""
-        return self.strategy.compare(*self._number_alike(read, released))
+        """As the method does."""
+        return self.strategy.compare(read, released)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
-        """As the method does, on all records that may be in this release."""
-        own, mine = self._number_alike(read, released)
-        return self.strategy.audit(own, mine, groups=groups, streams=streams, progress=progress)
-
-    def _number_alike(self, read: Read, released: AnyTable) -> tuple[Read, pa.Table]:
-        """The records of this release, numbered without the others, and a released table with these numbers."""
-        rows, own = self._released(read)
-        return own, _renumber_back(load_table(released), rows)
-
-    @property
-    def _parts(self) -> _Parts:
-        return _Parts(self.policy, self.series)
+        """As the method does."""
+        return self.strategy.audit(read, released, groups=groups, streams=streams, progress=progress)
 
     def _group_each(self, parts: Ints, cached: _Cache, progress: Progress) -> tuple[list[Classes], list[Ints]]:
-        """The classes of each part, and which of the records of this release it has."""
+        """The classes of each part, and which records it has."""
         found: list[Classes] = []
         everybody = _rows_of(parts)
         for number, rows in enumerate(everybody):
-            if len(everybody) > 1:
-                progress(f"part {number + 1} of {len(everybody)}")
+            progress(f"part {number + 1} of {len(everybody)}")
             found.append(make_classes(self.policy, self.strategy.protect, cached.within(rows, {}), progress))
-        released = np.flatnonzero(parts >= 0)
-        return found, [np.searchsorted(released, rows) for rows in everybody]
-
-    def _released(self, read: Read) -> tuple[Ints, Read]:
-        """The records of this release, and what the method's stages read of them."""
-        rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
-        stored = {name: read(name, None) for name in self.strategy.makes}
-        return rows, _Cache(read).within(rows, stored)
+        return found, everybody
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedStrategy:
     """The strategy of a method of clusters, or one that counts by value, followed once for each part with streams of its own. The
-    tables of the parts lie one after the other, and `parts` has the part of each record. `series` is needed to make the one part
-    of a release of a series."""
+    tables of the parts lie one after the other, and `parts` has the part of each record."""
 
     policy: Policy
     strategy: CentroidStrategy
-    series: Series | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("parts",)
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """Of random parts like those of the release, and not those themselves: of one where the release has one."""
-        parts = self._parts.expected(read, secret)
-        cached, everybody = _Cache(read), _rows_of(parts)
+        """Of random parts like those of the release, and not those themselves."""
+        cached, everybody = _Cache(read), _rows_of(_draw_expected(self.policy, _count(self.policy, read), secret))
         of_parts = [self.strategy.expect_columns(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
         expected = self.strategy.merge_expected(of_parts, everybody, cached.read)
-        is_whole = sum(len(rows) for rows in everybody) == len(parts)  # else nobody knows yet who is in this release
-        return expected | (self.strategy.forecast_suppression(cached.read) if is_whole else {})
+        return expected | self.strategy.forecast_suppression(cached.read)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does."""
@@ -192,14 +138,13 @@ class PartitionedStrategy:
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """The tables of the method, part by part, and `parts`."""
-        parts = self._parts.draw(read, secret, context)
+        parts = _draw(self.policy, _count(self.policy, read), secret, context)
         made: dict[str, list[pa.Table]] = {}
         evidence: list[Figures] = []
         facts: list[Mapping[str, Any]] = []
         cached, everybody = _Cache(read), _rows_of(parts)
         for part, rows in enumerate(everybody):
-            if len(everybody) > 1:
-                progress(f"part {part + 1} of {len(everybody)}")
+            progress(f"part {part + 1} of {len(everybody)}")
             done = self.strategy.group(
                 cached.within(rows, {}), secret=secret, context=(*context, "part", part), progress=progress
             )
@@ -208,7 +153,7 @@ class PartitionedStrategy:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        done = Grouped(tables, self.strategy.merge_evidence(evidence), self._parts.facts(parts, facts))
+        done = Grouped(tables, self.strategy.merge_evidence(evidence), _state_common(self.policy, facts))
         return done.hand_over("membership", keep).hand_over("parts", keep)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
@@ -235,27 +180,17 @@ class PartitionedStrategy:
         return self.strategy.suppress(read, masked)
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
-        """As the method does, with all records that may be in this release."""
-        return self.strategy.compare(*self._number_alike(read, released))
+        """As the method does."""
+        return self.strategy.compare(read, released)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
-        """As the method does, on all records that may be in this release."""
-        own, mine = self._number_alike(read, released)
-        return self.strategy.audit(own, mine, groups=groups, streams=streams, progress=progress)
-
-    def _number_alike(self, read: Read, released: AnyTable) -> tuple[Read, pa.Table]:
-        """The records of this release, numbered without the others, and a released table with these numbers."""
-        rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
-        return _Cache(read).within(rows, {}), _renumber_back(load_table(released), rows)
-
-    @property
-    def _parts(self) -> _Parts:
-        return _Parts(self.policy, self.series)
+        """As the method does."""
+        return self.strategy.audit(read, released, groups=groups, streams=streams, progress=progress)
 
     def _each(self, read: Read, names: Sequence[str]) -> Iterator[_Part]:
-        """Each part of this release, and its share of these tables."""
+        """Each part, and its share of these tables."""
         cached = _Cache(read)
         stored = {name: read(name, None) for name in names}
         first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
@@ -314,21 +249,12 @@ class _Cache:
 
 
 def _rows_of(parts: Ints) -> list[Ints]:
-    """The records of each part, ascending; those of part -1 are in none."""
+    """The records of each part, ascending."""
     order = np.argsort(parts, kind="stable")
-    return np.split(order, np.searchsorted(parts[order], np.arange(int(parts.max()) + 1)))[1:]
+    return np.split(order, np.searchsorted(parts[order], np.arange(1, int(parts.max()) + 1)))
 
 
 def _renumber(table: pa.Table, rows: Ints) -> pa.Table:
     """A masked table of these records, ascending, with the numbers that they have among all."""
-    return _put_records(table, rows[table.column(RECORD).to_numpy()])
-
-
-def _renumber_back(table: pa.Table, rows: Ints) -> pa.Table:
-    """The other way round."""
-    records: Ints = table.column(RECORD).to_numpy()
-    return _put_records(table, np.searchsorted(rows, records))
-
-
-def _put_records(table: pa.Table, numbers: Ints) -> pa.Table:
+    numbers = rows[table.column(RECORD).to_numpy()]
     return table.set_column(table.column_names.index(RECORD), RECORD, pa.array(numbers))

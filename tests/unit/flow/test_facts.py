@@ -36,18 +36,15 @@ FACTS = PublicFacts(
 )
 
 
-def policy_of(protect: str, column: str = "", releases: str = "once") -> Policy:
+def policy_of(protect: str, column: str = "") -> Policy:
     """A policy of one masked column."""
-    head = (
-        f"policy: people\nsteward: ana\npopulation: folk\nsource: {{path: people.csv}}\nperson: each-row\nreleases: {releases}\n"
-    )
+    head = "policy: people\nsteward: ana\npopulation: folk\nsource: {path: people.csv}\nperson: each-row\nreleases: once\n"
     income = "  income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: fail, why: known}\n"
     return parse_policy(f"{head}protect: {{{protect}}}\ncolumns:\n{income}{column}", name="people.yaml")
 
 
 CBLS = policy_of("method: idp-cbls, epsilon: 2, k: 5")
 CENTROID = policy_of("method: idp-cbls, epsilon: 2, k: 5, scope: centroid")
-PART = policy_of("method: idp-cbls, epsilon: 2, k: 5, partitions: 2, publish_parts: one per release", releases="[a, b]")
 CLASSES = policy_of(
     "method: k-epsilon, grouping: ola, k: 2, epsilon: 3", "  sex: {role: quasi, do: generalise, hierarchy: {groups: [f, m]}}\n"
 )
@@ -56,10 +53,10 @@ ALIKE = policy_of("method: mdav, k: 2")
 
 @pytest.mark.parametrize(
     ("policy", "nano"),
-    [(CBLS, 2_500_000_000), (CENTROID, 1_000_000_001), (PART, 2_000_000_000), (CLASSES, 3_000_000_000), (ALIKE, None)],
+    [(CBLS, 2_500_000_000), (CENTROID, 1_000_000_001), (CLASSES, 3_000_000_000), (ALIKE, None)],
 )
 def test_epsilon_is_what_was_charged(policy: Policy, nano: int | None) -> None:
-    """In the claim's own scope; by the policy where the charge counts otherwise: parts of a series, and what does not add up."""
+    """In the claim's own scope; by the policy where nothing adds up."""
     assert claimed_nano(policy, CHARGED) == nano
     assert claimed_nano(policy, None) == policy.epsilon
 
@@ -68,12 +65,11 @@ def test_epsilon_is_what_was_charged(policy: Policy, nano: int | None) -> None:
     ("policy", "column", "table"),
     [
         (CBLS, "at most epsilon 2.5 in all", "not bounded"),
-        (PART, "at most epsilon 2 in all", "not bounded"),
         (CLASSES, "not bounded", "not bounded"),
     ],
 )
 def test_bounds_are_what_was_charged(policy: Policy, column: str, table: str) -> None:
-    """Of a part that is charged nothing, what it loses by itself."""
+    """Where nothing adds up there is no bound."""
     assert (describe_bound(policy, CHARGED, "column"), describe_bound(policy, CHARGED, "table")) == (column, table)
 
 
@@ -91,7 +87,7 @@ def test_evidence_and_registry_have_the_same_facts() -> None:
     assert read_facts(content, where="here") == read_facts(noted, where="there") == FACTS
 
 
-@pytest.mark.parametrize("added", [{"parts": 2}, {"part": "1 of 2"}, {"levels": {"sex": "1 of 1"}}])
+@pytest.mark.parametrize("added", [{"parts": 2}, {"levels": {"sex": "1 of 1"}}])
 def test_what_some_methods_add_is_left_out_elsewhere(added: dict[str, Any]) -> None:
     """The facts of the others say nothing of it."""
     content = FACTS.to_json()

@@ -57,11 +57,11 @@ review: {{reviewers: 3}}
 publish: {{formats: [csv], not_before: "2027-01-15T10:30+01:00"}}
 retain: 90 days
 """,
-    "a part a release": f"""{HEAD}
-source: {{path: people.csv}}
+    "in parts": f"""{HEAD}
+source: {{path: people.csv, release_column: year}}
 person: {{column: person, records_per_release: 1}}
 releases: {{list: [a, b], cron: "0 6 1 * *"}}
-protect: {{method: laplace, epsilon: 1, partitions: 2, publish_parts: one per release, amplification: sampling}}
+protect: {{method: laplace, epsilon: 1, partitions: 2}}
 columns:
   person: {{role: identifier, do: drop}}
 {RENT % ""}gates: {{min_rows: 20, clamped_at_most: 5%}}

@@ -17,6 +17,8 @@ COLUMNS = """
   person: {role: identifier, do: drop}
   income: {role: confidential, do: synthesise, domain: [0, 200], grid: 1, outside: fail, why: known}
   sex:    {role: quasi, do: synthesise, values: [0, 1]}"""
+
+
 PARTS = {
     "columns": COLUMNS,
     "drop": "[name, remark, town, rent]",
@@ -24,7 +26,11 @@ PARTS = {
     "suppress": "",
     "protect": "{method: dp-table, epsilon: 10}",
 }
+
+
 NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity", "t_closeness", "marketer_risk"}
+
+
 SHARES = {"singling_out", "linkability", "linkage"}
 
 

@@ -18,6 +18,8 @@ from release_pipeline.policy.views import plan_to_json
 from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
+
+
 POLICY = """\
 policy: people
 steward: ana
@@ -38,19 +40,39 @@ review: {reviewers: 2}
 publish: {formats: [parquet, csv], not_before: 2027-01-15T09:30Z}
 retain: 90 days
 """
+
+
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
+
+
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
+
+
 KNOWN = (
-    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, expectations, tables, "
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expectations, tables, "
     "suppress, "
     "gates, audit, review, publish, retain, about, assessment, shape."
 )
+
+
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
+
+
 TWO = '["1", "2"]'
+
+
 LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
+
+
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
+
+
 FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, first: 2026-01, cron: '0 6 1 * *'}."
+
+
 ONE_KIND = "releases: a timetable has either a list of releases or 'every' with a period."
+
+
 NOT_COMPARED = ("differencing_below: 3, ", "")
 
 
@@ -275,7 +297,7 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
 @pytest.mark.parametrize(
     ("old", "new", "path", "suggestion"),
     [
-        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit, slots."),
+        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit."),
         ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
         ("min_rows: 10", "min_rows: 10, max_rows: 1", "gates", "Did you mean 'min_rows'?"),
     ],
@@ -663,6 +685,8 @@ SAME = {
     "defaults": [("records_per_release: 1", "records_per_release: 1"), (", records_per_release: 1", "")],
     "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: yes")],
 }
+
+
 DIFFERENT = {
     "policy": [("policy: people", "policy: persons")],
     "steward": [("ana", "ben")],
@@ -724,6 +748,8 @@ UNITS = {
     "character": re.compile(r".|\n"),
     "value": re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^{}\[\]]+|."),
 }
+
+
 REPLACEMENTS = [
     *"{}[],:#&*!|>'\"%@`-? \t\n0579.e~é\u0301\x00",
     "null",
@@ -737,6 +763,8 @@ REPLACEMENTS = [
     "a: b",
     "{a: b}",
 ]
+
+
 MUTATION = st.tuples(
     st.sampled_from(["delete", "duplicate", "replace", "swap"]),
     st.sampled_from(sorted(UNITS)),

@@ -17,6 +17,8 @@ from release_pipeline.privacy import Epsilon, mask_column
 from release_pipeline.privacy.budget import NANO
 
 SECRET = bytes(32)
+
+
 KEPT = "  site: {role: quasi, do: keep, values: [1, 2], why: known}\n"
 
 
@@ -159,20 +161,6 @@ def test_several_losses_are_admitted_together_or_not() -> None:
     assert not account(cap, 3 * 10**8 + 1).admits(), "the cap was lowered below what is spent"
     assert [account(cap, *spent).left for spent in ((), (10**8, 1), (4 * 10**8,), (None,))] == ["0.3", "0.199999999", "0", "0"]
     assert account(Cap(releases=2), None).left == "1"
-
-
-def test_of_disjoint_cohorts_the_most_of_one_is_taken() -> None:
-    """By hand: of four cohorts each takes the same 1 of 2; a second charge of one takes the rest, and infinity all."""
-    cap = Population(cap=Cap(epsilon=Epsilon.of(2), definition="idp", scope="column"), cohorts="disjoint")
-    one, infinite = Loss(None, None, None, 0, NANO, None), Loss(None, None, None, None, None, None)
-    four = Account("folk", cap, ()).plus(one, cohort="1").plus(one, cohort="2").plus(one, cohort="3").plus(one, cohort="4")
-    assert (four.adds_up, four.list_remaining(), four.remaining) == (False, [NANO] * 4, NANO)
-    assert four.plus(one, cohort="3").list_remaining() == [NANO] * 4 + [0]
-    assert four.plus(infinite, cohort="3").plus(one, cohort="3").list_remaining() == [NANO] * 4 + [0, 0]
-    assert four.only([True, False, False, False]).total == four.only([False] * 3 + [True]).total == NANO
-    assert four.only([False] * 4).total == 0
-    plain = account(cap.cap, NANO, NANO, NANO)
-    assert (plain.adds_up, plain.list_remaining(), plain.only([True, False, True]).total) == (True, [NANO, 0, 0], 2 * NANO)
 
 
 @given(st.integers(1, 10**15))

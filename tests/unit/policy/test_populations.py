@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
-from release_pipeline.policy.populations import Population, find_population, list_ancestors, load_populations
+from release_pipeline.policy.populations import Population, find_population, load_populations
 
 SHIPPED = Path(__file__).resolve().parents[3] / "populations.yaml"
 
@@ -73,25 +73,3 @@ def test_unknown_population_names_the_known_ones() -> None:
     with pytest.raises(PolicyInvalid, match="none"):
         find_population({}, "nobody", file=SHIPPED)
     assert find_population(found, "census-1995", file=SHIPPED) is found["census-1995"]
-
-
-def test_ways_that_are_the_same_are_not_counted_instead_of_others(tmp_path: Path) -> None:
-    """Of 6 x 8 x 8 choices most are the same sets: nobody who came through the last merge may be left out for that. Where there
-    are more sets than can be told apart the file is refused."""
-
-    def merged(b: int) -> str:
-        cap = "cap: {releases: 9}"
-        names = [f"a{n:02}" for n in range(8)]
-        others = [f"b{n:02}" for n in range(b)]
-        text = "".join(f"{name}: {{{cap}}}\n" for name in (*names, *others))
-        for name, before in (("x", names), ("z", others)):
-            text += f"{name}: {{{cap}, from: [{', '.join(before)}], disjoint: true}}\n"
-        text += f"x2: {{{cap}, was: x}}\ny: {{{cap}, was: x}}\n"
-        return text + f"d: {{{cap}, from: [z, x2, y]}}\n"
-
-    found = load(tmp_path, merged(6))
-    whole = {"d", "x", "x2", "y", "z", *(f"a{n:02}" for n in range(8)), *(f"b{n:02}" for n in range(6))}
-    assert list_ancestors(found, "d") | {"d"} == whole
-    with pytest.raises(PolicyInvalid) as refused:
-        load(tmp_path, merged(20))
-    assert "'d' comes from too many disjoint merges" in str(refused.value.problems)

@@ -234,20 +234,6 @@ def test_a_plan_that_will_be_refused_takes_nothing_and_says_so() -> None:
     assert "planned: will be refused" in Page(render_status(site(populations=(folk,)))).text
 
 
-def test_what_is_left_after_a_step_is_what_the_ledger_says() -> None:
-    """Of disjoint cohorts the most of one is spent: by hand, four of 1 leave 1 of 2, and a fifth that takes nothing more."""
-    steps = [StepView(f"people/{i}/r1", NANO, "spent", remaining=NANO) for i in range(4)]
-    steps += [
-        StepView("people/4/r1", NANO, "planned", remaining=NANO),
-        StepView("people/5/r1", 3 * NANO, "refused", remaining=NANO),
-    ]
-    folk = PopulationView("folk", "epsilon, iDP, column", False, 2 * NANO, NANO, 0, NANO, tuple(steps))
-    assert list_sums(folk) == [NANO] * 6
-    chart = draw_burndown(folk)
-    assert chart.after is not None
-    assert (chart.last.text, chart.after.text) == ("1 left", "1 as planned")
-
-
 # the geometry
 
 

@@ -207,7 +207,7 @@ def _views() -> st.SearchStrategy[PublicView]:
             "formats": st.sampled_from([("csv",), ("parquet",), ("parquet", "csv")]),
             "supersedes": st.none() | TEXTS,
             "privacy_unit": st.sampled_from(["person", "household"]),
-            "record_count": st.sampled_from([None, "protected", "not protected"]),
+            "record_count": st.sampled_from([None, "not protected"]),
             "looks": st.none() | looks_views(),
         },
     )

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.stages.simulation import Records, Reference, _compare, list_groupings, simulate  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.stages.simulation import Records, Reference, _compare, list_groupings, simulate
 from release_pipeline.stages.strategies import RECORD
 
 COLUMNS = """
@@ -15,7 +15,11 @@ COLUMNS = """
   income: {role: confidential, do: %(noise)s, domain: [0, 1000], grid: 1, outside: clamp, why: known%(codes)s}
   rent:   {role: confidential, do: %(noise)s, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
 """
+
+
 ROWS = 4_000
+
+
 SECRET = bytes(range(32))
 
 

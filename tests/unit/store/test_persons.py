@@ -30,7 +30,7 @@ def person_of(connection: duckdb.DuckDBPyConnection, *entries: str) -> list[str]
     "unseen", ["\u00a0", "\u200b", "\u200d", "\ufeff", "\u3000", "\u00ad", "\u2003", "\u2060", "\u2028", "\x00", "\x85"]
 )
 def test_what_is_not_seen_makes_nobody_else(connection: duckdb.DuckDBPyConnection, unseen: str) -> None:
-    """The attack: the same people in a second cohort, each with a no-break space."""
+    """The attack: the same people a second time, each with a no-break space."""
     assert person_of(connection, f"p{unseen}1", f"{unseen}p1", f"p1{unseen}") == ["p1"] * 3
 
 

@@ -31,7 +31,7 @@ def view_of(reason: str, code: str) -> View:
     [
         ("the expected error of income is over the limit 1e-07 (the figure is in the vault).", GateFailed.code),
         ("since people/1/r1 fewer than 10 people joined, and not none.", GateFailed.code),
-        ("up to 10 of its people are in another cohort of 'folk'.", Blocked.code),
+        ("the population 'folk' is carried on by adults, so nothing is charged to it any more.", Blocked.code),
         ("the data do not meet the policy. column income: up to 10 records with NaN.", DataRefused.code),
         ("something else", ""),
     ],

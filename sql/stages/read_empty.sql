@@ -1,2 +1,0 @@
--- Which of some records are empty slots, in source order.
-SELECT {{empty}} AS value FROM raw WHERE rowid >= $first AND rowid < $beyond;
