@@ -12,7 +12,6 @@ from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.hierarchies import Dates, Intervals, Listed, Prefixes
 from release_pipeline.policy.kinds import (
     AnyColumn,
-    CalibrateColumn,
     DropColumn,
     GeneraliseColumn,
     ListedColumn,
@@ -108,7 +107,7 @@ def _kinds(name: str, rule: Expectation, columns: Columns) -> Iterator[Problem]:
 
 def _may_be_numbers(column: AnyColumn) -> bool:
     match column:
-        case DropColumn() | RecomputeColumn() | CalibrateColumn():
+        case DropColumn() | RecomputeColumn():
             return True
         case NoiseColumn():
             return column.dated is None
@@ -122,7 +121,7 @@ def _may_be_numbers(column: AnyColumn) -> bool:
 
 def _may_be_dates(column: AnyColumn) -> bool:
     match column:
-        case DropColumn() | RecomputeColumn() | CalibrateColumn():
+        case DropColumn() | RecomputeColumn():
             return True
         case NoiseColumn():
             return column.dated is not None
@@ -135,7 +134,7 @@ def _may_be_dates(column: AnyColumn) -> bool:
 
 
 def _may_be_missing(column: AnyColumn) -> bool:
-    return isinstance(column, DropColumn | RecomputeColumn | CalibrateColumn) or column.missing != "fail"
+    return isinstance(column, DropColumn | RecomputeColumn) or column.missing != "fail"
 
 
 def _entries(path: Path, name: str, column: AnyColumn | None, entries: tuple[int | str, ...]) -> Iterator[Problem]:

@@ -313,19 +313,6 @@ class MadeView:
     words: Annotated[str, "The function in words."]
 
 
-@dataclass(frozen=True, slots=True)
-class CalibratedView:
-    """Of a column of weights that was made of published tables and released rows alone: no
-    record's own weight is in it, and it costs nothing beside the tables."""
-
-    to: Annotated[
-        tuple[str, ...],
-        "minItems:1",
-        "The weighted tables of counts that the rows add up to, as nearly as they can; the first says how many there are in all.",
-    ]
-    words: Annotated[str, "What the weights are, and how far the rows are from the tables."]
-
-
 class EntryLabel(NamedTuple):
     """One entry."""
 
@@ -344,9 +331,8 @@ class ColumnView:
     done: Annotated[
         str,
         "What was done to it: noise (masked by the method), keep (released as it is), generalise,"
-        " missing (it says why the cells of the column before it are empty), recompute (made of "
-        "published columns: see made), or calibrate (weights made of published tables: see "
-        "calibrated).",
+        " missing (it says why the cells of the column before it are empty), or recompute (made of "
+        "published columns: see made).",
     ]
     type: Annotated[
         str,
@@ -411,11 +397,6 @@ class ColumnView:
         MadeView | None,
         "Of a recomputed column: how it was made of other published ones, row by row. It has no "
         "noise of its own and costs nothing.",
-    ] = None
-    calibrated: Annotated[
-        CalibratedView | None,
-        "Of a column of weights that was made of published tables and released rows alone: no "
-        "record's own weight is in it, and it costs nothing beside the tables.",
     ] = None
     label: Annotated[str | None, "What the column has, in the steward's words; null where the policy gives none."] = None
     description: Annotated[

@@ -145,8 +145,6 @@ def _make_field(column: ColumnView, *, anywhere: bool, told: bool) -> dict[str, 
         parts.append(
             PUBLIC("package.made", words=column.made.words, by=describe_derivation(column.made.by), of=", ".join(column.made.of))
         )
-    if column.calibrated is not None:
-        parts.append(column.calibrated.words)
     if column.labels:
         parts.append(PUBLIC("package.labels", labels=", ".join(f"{value} = {label}" for value, label in column.labels)))
     if is_free and column.domain is not None:

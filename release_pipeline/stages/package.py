@@ -28,7 +28,7 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
     """A released table as it is published: no value where an entry stands for a reason to have none, and the reason in a column
-    of its own behind it; and what is made of it, but for calibrated weights, which need the published tables (`calibrate`)."""
+    of its own behind it; and what is made of it."""
     columns: dict[str, Any] = {}
     for name, column in policy.released_columns.items():
         columns[name] = table.column(name).combine_chunks()

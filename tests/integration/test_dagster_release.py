@@ -48,10 +48,8 @@ from tests.integration.sites import (
     run_job,
     spoil,
 )
-from tests.integration.test_calibrated_weights import CALIBRATED, TABLES
 from tests.integration.test_counted import CAP, IN_SLOTS, make_records
 from tests.integration.test_counted import PARTS as COUNTED
-from tests.integration.test_weights import make_sample
 from tests.integration.test_whole_table import CAP as TABLE_CAP
 from tests.integration.test_whole_table import PARTS as WHOLE
 from tests.integration.test_whole_table import make_people
@@ -173,10 +171,6 @@ def test_every_public_fact_is_on_the_list() -> None:
     assert {field.name for field in dataclasses.fields(PublicFacts)} <= ALLOWED.keys()
 
 
-def _calibrated(home: Path) -> TinySite:
-    return make_sample(home, CALIBRATED, tables=TABLES)
-
-
 def _whole(home: Path) -> TinySite:
     return make_site(home, rows=make_people(), **{"cap": TABLE_CAP, **WHOLE})
 
@@ -189,11 +183,10 @@ def _in_slots(home: Path) -> TinySite:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (_calibrated, {"w": "weight; made of the published tables people, towns and the released rows"}),
         (_whole, dict.fromkeys(("town", "income"), "synthetic: made of noisy counts of all columns")),
         (_in_slots, {"income": "noise by dp-cdf"}),
     ],
-    ids=["calibrated weights", "dp-table", "tables by a column in no row, in slots"],
+    ids=["dp-table", "tables by a column in no row, in slots"],
 )
 def test_what_came_later_goes_through_dagster_too(
     tmp_path: Path, instance: dg.DagsterInstance, make: Callable[[Path], TinySite], words: Mapping[str, str]

@@ -248,22 +248,6 @@ def test_the_card_tells_of_the_weight_and_an_analyst_gets_weighted_answers(weigh
         assert "sample is from the population" in share.words
 
 
-@pytest.mark.slow
-def test_an_analyst_makes_weights_of_the_published_tables(weighted: TinySite) -> None:
-    """Of the package alone, the same each time: rows add up to `value`, and a weighted share is near the survey's own."""
-    package = weighted.site.package(str(RELEASE))
-    first, again = (read_release(package).with_weights("made", ["people"]) for _ in range(2))
-    assert first.data["made"].tobytes() == again.data["made"].tobytes()
-    people = pd.read_csv(package / "data.table-people.csv").set_index(["town", "sex"])["value"]
-    rows = pd.DataFrame({name: first.data[name] for name in ("town", "sex", "made")}).groupby(["town", "sex"])["made"].sum()
-    assert (rows - people).abs().max() <= ROWS * 0.125
-    table = of_release(weighted)
-    weights = (table["w"].clip(1, 40) * 4).round() / 4
-    found = first.mean("sex", weights="made")
-    assert found.estimate == pytest.approx(weighted_mean(table["sex"].to_numpy(float), weights.to_numpy()), abs=0.1)
-    assert "not those of the survey" in found.words
-
-
 def test_weights_outside_the_domain_are_refused_as_numbers_are(tmp_path: Path) -> None:
     """By count, before anything is charged, and without the weight."""
     tiny = make_sample(tmp_path / "site", DROPPED.replace("[1, 40]", "[1, 20]"), tables=TABLES)

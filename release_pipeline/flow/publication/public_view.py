@@ -10,7 +10,7 @@ from pathlib import Path
 
 from release_pipeline import __version__
 from release_pipeline.analyst import explain_kit, law_of
-from release_pipeline.analyst.facts import ANYWHERE, CALIBRATE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
+from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
 from release_pipeline.analyst.facts import read_facts as read_card
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.data_files import list_data
@@ -28,7 +28,6 @@ from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.kinds import (
-    CalibrateColumn,
     GeneraliseColumn,
     KeepColumn,
     NoiseColumn,
@@ -49,8 +48,7 @@ from release_pipeline.policy.words import (
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import join_names
-from release_pipeline.report.card import CalibratedView, ColumnView, EntryLabel, MadeView, SwappedView
+from release_pipeline.report.card import ColumnView, EntryLabel, MadeView, SwappedView
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.public import render_card_json
 from release_pipeline.report.tables import view_table
@@ -251,8 +249,6 @@ def _view_column(policy: Policy, name: str, plan: Plan, facts: PublicFacts) -> C
     match policy.columns[name]:
         case RecomputeColumn() as column:
             return _recomputed(policy, name, column)
-        case CalibrateColumn() as column:
-            return _calibrated(name, column, facts)
         case _:
             return _column(policy, name, plan, facts)
 
@@ -272,12 +268,6 @@ def _recomputed(policy: Policy, name: str, column: RecomputeColumn) -> ColumnVie
         missing=PUBLIC("missing.made", columns=inputs),
         made=MadeView(how.key(), how.inputs, words),
     )
-
-
-def _calibrated(name: str, column: CalibrateColumn, facts: PublicFacts) -> ColumnView:
-    off = join_names(f"{table}: {gap}" for table, gap in facts.weights.items())
-    words = PUBLIC("calibrated.words", tables=name_some(column.to), off=off)
-    return ColumnView(name, column.role, CALIBRATE, "number", column.why or "", calibrated=CalibratedView(column.to, words))
 
 
 def _masked_leaves(policy: Policy, name: str) -> list[str]:
