@@ -67,7 +67,6 @@ class ColumnFacts:
     epsilon: Epsilon | None = None
     atoms: tuple[str, ...] = ()
     centre: str | None = None
-    tail: str = "prove"
     rho: Epsilon | None = None
     clock: Clock | None = None
     made: MadeFacts | None = None
@@ -343,7 +342,6 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
         epsilon=epsilon,
         atoms=atoms,
         centre=None if column.get("centre") is None else str(column["centre"]),
-        tail=str(column.get("tail") or "prove"),
         rho=rho,
         values=tuple(map(str, column.get("values", ()))) if column["done"] == SYNTHESISE else (),
         clock=clock,

@@ -473,7 +473,7 @@ def _options_of(facts: Facts, column: ColumnFacts) -> dict[str, Any]:
         found = {"epsilon": declared(column)[1]}
     if counts_by_value(facts):
         centre = None if column.centre is None else column.number_text(column.centre)
-        return {**found, "centre": centre, "tail": column.tail}
+        return {**found, "centre": centre}
     return {**found, "consistency": facts.consistency, "clamp": facts.clamped, "on_grid": facts.on_grid}
 
 

@@ -291,16 +291,6 @@ class GroupMeans:
 
 
 @dataclass(frozen=True, slots=True)
-class SlopeFigures:
-    """How much rows keep of the slope of a column by another in the noisy counts, and the noise in this, over itself."""
-
-    column: str
-    by: str
-    kept: float | None
-    error: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class StructureFigures:
     """How far synthetic tables of one, two and three columns are from the original ones on average, beside records drawn anew."""
 
@@ -313,7 +303,6 @@ class StructureFigures:
     triples_by_chance: float | None
     triples_tried: int
     group_means: GroupMeans | None = None
-    slopes: tuple[SlopeFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,12 +282,6 @@ class ByValueOptions(ConcentratedOptions):
         return "column"
 
 
-PairWeights = Annotated[
-    dict[Name, Annotated[dict[Name, Annotated[StrictInt, Field(ge=2, le=100)]], Field(min_length=1)]],
-    Option(hint="Name pairs of columns with whole numbers from 2 to 100, like {income: {town: 4}}."),
-]
-
-
 Never = Annotated[
     tuple[Rule, ...],
     Option(
@@ -301,20 +295,13 @@ Never = Annotated[
 
 
 class WholeTableOptions(ConcentratedOptions):
-    """A method that counts a whole table, for all columns together. It always claims the table. `pairs`: how much more of the
-    budget than others the table of two columns gets, that readers ask for most. `never`: combinations that cannot occur, and no
-    row has."""
+    """A method that counts a whole table, for all columns together. It always claims the table. `never`: combinations that
+    cannot occur, and no row has."""
 
     family: ClassVar[Family] = "whole-table"
     makes_clusters: ClassVar[bool] = False
 
-    pairs: PairWeights = Field(default_factory=dict[str, dict[str, int]])
     never: Never = ()
-
-    @property
-    def pair_weights(self) -> list[tuple[tuple[str, str], int]]:
-        """The pairs that are named, each with its weight."""
-        return [((one, other), weight) for one, others in self.pairs.items() for other, weight in others.items()]
 
     @property
     def impossible(self) -> tuple[Rule, ...]:
@@ -379,7 +366,6 @@ class DpMdavOptions(MethodOptions):
             order=self.order,
             statistic=self.statistic,
             scope=self.scope,
-            transforms=tuple(column.seen_as for column in columns.values()),
         )
 
     @classmethod
@@ -390,16 +376,12 @@ class DpMdavOptions(MethodOptions):
 
 class MdavOptions(MethodOptions):
     """mdav: k-anonymity on the noise columns together. Each record gets the centroid of k records or more that are like it; there
-    is no noise, and no epsilon. `blocks: kd` cuts millions of rows into cells first."""
+    is no noise, and no epsilon."""
 
     family: ClassVar[Family] = "mdav"
     only: ClassVar[str | None] = "mdav"  # what computes it knows no other
 
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
-    blocks: Annotated[
-        Literal["kd"] | None,
-        Option(not_for={"vectors": "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav"}),
-    ] = None
 
     @property
     def scope(self) -> str:
@@ -417,7 +399,7 @@ class MdavOptions(MethodOptions):
 
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> MdavSpec:
         """How clusters of all these columns together are made."""
-        return MdavSpec(self.k, self.blocks)
+        return MdavSpec(self.k)
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
         """A cluster has k records, which agree in all that is masked."""

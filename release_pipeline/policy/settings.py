@@ -29,7 +29,7 @@ from release_pipeline.privacy.catalogue import find_method
 Values = Mapping[str, Any]
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
 # options of a policy that other methods keep, and that a line leaves out
-_UNSAID = ("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks")
+_UNSAID = ("clamp", "consistency", "never", "order", "statistic", "grouping", "metric")
 _KEPT = (*_UNSAID, "weights", "l", "swap")
 _QUIET = (*_UNSAID, "publish_parts", "amplification", "method", "definition", "delta", "weights", "swap")
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with

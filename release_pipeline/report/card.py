@@ -386,12 +386,6 @@ class ColumnView:
     centre: Annotated[
         str | None, "Of a column that was counted by value: where its cells are finest, as a decimal; null where it was not."
     ] = None
-    tail: Annotated[
-        str | None,
-        "Of a column that was counted by value: whether what noisy counts have in the tail had to"
-        " be proved by them (prove), or was trusted, since the end of the domain is a known cap "
-        "(trust); null where it was not.",
-    ] = None
     rho: Annotated[CardAmount | None, "Under zcdp: its part of rho; null under other definitions."] = None
     made: Annotated[
         MadeView | None,

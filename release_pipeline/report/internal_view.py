@@ -234,9 +234,7 @@ class StructureView:
     """Synthetic rows beside the original ones: total variation distances (0 to 1) of the tables of one column (`columns`), and
     on average of those of one, two and three columns, each with that of records drawn anew (`means`: how many columns, the
     distance, that by chance); the pairs that are furthest off; means of groups. `closest`: the median distance of the nearest
-    row from people that rows were made of and from others, and the shares of them that have an equal row. `slopes` of declared
-    pairs: a column and the one by which it has the slope, how much of it rows keep, and the noise in it over itself, both None
-    where there is no slope."""
+    row from people that rows were made of and from others, and the shares of them that have an equal row."""
 
     columns: tuple[tuple[str, float], ...]
     means: tuple[tuple[int, float, float], ...]
@@ -244,7 +242,6 @@ class StructureView:
     triples: int
     closest: tuple[float, float, ShareView, ShareView] | None = None
     group_means: GroupMeansView | None = None
-    slopes: tuple[tuple[str, str, float | None, float | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

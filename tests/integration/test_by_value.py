@@ -171,12 +171,6 @@ ASKED = [
     ("{method: dp-cdf, epsilon: 4, k: 5, clamp: no}", "", "no value leaves its domain"),
     ("{method: dp-cdf, epsilon: 4, consistency: isotonic}", "", "ascends by itself"),
     ("{method: dp-cdf, k: 5}", "", "'epsilon' is missing"),
-    (DP, "centre: 0.25", "the centre lies off the grid"),
-    (DP, "centre: 2000", "the centre lies outside the domain"),
-    (DP, "tail: maybe", "Allowed: 'prove' or 'trust'"),
-    (DP, "transform: log", "transform is for the order of dp-mdav"),
-    ("{method: dp-um, epsilon: 4, k: 5}", "centre: 5", "methods that count by value"),
-    ("{method: dp-um, epsilon: 4, k: 5}", "tail: trust", "methods that count by value"),
 ]
 
 
@@ -190,24 +184,21 @@ def test_what_a_policy_may_not_ask_for_is_told_in_words(tmp_path: Path, protect:
 
 
 def test_what_is_declared_of_a_column_is_counted_so(tmp_path: Path) -> None:
-    """Centre, atoms and tail reach plan, cells, card and the analyst's kit; a policy without them has the hash without them."""
+    """Atoms reach plan and cells; a policy without them has the hash without them."""
     plain = site_of(tmp_path / "plain").site.policy("people")
-    assert "centre" not in plain.canonical_json()
-    more = PARTS["columns"].replace(
-        "outside: fail, why: known}", "outside: fail, why: a cap, atoms: [365], centre: 500, tail: trust}"
-    )
+    assert "atoms" not in plain.canonical_json()
+    more = PARTS["columns"].replace("outside: fail, why: known}", "outside: fail, why: known, atoms: [365]}")
     tiny = site_of(tmp_path / "more", columns=more)
     policy = tiny.site.policy("people")
     assert policy.canonical_hash() != plain.canonical_hash()
     words = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "income: cells are finest at 500; a cell of its own for 365; " in words
-    assert "known cap: a cap" in words
+    assert "income: cells are finest at 0; a cell of its own for 365; " in words
     assert plan_to_json(make_plan(policy))["columns"][0]["noise"] is None
     run(tiny)
     counts = counts_of(tiny.folder())
     first = counts[(counts["column"] == "income") & (counts["stage"] == 1)]
     alone = first[first["first"] == first["last"]]["first"].tolist()
-    assert {365, 499, 500, 501} <= set(alone)
+    assert {0, 1, 365} <= set(alone)
 
 
 def test_random_parts_have_counts_of_their_own(tmp_path: Path) -> None:
@@ -232,10 +223,7 @@ def test_a_package_has_its_counts_and_answers_from_them(tmp_path: Path, keys: Ma
     described = frictionless.Package(str(package / "datapackage.json"))
     assert "data.counts" in described.resource_names
     card = json.loads((package / "privacy-card.json").read_text())
-    assert {column["name"]: (column["centre"], column["tail"]) for column in card["columns"] if column["done"] == "noise"} == {
-        "income": ("0", "prove"),
-        "rent": ("0", "prove"),
-    }
+    assert [column["centre"] for column in card["columns"] if column["done"] == "noise"] == ["0", "0"]
     release = read_release(package)
     numbers = tiny.tables()["records"].column("income").to_numpy()
     share = release.share("income", 0, 250, level=SURE)

@@ -37,7 +37,6 @@ MASKED = """
   income: {role: quasi, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
 KEPT = MASKED.replace("sex:    {role: quasi, do: drop}", "sex:    {role: quasi, do: keep, values: [0, 1], why: needed}")
-LOGS = MASKED.replace("outside: fail, why: known}", "outside: fail, why: known, transform: log}")
 DP = "{method: dp-mdav, epsilon: 2, k: 10, order: hilbert}"
 MDAV = "{method: mdav, k: 5}"
 CAPS = {"dp": "epsilon: 900, definition: dp, scope: table", "idp": "epsilon: 900, definition: idp, scope: table"}
@@ -98,16 +97,6 @@ def test_every_claim_of_dp_mdav_reaches_its_candidate(
     assert charge.loss.dp_table is None or definition == "dp"
 
 
-def test_a_transform_changes_the_order_and_nothing_else(tmp_path: Path) -> None:
-    """Other clusters, the same sums in all, and the domain that was declared."""
-    plain, logs = site_of(tmp_path / "plain"), site_of(tmp_path / "logs", columns=LOGS)
-    run(plain), run(logs)
-    one, other = plain.tables(), logs.tables()
-    assert one["membership"] != other["membership"]
-    sums = [tables["statistics"].to_pandas().groupby("column_name").statistic.sum().to_dict() for tables in (one, other)]
-    assert sums[0] == sums[1]
-
-
 def test_mdav_releases_the_means_of_its_clusters(tmp_path: Path) -> None:
     """Every record has the exact mean of its cluster, in all columns at once; nothing is drawn but the order of the rows."""
     tiny = site_of(tmp_path / "site", protect=MDAV, cap="releases: 2")
@@ -165,7 +154,6 @@ def test_a_population_that_counts_epsilon_has_no_room_for_mdav(tmp_path: Path) -
         ),
         ({"protect": "{method: dp-mdav, epsilon: 1, k: 5}"}, "'order' is missing. Say corner (the paper's) or hilbert."),
         ({"protect": "{method: dp-mdav, epsilon: 1, k: 5, order: peano}"}, "'peano' is not allowed for order."),
-        ({"protect": "{method: dp-mdav, epsilon: 1, k: 5, order: corner, blocks: kd}"}, "which is for k-anonymity alone"),
         ({"protect": "{method: mdav, k: 5, epsilon: 1}", "cap": "releases: 2"}, "mdav has no noise and no epsilon. Remove it."),
         ({"protect": "{method: mdav, k: 5, order: corner}", "cap": "releases: 2"}, "'order' is not for this method"),
         (
@@ -174,11 +162,6 @@ def test_a_population_that_counts_epsilon_has_no_room_for_mdav(tmp_path: Path) -
         ),
         ({"protect": "{method: dp-mdav, epsilon: 1, k: 5, order: corner, clamp: no}"}, "and dp-mdav offers none. Remove it."),
         ({"protect": "{method: mdav, k: 1}", "cap": "releases: 2"}, "The least allowed is 2."),
-        ({"protect": MDAV, "columns": LOGS, "cap": "releases: 2"}, "transform is for the order of dp-mdav; mdav has none."),
-        (
-            {"protect": "{method: dp-um, epsilon: 1, k: 5}", "columns": LOGS},
-            "of dp-mdav; dp-um has none.",
-        ),
         ({"protect": "{method: dp-um, epsilon: 1, k: 5, order: corner}"}, "'order' is not known here."),
         (
             {

@@ -298,7 +298,6 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
             missing=wording.describe_missing(policy, name, column),
             atoms=_atom_texts(column),
             centre=_centre_text(column) if by_value else None,
-            tail=column.tail if by_value else None,
         )
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)

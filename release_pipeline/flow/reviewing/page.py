@@ -288,7 +288,6 @@ def _view_structure(policy: Policy, audit: AuditFigures) -> StructureView | None
         closest=None
         if closest is None or closest.equal is None or closest.control_equal is None
         else (closest.median, closest.control_median, closest.equal, closest.control_equal),
-        slopes=tuple((slope.column, slope.by, slope.kept, slope.error) for slope in found.slopes),
     )
 
 

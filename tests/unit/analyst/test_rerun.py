@@ -26,8 +26,6 @@ from release_pipeline.analyst.rerun import (
 )
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.whole_table import make_design
-from release_pipeline.privacy.whole_table.measure import BlockCounts
 from tests.unit.analyst.cards import make_facts
 
 pytestmark = pytest.mark.slow  # each run takes about as long as a release
@@ -70,18 +68,6 @@ def test_the_design_is_rebuilt_from_what_is_public(name: str, definition: str, t
     assert find_noise(release.facts, release.pairs) == measured.noise
     found = find_entries(release.facts, release.data, release.counts)
     assert all((one == other).all() for one, other in zip(found, rows, strict=True))
-
-
-def test_pairs_that_weigh_more_are_read_from_the_counts(table: Table, tmp_path: Path) -> None:
-    """The card has no word of them."""
-    measured = measure_release(table, "dp", 0)
-    usual = measured.design
-    design = make_design(usual.columns, usual.records, usual.budget, {(0, 2): 4})
-    assert design.pairs != usual.pairs
-    tables = {pair: BlockCounts(measured.pairs[pair], law) for pair, law in design.pairs.items()}
-    weighed = dataclasses.replace(measured, design=design, tables=tables)
-    release = publish(table, "dp", weighed, [k.entries for k in table.columns], tmp_path)
-    assert find_design(release.facts, release.counts, release.pairs) == design
 
 
 def test_means_are_near_those_of_the_confidential_table(table: Table, release: Release, again: Rerun) -> None:

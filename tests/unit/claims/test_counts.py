@@ -112,7 +112,7 @@ def _policy(column: str, protect: str = "epsilon: 2") -> Policy:
     [
         *SUITE.values(),
         _policy("domain: [0, 1]"),
-        _policy("domain: [0, 1], atoms: [0, 1], centre: 1"),
+        _policy("domain: [0, 1], atoms: [0, 1]"),
         _policy("domain: [-50, 90], atoms: [-50, 90]"),
         _policy("domain: [0, 1000000000]", "epsilon: 0.01"),
     ],

@@ -102,7 +102,7 @@ def test_nobody_reads_numbers_of_days() -> None:
         (
             "grid: 15 minutes",
             "grid: 15 minutes, clock: 1",
-            "Known: label, description, unit, question, codes, do, role, domain, grid, outside, why, missing, transform, at",
+            "Known: label, description, unit, question, codes, do, role, domain, grid, outside, why, missing, atoms",
         ),
         ("atoms: [2000-01-01]", "atoms: [1999-12-31]", "an atom lies outside the domain"),
         ("atoms: [2000-01-01]", "atoms: [0]", "it must be a date"),

@@ -498,8 +498,7 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
             "do: noise",
             "do: noise, values: [1]",
             "columns.income",
-            "Known: label, description, unit, question, codes, do, role, domain, grid, outside, why, missing, transform, atoms, "
-            "centre, tail.",
+            "Known: label, description, unit, question, codes, do, role, domain, grid, outside, why, missing, atoms.",
         ),
         ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
         ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
@@ -28,26 +27,15 @@ WIDE = 2**52
 SECRET = bytes(range(32))
 
 
-def logarithm(q: int) -> int:
-    v = q + 1
-    e = v.bit_length() - 1
-    return e * 2**20 + ((v - 2**e) * 2**20 >> e)
+def cell(q: int, width: int, level: int) -> int:
+    return min(q * 2**level // width, 2**level - 1)
 
 
-def transformed(q: int, transform: str) -> int:
-    return logarithm(q) if transform == "log" else q
-
-
-def cell(q: int, width: int, level: int, transform: str) -> int:
-    return min(transformed(q, transform) * 2**level // transformed(width, transform), 2**level - 1)
-
-
-def corner_key(row: Sequence[int], widths: Sequence[int], transforms: Sequence[str]) -> int:
+def corner_key(row: Sequence[int], widths: Sequence[int]) -> int:
     m, s = len(row), 0
     while m * 4 ** (s + 1) < 2**64:
         s += 1
-    declared = zip(row, widths, transforms, strict=True)
-    return sum((transformed(q, t) * 2**s // transformed(width, t)) ** 2 for q, width, t in declared)
+    return sum((q * 2**s // width) ** 2 for q, width in zip(row, widths, strict=True))
 
 
 def random_rows(chance: random.Random, widths: Sequence[int], n: int) -> list[list[int]]:
@@ -148,18 +136,17 @@ def test_tables_and_level_by_level_walks_give_the_same_keys(monkeypatch: pytest.
             assert order_keys(rows, widths, "hilbert").tolist() == walked
 
 
-@pytest.mark.parametrize("transform", ["linear", "log"])
-def test_with_one_column_the_curve_is_the_order_of_the_values(transform: str) -> None:
+def test_with_one_column_the_curve_is_the_order_of_the_values() -> None:
     """The key is the cell, which never descends; and equal cells are told apart by the value."""
     chance = random.Random(1)  # noqa: S311
     for width in (1, 2, 3, 1000, 2**31, 2**40 + 1, WIDE):
         values = sorted({row[0] for row in random_rows(chance, [width], 500)})
         column = [[q] for q in values]
-        depth = curve_depth([width], transforms=[transform])
-        keys = order_keys(column, [width], "hilbert", transforms=[transform]).tolist()
-        assert keys == [cell(q, width, depth, transform) for q in values]
+        depth = curve_depth([width])
+        keys = order_keys(column, [width], "hilbert").tolist()
+        assert keys == [cell(q, width, depth) for q in values]
         assert keys == sorted(keys)
-        backwards = order_clusters(column[::-1], [width], 1, order="hilbert", transforms=[transform]).order
+        backwards = order_clusters(column[::-1], [width], 1, order="hilbert").order
         assert backwards.tolist() == list(range(len(values)))[::-1]
 
 
@@ -169,12 +156,11 @@ def test_keys_are_those_of_the_exact_cells(m: int) -> None:
     chance = random.Random(m)  # noqa: S311
     for _ in range(40):
         widths = [chance.choice([1, 3, 10**6, 2**40, WIDE - 1, WIDE, chance.randint(1, WIDE)]) for _ in range(m)]
-        transforms = [chance.choice(["linear", "log"]) for _ in range(m)]
-        depth = curve_depth(widths, transforms=transforms)
-        assert depth == min(32, 64 // m, max(transformed(w, t).bit_length() for w, t in zip(widths, transforms, strict=True)))
+        depth = curve_depth(widths)
+        assert depth == min(32, 64 // m, max(widths).bit_length())
         rows = random_rows(chance, widths, 50)
-        cells = [[cell(q, w, depth, t) for q, w, t in zip(row, widths, transforms, strict=True)] for row in rows]
-        keys = order_keys(rows, widths, "hilbert", transforms=transforms)
+        cells = [[cell(q, w, depth) for q, w in zip(row, widths, strict=True)] for row in rows]
+        keys = order_keys(rows, widths, "hilbert")
         assert keys.tolist() == order_keys(cells, [2**depth - 1] * m, "hilbert").tolist()
 
 
@@ -184,22 +170,10 @@ def test_corner_distances_are_exact(m: int) -> None:
     chance = random.Random(m)  # noqa: S311
     for _ in range(20):
         widths = [chance.choice([1, 3, 10**6, 2**32, WIDE - 1, WIDE, chance.randint(1, WIDE)]) for _ in range(m)]
-        transforms = [chance.choice(["linear", "log"]) for _ in range(m)]
         rows = [*random_rows(chance, widths, 50), widths]
-        keys = order_keys(rows, widths, "corner", transforms=transforms).tolist()
-        assert keys == [corner_key(row, widths, transforms) for row in rows]
+        keys = order_keys(rows, widths, "corner").tolist()
+        assert keys == [corner_key(row, widths) for row in rows]
         assert max(keys) == keys[-1] < 2**64
-
-
-def test_logarithms_are_exact_and_never_descend() -> None:
-    """With one column of the largest width, at every power of two and beside it; and the ends."""
-    values = sorted({min(2**e + off, WIDE) for e in range(53) for off in (-2, -1, 0, 1)} - {-1} | set(range(3000)))
-    got = curve._logarithms(np.array(values, dtype=np.uint64)).tolist()
-    assert got == [logarithm(q) for q in values]
-    assert got == sorted(got)
-    assert (got[0], got[1], got[-1]) == (0, 2**20, 52 * 2**20)
-    for q, y in zip(values, got, strict=True):
-        assert abs(y / 2**20 - math.log2(q + 1)) < 0.0861  # what a chord misses of a logarithm
 
 
 @pytest.mark.parametrize("order", ["corner", "hilbert"])
@@ -213,14 +187,13 @@ def test_records_are_ordered_by_key_values_and_keyed_position(order: str, secret
         widths = [chance.choice([1, 2, 4, 30, 2**16 - 1, WIDE]) for _ in range(m)]
         near = chance.random() < 0.5
         rows = [[min(chance.choice([0, 1, 2, 3, w] if near else range(5)), w) for w in widths] for _ in range(n)]
-        transforms = [chance.choice(["linear", "log"]) for _ in range(m)]
-        keys = order_keys(rows, widths, order, transforms=transforms).tolist()
+        keys = order_keys(rows, widths, order).tolist()
         tie = [0] * n
         for place, record in enumerate(rank_clusters([0] * n, 1, ties=noise_stream(secret) if secret else None).order.tolist()):
             tie[record] = place
         k = chance.randint(1, n)
         ties = noise_stream(secret) if secret else None
-        found = order_clusters(rows, widths, k, order=order, transforms=transforms, ties=ties)
+        found = order_clusters(rows, widths, k, order=order, ties=ties)
         assert found.order.tolist() == sorted(range(n), key=lambda i: (keys[i], rows[i], tie[i]))
         assert found.size.tolist() == [k] * (n // k - 1) + [n - k * (n // k - 1)]
         assert found.start.tolist() == [k * j for j in range(n // k)]
@@ -246,45 +219,32 @@ def test_a_large_table_is_ordered_beyond_one_chunk() -> None:
 def test_a_key_depends_on_its_record_alone(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows alone and together, in any layout, type and chunk."""
     chance = random.Random(2)  # noqa: S311
-    widths, transforms = [WIDE, 100, 3], ["log", "linear", "log"]
+    widths = [WIDE, 100, 3]
     rows = np.array(random_rows(chance, widths, 200))
-    keys = order_keys(rows, widths, order, transforms=transforms)
+    keys = order_keys(rows, widths, order)
     assert keys.dtype == np.uint64
     for row, key in zip(rows, keys.tolist(), strict=True):
-        assert order_keys(row[np.newaxis], widths, order, transforms=transforms).tolist() == [key]
+        assert order_keys(row[np.newaxis], widths, order).tolist() == [key]
     for same in (np.asfortranarray(rows), rows.astype(np.uint64), np.repeat(rows, 2, axis=0)[::2]):
-        assert np.array_equal(order_keys(same, widths, order, transforms=transforms), keys)
+        assert np.array_equal(order_keys(same, widths, order), keys)
     monkeypatch.setattr(curve, "_CHUNK", 7)
-    assert np.array_equal(order_keys(rows, widths, order, transforms=transforms), keys)
+    assert np.array_equal(order_keys(rows, widths, order), keys)
     assert order_keys(np.zeros((0, 3), dtype=np.int64), widths, order).tolist() == []
 
 
-@pytest.mark.parametrize("transform", ["linear", "log"])
-def test_no_two_values_are_further_apart_than_their_cells_say(transform: str) -> None:
+def test_no_two_values_are_further_apart_than_their_cells_say() -> None:
     """All pairs of all widths up to 40, all levels up to 8; and there is a pair that almost reaches it."""
     for width in range(1, 41):
         for level in range(9):
-            x, y = cell_reach(width, level, transform)
-            cells = [cell(q, width, level, transform) for q in range(width + 1)]
+            x = cell_reach(width, level)
+            cells = [cell(q, width, level) for q in range(width + 1)]
             apart: dict[int, int] = {}
             for one, other in product(range(width + 1), repeat=2):
                 steps = abs(cells[one] - cells[other])
                 apart[steps] = max(apart.get(steps, 0), abs(one - other))
-            assert all(most <= steps * x + y for steps, most in apart.items())
-            if transform == "log":
-                assert apart[0] == y == x - 1
-            else:
-                assert x == y == Fraction(width, 2**level)
-                assert apart[0] > y - 2
-
-
-@pytest.mark.slow
-def test_reach_of_wide_columns() -> None:
-    """The widest cell of a logarithm is the last one; the ends of cells are found exactly."""
-    x, y = cell_reach(10**6, 4, "log")
-    first = next(q for q in range(10**6, 0, -1) if cell(q - 1, 10**6, 4, "log") < 15)
-    assert (x, y) == (10**6 + 1 - first, 10**6 - first)
-    assert cell_reach(WIDE, 16, "log")[0] > cell_reach(WIDE, 16, "linear")[0] == 2**36
+            assert all(most <= (steps + 1) * x for steps, most in apart.items())
+            assert x == Fraction(width, 2**level)
+            assert apart[0] > x - 2
 
 
 MATRIX = [[0, 1], [1, 0]]
@@ -309,14 +269,12 @@ MATRIX = [[0, 1], [1, 0]]
         ({"widths": [9, 9.0]}, InvalidType),
         ({"widths": [9, True]}, InvalidType),
         ({"order": "peano"}, InvalidArgument),
-        ({"transforms": ["log"]}, InvalidArgument),
-        ({"transforms": ["log", "sqrt"]}, InvalidArgument),
         ({"quantised": [[0] * 65], "widths": [9] * 65}, InvalidArgument),
     ],
 )
 def test_what_has_no_order_is_refused_in_words(changes: dict[str, Any], error: type[Exception]) -> None:
     """By both functions, without a value of the data."""
-    given: dict[str, Any] = {"quantised": MATRIX, "widths": [9, 9], "order": "hilbert", "transforms": None} | changes
+    given: dict[str, Any] = {"quantised": MATRIX, "widths": [9, 9], "order": "hilbert"} | changes
     with pytest.raises(error) as refused:
         order_keys(given.pop("quantised"), given.pop("widths"), given.pop("order"), **given)
     assert "7321" not in str(refused.value)
@@ -330,9 +288,9 @@ def test_numbers_of_records_and_levels_that_cannot_be_are_refused() -> None:
     for k in (0, -1, 3):
         with pytest.raises(InvalidArgument):
             order_clusters(MATRIX, [9, 9], k, order="hilbert")
-    for width, level, transform in ((9, -1, "linear"), (9, 33, "linear"), (9, 17, "log"), (0, 1, "log"), (9, 1, "sqrt")):
+    for width, level in ((9, -1), (9, 33), (0, 1)):
         with pytest.raises(InvalidArgument):
-            cell_reach(width, level, transform)
+            cell_reach(width, level)
 
 
 def test_an_order_s_clusters_show_no_record() -> None:

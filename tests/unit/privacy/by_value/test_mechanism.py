@@ -129,17 +129,6 @@ def test_a_false_record_far_out_is_not_believed() -> None:
         assert values.max() < 300
 
 
-def test_a_tail_that_is_trusted_may_be_kept() -> None:
-    """Few records at a known cap: with `trusts_tail` weaker evidence is enough, never stronger."""
-    ordered = np.sort(np.concatenate([np.arange(N - 20) % 50, np.full(20, 5000)]))
-    proven, trusted = [
-        [released(stages_of(ordered, facts, Fraction(1, 2), purpose), facts).max() for purpose in "abcdefgh"]
-        for facts in (Facts(5000, N), Facts(5000, N, trusts_tail=True))
-    ]
-    assert all(more >= less for more, less in zip(trusted, proven, strict=True))
-    assert sum(trusted) > sum(proven)
-
-
 @pytest.mark.parametrize("width", [1, 2, 3, 2**52])
 @pytest.mark.parametrize("records", [1, 2, 50])
 def test_the_narrowest_and_the_widest_domains_work(width: int, records: int) -> None:

@@ -35,7 +35,7 @@ def draw_people(count: int = 3_000) -> list[IntArray]:
 def measure(*rules: Impossible, epsilon: int = 4) -> Measured:
     """The noisy counts of these people."""
     people = draw_people()
-    design = make_design(COLUMNS, len(people[0]), TableBudget(Fraction(epsilon)), None, rules)
+    design = make_design(COLUMNS, len(people[0]), TableBudget(Fraction(epsilon)), rules)
     return measure_table(lambda place: people[place], design, lambda *purpose: noise_stream(SECRET, *purpose))
 
 

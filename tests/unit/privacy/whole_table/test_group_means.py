@@ -1,4 +1,4 @@
-"""How much of a slope rows keep, and how exactly the mean of a group will be known, by noisy counts and public facts."""
+"""How exactly the mean of a group will be known, by public facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.whole_table import Column, Measured, TableBudget, make_design, measure_table
 from release_pipeline.privacy.whole_table.design import deviation
-from release_pipeline.privacy.whole_table.slopes import Slope, find_slope
 
 RECORDS = 20_000
 COLUMNS = (Column(400, labels=1), Column(60), Column(4, nominal=True), Column(3, nominal=True))
@@ -22,13 +21,13 @@ def stream(*purpose: Context) -> NoiseStream:
     return noise_stream(b"n" * 32, *purpose)
 
 
-def make_entries(slope: float = 0.5) -> list[IntArray]:
-    """A number with reasons, another by which it has a slope, categories with different means of it, and
-    categories with about the same."""
+def make_entries() -> list[IntArray]:
+    """A number with reasons, another by which it has a slope, categories with different means of it, and categories with about
+    the same."""
     draw = np.random.default_rng(6)
     by = draw.standard_normal(RECORDS)
     kind = draw.integers(0, 5, RECORDS)
-    number = slope * (by + (kind - 2) / np.sqrt(2)) + 0.7 * draw.standard_normal(RECORDS)
+    number = 0.5 * (by + (kind - 2) / np.sqrt(2)) + 0.7 * draw.standard_normal(RECORDS)
     entries = np.clip(np.round(200 + 40 * number), 0, 400)
     entries[draw.random(RECORDS) < 0.1] = 401
     others = np.clip(np.round(30 + 10 * by), 0, 60), kind, draw.integers(0, 4, RECORDS)
@@ -40,43 +39,6 @@ def measured() -> Measured:
     """Little noise."""
     design = make_design(COLUMNS, RECORDS, TableBudget(Fraction(1), by_rho=True))
     return measure_table(make_entries().__getitem__, design, stream)
-
-
-def find(measured: Measured, rows: list[IntArray], of: int, by: int) -> Slope:
-    """The slope of two columns, which there is."""
-    slope = find_slope(measured, (of, by), (rows[of], rows[by]))
-    assert slope is not None
-    return slope
-
-
-@pytest.mark.parametrize(("of", "by"), [(0, 1), (1, 0), (0, 2)])
-def test_rows_like_the_records_keep_the_slope(measured: Measured, of: int, by: int) -> None:
-    """But for noise, and for what groups do not show."""
-    slope = find(measured, make_entries(), of, by)
-    assert slope.kept == pytest.approx(1, abs=0.06)
-    assert slope.error < 0.1
-
-
-@pytest.mark.parametrize("by", [1, 2])
-def test_a_flatter_slope_is_seen(measured: Measured, by: int) -> None:
-    """Half of it, with as much spread."""
-    rows = make_entries()
-    one = np.random.default_rng(9).random(RECORDS) < 0.5
-    rows[0][one] = np.random.default_rng(10).permutation(rows[0][one])
-    assert find(measured, rows, 0, by).kept == pytest.approx(0.5, abs=0.08)
-
-
-def test_noise_hides_a_slope_that_is_hardly_there() -> None:
-    """With little budget noise is as large as the slope."""
-    design = make_design(COLUMNS, RECORDS, TableBudget(Fraction(1, 100), by_rho=True))
-    measured = measure_table(make_entries().__getitem__, design, stream)
-    assert find(measured, make_entries(), 0, 3).error > 0.5
-
-
-def test_rows_without_a_value_have_no_slope(measured: Measured) -> None:
-    """There is none to compare."""
-    rows = np.full(50, 401), np.arange(50)
-    assert find_slope(measured, (0, 1), rows) is None
 
 
 @pytest.mark.parametrize("place", [0, 1])
