@@ -226,11 +226,8 @@ def _count_listed(policy: Policy, records: int) -> int:
 
 
 def _count_combinations(policy: Policy, records: int) -> int:
-    """How many different rows the released quasi-identifiers may have, which are looked at one by one; where classes are made of
-    them, with the columns that must differ within a class."""
+    """How many different rows the released quasi-identifiers may have, which are looked at one by one."""
     columns = [policy.released_columns[name] for name in policy.released_quasi]
-    if policy.protect.different_values is not None:
-        columns += [column for name, column in policy.kept_columns.items() if name not in policy.released_quasi]
     return _count_rows(columns, records, clamps=policy.clamps)
 
 

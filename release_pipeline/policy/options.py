@@ -129,11 +129,6 @@ class MethodOptions(Frozen):
         """Whether generalised numbers are cut class by class, each into a range of its own."""
         return False
 
-    @property
-    def different_values(self) -> int | None:
-        """How many different values of every kept column the records of a group have at the least, if that is asked for."""
-        return None
-
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | MdavSpec | None:
         """How clusters of all these columns together are made, if such are made."""
         return None
@@ -415,8 +410,7 @@ class KEpsilonOptions(MethodOptions):
     """(k,epsilon)-anonymity: classes of k records or more that share their generalised quasi-identifiers, with noise inside them.
 
     `grouping` makes the classes: `ola` one level of every hierarchy for all records, the best by `metric`; `mondrian` cuts class
-    by class. With `l` each class has that many different values of every confidential column. `epsilon` is split over the noise
-    columns by `weights`.
+    by class. `epsilon` is split over the noise columns by `weights`.
     """
 
     family: ClassVar[Family] = "classes"
@@ -429,7 +423,6 @@ class KEpsilonOptions(MethodOptions):
     ]
     metric: Metric | None = None
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
-    l: Annotated[StrictInt, Field(ge=2)] | None = None  # noqa: E741  the literature's name
     epsilon: Total
     weights: Weights = Field(default_factory=dict[str, Decimal])
 
@@ -447,11 +440,6 @@ class KEpsilonOptions(MethodOptions):
     def cuts_numbers(self) -> bool:
         """Whether generalised numbers are cut class by class, each into a range of its own."""
         return self.grouping == "mondrian"
-
-    @property
-    def different_values(self) -> int | None:
-        """How many different values of every kept column the records of a class have at the least, if that is asked for."""
-        return self.l
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
         """The records of a class."""

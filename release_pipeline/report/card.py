@@ -244,11 +244,6 @@ class Groups:
         bool, "Whether every combination of the generalised quasi-identifiers has k records; false for clusters of one column."
     ]
     why_not: Annotated[str | None, "Why not; null where it is."]
-    l: Annotated[  # noqa: E741 (the word of the literature, and a key of the card)
-        int | None,
-        "minimum:2",
-        "How many different values of every kept confidential column each class has at least; null where nothing is promised.",
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -558,7 +553,7 @@ def make_card_schema() -> dict[str, Any]:
         "series": {"properties": {"epsilon": {"type": "null"}}},
     }
     with_clusters = {
-        "k": {"properties": {"is_k_anonymity": {"const": False}, "l": {"type": "null"}}},
+        "k": {"properties": {"is_k_anonymity": {"const": False}}},
         "series": {"properties": {"epsilon": {"type": "string"}}},
     }
     return {

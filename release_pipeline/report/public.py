@@ -132,7 +132,6 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> Card:
             words=view.k_words,
             is_k_anonymity=texts.is_k_anonymity,
             why_not=None if texts.is_k_anonymity else texts.describe_k(),
-            l=view.diversity,
         ),
         anonymity_k=Anonymity(value=view.anonymity_k, words=texts.describe_anonymity()),
         series=Series(

@@ -243,7 +243,7 @@ CASES: dict[str, Case] = {
         header=" ".join(CLASS_HEADER),
     ),
     "k-epsilon-mondrian": _case(
-        "method: k-epsilon, grouping: mondrian, k: 4, l: 2, epsilon: 2, weights: {income: 3, rent: 1}",
+        "method: k-epsilon, grouping: mondrian, k: 4, epsilon: 2, weights: {income: 3, rent: 1}",
         CLASSES.replace("intervals: [5, 10, 50], ", ""),
         "releases: 2",
         make_class_rows,

@@ -48,7 +48,7 @@ from tests.integration.test_protocol_crash import BOUNDARIES
 HEADER = ("person", "year", "age", "zip", "born", "town", "income", "rent", "illness", "remark")
 QUASI = ["age", "zip", "born", "town"]
 OLA = "{method: k-epsilon, grouping: ola, k: 4, epsilon: 2}"
-MONDRIAN = "{method: k-epsilon, grouping: mondrian, k: 4, l: 2, epsilon: 2, weights: {income: 3, rent: 1}}"
+MONDRIAN = "{method: k-epsilon, grouping: mondrian, k: 4, epsilon: 2, weights: {income: 3, rent: 1}}"
 SUPPRESS = "{grouping_at_most: 20%, confidence: 99%, at_most: 60%}"
 AGE = "{intervals: [5, 10, 50], domain: [0, 99], grid: 1, outside: fail}"
 TOWN = "{groups: {coast: [north, south, unknown], inland: [east]}}"
@@ -389,9 +389,11 @@ def test_a_gate_on_the_relative_error_is_judged_before_the_charge(tmp_path: Path
 
 
 def test_grouping_that_cannot_succeed_is_refused_for_nothing(tmp_path: Path) -> None:
-    """More different illnesses asked for than there are: no classes, no charge, and what to do."""
-    payload = columns().replace('"NA"]', '"NA", flu]')  # which nobody has
-    tiny = site_of(tmp_path / "site", columns=payload, protect="{method: k-epsilon, grouping: ola, k: 4, l: 4, epsilon: 2}")
+    """Fewer than k records have the rarer of two coarsest labels: no classes, no charge, and what to do."""
+    payload = columns(town="{rows: [[north, coast], [south, coast], [unknown, coast], [east, inland]]}")
+    tiny = site_of(
+        tmp_path / "site", columns=payload, protect=OLA.replace("k: 4", "k: 60"), gates="{min_rows: 120, differencing_below: 0}"
+    )
     with pytest.raises(DataRefused, match="no classes could be made"):
         run(tiny)
     assert tiny.charges() == []
@@ -601,7 +603,7 @@ def test_card_says_what_it_is(published: tuple[TinySite, Path]) -> None:
     card = json.loads((package / "privacy-card.json").read_text())
     jsonschema.validate(card, CARD_SCHEMA)
     assert card["claim"]["definition"]["name"] == "k-epsilon"
-    assert (card["k"]["value"], card["k"]["is_k_anonymity"], card["k"]["l"], card["series"]["epsilon"]) == (4, True, 2, None)
+    assert (card["k"]["value"], card["k"]["is_k_anonymity"], card["series"]["epsilon"]) == (4, True, 2, None)
     assert card["claim"]["wider"][0]["bound"].startswith("not bounded")
     for file in ("privacy-card.html", "RELEASE_NOTE.md"):
         text = " ".join((package / file).read_text().split())

@@ -72,29 +72,22 @@ def partition(label: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("least", [1, 2, 3])
-def test_the_cuts_are_those_of_the_definition(kind: str, least: int) -> None:
+def test_the_cuts_are_those_of_the_definition(kind: str) -> None:
     """Same classes, in the same order, and the same levels; every class allowable, and none can be cut any further."""
     cut = 0
     for seed in range(60):
-        chance = random.Random(f"{kind} {least} {seed}")  # noqa: S311
+        chance = random.Random(f"{kind} {seed}")  # noqa: S311
         k, n = chance.randint(1, 4), chance.randint(4, 40)
         matrix, hierarchies = random_matrix(chance, kind, n)
-        sensitive = [[chance.randrange(5), chance.randrange(5)][: chance.choice([1, 2])] for _ in range(n)]
-        sensitive = [row[: min(map(len, sensitive))] for row in sensitive]
         tables = {place: in_tree_order(hierarchy) for place, hierarchy in hierarchies.items()}
         exact = as_fractions(matrix)
-        if not plain.allowable(range(n), k, sensitive, least):
-            with pytest.raises(InvalidArgument):
-                cut_classes(matrix, k, hierarchies=hierarchies, sensitive=sensitive, l=least)
-            continue
-        found = cut_classes(matrix, k, hierarchies=hierarchies, sensitive=sensitive, l=least)
+        found = cut_classes(matrix, k, hierarchies=hierarchies)
         rows_of = partition(found.label)
-        assert rows_of == plain.classes(exact, k, tables, sensitive, least)
+        assert rows_of == plain.classes(exact, k, tables)
         assert found.level.shape == (len(rows_of), matrix.shape[1])
         for rows, levels in zip(rows_of, found.level.tolist(), strict=True):
-            assert plain.allowable(rows, k, sensitive, least)
-            assert not plain.can_be_cut(exact, rows, k, tables, sensitive, least)
+            assert plain.allowable(rows, k)
+            assert not plain.can_be_cut(exact, rows, k, tables)
             wanted = [
                 plain.level_of(exact, rows, tables[place], place) if place in tables else -1 for place in range(len(levels))
             ]
@@ -103,18 +96,15 @@ def test_the_cuts_are_those_of_the_definition(kind: str, least: int) -> None:
     assert cut > 15
 
 
-@given(st.integers(0, 10**6), st.sampled_from(KINDS), st.sampled_from([1, 2]))
-def test_the_order_of_records_does_not_matter(seed: int, kind: str, least: int) -> None:
+@given(st.integers(0, 10**6), st.sampled_from(KINDS))
+def test_the_order_of_records_does_not_matter(seed: int, kind: str) -> None:
     """The same records in another order are in the same classes, with the same numbers."""
     chance = random.Random(seed)  # noqa: S311
     n = chance.randint(5, 60)
     matrix, hierarchies = random_matrix(chance, kind, n)
-    sensitive = np.array([chance.randrange(3) if i > 1 else i for i in range(n)])
     order = np.array(chance.sample(range(n), n))
-    label = mondrian(matrix, 2, hierarchies=hierarchies, sensitive=sensitive, l=least)
-    assert (
-        mondrian(matrix[order], 2, hierarchies=hierarchies, sensitive=sensitive[order], l=least).tolist() == label[order].tolist()
-    )
+    label = mondrian(matrix, 2, hierarchies=hierarchies)
+    assert mondrian(matrix[order], 2, hierarchies=hierarchies).tolist() == label[order].tolist()
 
 
 @pytest.mark.parametrize(("n", "classes"), [(5, 1), (9, 1), (10, 2), (14, 2), (15, 2), (20, 4)])
@@ -171,7 +161,7 @@ def test_shares_are_compared_beyond_floats() -> None:
         matrix = matrix[:, [2, 0, 1]]
         label = mondrian(matrix, 2)
         exact = as_fractions(matrix)
-        assert partition(label) == plain.classes(exact, 2, {}, [], 1)
+        assert partition(label) == plain.classes(exact, 2, {})
         assert label[0] == label[2]
 
 
@@ -186,7 +176,7 @@ def test_wide_tables(shape: tuple[int, int]) -> None:
     matrix = rng.integers(0, 3, shape)
     exact = as_fractions(matrix)
     label = mondrian(matrix, 20)
-    assert partition(label) == plain.classes(exact, 20, {}, [], 1)
+    assert partition(label) == plain.classes(exact, 20, {})
 
 
 def test_a_hierarchy_is_cut_down_to_where_its_labels_part() -> None:
@@ -218,10 +208,6 @@ def test_two_calls_share_nothing() -> None:
     [
         ({"k": 0}, InvalidArgument, "k is below 1"),
         ({"k": 1.5}, InvalidType, "k must be a whole number"),
-        ({"l": 0}, InvalidArgument, "l is below 1"),
-        ({"l": 2}, InvalidArgument, "without a sensitive column"),
-        ({"l": 3, "sensitive": [1, 2, 1, 2]}, InvalidArgument, "2 different values in all"),
-        ({"l": 2, "sensitive": [1, 2]}, InvalidArgument, "a row for each"),
         ({"matrix": [1, 2, 3, 4]}, InvalidArgument, "two dimensions"),
         ({"matrix": np.zeros((4, 0))}, InvalidArgument, "at least one column"),
         ({"matrix": np.zeros((0, 2))}, InvalidArgument, "0 records"),
@@ -326,8 +312,8 @@ NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "ho
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("k", "least"), [(2, 1), (10, 2), (50, 2)])
-def test_pycanon_counts_the_promised_k_and_l_on_adult(reference_data: Any, k: int, least: int) -> None:
+@pytest.mark.parametrize("k", [2, 10, 50])
+def test_pycanon_counts_the_promised_k_on_adult(reference_data: Any, k: int) -> None:
     """Each class labelled by its ranges and by the labels its records share, as a reader would see it."""
     table = pd.read_csv(reference_data / "adult.csv", dtype=str, keep_default_na=False)
     names, declared = [*NUMERIC, "education", "marital_status"], {}
@@ -339,7 +325,7 @@ def test_pycanon_counts_the_promised_k_and_l_on_adult(reference_data: Any, k: in
         rows = pd.read_csv(reference_data / "adult_hierarchies" / f"{name}.csv", dtype=str, keep_default_na=False)
         declared[place] = Hierarchy.of(rows.to_numpy().tolist())
         matrix[:, place] = declared[place].encode(table[name])
-    found = cut_classes(matrix, k, hierarchies=declared, sensitive=(table["income"] == ">50K").to_numpy(), l=least)
+    found = cut_classes(matrix, k, hierarchies=declared)
     released = pd.DataFrame({"income": table["income"]})
     for place, name in enumerate(names):
         by_class = pd.Series(matrix[:, place]).groupby(found.label)
@@ -353,4 +339,3 @@ def test_pycanon_counts_the_promised_k_and_l_on_adult(reference_data: Any, k: in
             released[name] = by_class.transform("min").astype(str) + "-" + by_class.transform("max").astype(str)
     assert (released.drop(columns="income").groupby(found.label).nunique() == 1).all(axis=None)
     assert anonymity.k_anonymity(released, names) >= k
-    assert anonymity.l_diversity(released, names, ["income"]) >= least

@@ -54,7 +54,7 @@ def random_problem(chance: random.Random) -> Problem:
 def run(problem: Problem, k: int, allowed: Any, metric: str, **options: Any) -> lattice.Generalisation:
     rows, hierarchies = problem
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return ola(columns, [list(labels.values()) for labels in hierarchies], k, allowed, metric, **options)
+    return ola(columns, [list(labels.values()) for labels in hierarchies], k, allowed, metric)
 
 
 def same_partition(one: list[Any], other: list[Any]) -> bool:
@@ -74,7 +74,7 @@ def assert_equal(found: lattice.Generalisation, wanted: plain.Node, metric: str)
 
 @pytest.mark.parametrize("seed", range(200))
 def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every metric, with and without suppression, with and without l, for one or two sensitive columns; by table and by sorting,
+    """Every metric, with and without suppression; by table and by sorting,
     from the first histogram and from those in between.
     """
     chance = random.Random(seed)  # noqa: S311
@@ -83,33 +83,29 @@ def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.Monkey
     problem = random_problem(chance)
     n = len(problem[0])
     k = chance.choice([1, 2, 2, 3, 5])
-    sensitive = [[chance.randrange(3) for _ in range(chance.choice([1, 2]))] for _ in range(n)]
-    sensitive = [row[:1] for row in sensitive] if len({len(row) for row in sensitive}) > 1 else sensitive
-    for metric, least in product(METRICS, (1, 2)):
-        every = list(plain.nodes(*problem, k, metric, sensitive, least))
+    for metric in METRICS:
+        every = list(plain.nodes(*problem, k, metric))
         assert len(every) == np.prod([len(next(iter(h.values()))) for h in problem[1]])
         for allowed in (0, chance.randint(0, n), chance.choice([0.05, 0.1, 0.3])):
             budget = allowed if isinstance(allowed, int) else Fraction(str(allowed)) * n
             wanted = plain.best(iter(every), budget)
-            options = {"sensitive": np.array(sensitive), "l": least} if least > 1 else {}
             if wanted is None:
                 with pytest.raises(InvalidArgument, match="no generalisation is possible"):
-                    run(problem, k, allowed, metric, **options)
+                    run(problem, k, allowed, metric)
                 continue
-            found = run(problem, k, allowed, metric, **options)
+            found = run(problem, k, allowed, metric)
             assert_equal(found, wanted, metric)
             assert found.nodes == len(every)
             assert 1 <= found.evaluated <= found.nodes
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1, 2, 3]))
-def test_feasibility_and_losses_are_monotone(seed: int, least: int) -> None:
+@given(st.integers(0, 10**6))
+def test_feasibility_and_losses_are_monotone(seed: int) -> None:
     """One level up in one column, no record is newly suppressed and no loss falls: what the pruning rests on."""
     chance = random.Random(seed)  # noqa: S311
     problem = random_problem(chance)
-    sensitive = [[chance.randrange(3)] for _ in problem[0]]
     for metric in METRICS:
-        every = {node.levels: node for node in plain.nodes(*problem, 2, metric, sensitive, least)}
+        every = {node.levels: node for node in plain.nodes(*problem, 2, metric)}
         for levels, node in every.items():
             for column in range(len(levels)):
                 above = every.get((*levels[:column], levels[column] + 1, *levels[column + 1 :]))
@@ -192,13 +188,11 @@ def test_wide_tables_do_not_overflow() -> None:
     deep = {f"v{i}": [f"v{i}", f"w{i // 4}", "*"] for i in range(8)}
     half = [[chance.choice(list(flat)) for _ in range(30)] for _ in range(20)]
     rows = [[f"v{chance.randrange(8)}", *row[1:]] for row in half + half]
-    sensitive = [[i % 2] for i in range(20)] + [[i % 2 + 1] for i in range(20)]
     for metric in METRICS:
-        for least in (1, 2):
-            problem = (rows, [deep, *[flat] * 29])
-            wanted = plain.best(plain.nodes(*problem, 2, metric, sensitive, least), 4)
-            assert wanted is not None
-            assert_equal(run(problem, 2, 4, metric, sensitive=sensitive, l=least), wanted, metric)
+        problem = (rows, [deep, *[flat] * 29])
+        wanted = plain.best(plain.nodes(*problem, 2, metric), 4)
+        assert wanted is not None
+        assert_equal(run(problem, 2, 4, metric), wanted, metric)
 
 
 def test_two_calls_share_nothing() -> None:
@@ -275,10 +269,6 @@ CODES = np.array([[0], [0], [1]])
         ({"k": 0}, InvalidArgument, "k is below 1"),
         ({"k": 2.0}, InvalidType, "k must be a whole number"),
         ({"k": True}, InvalidType, "k must be a whole number"),
-        ({"l": 0}, InvalidArgument, "l is below 1"),
-        ({"l": 2}, InvalidArgument, "without a sensitive column"),
-        ({"l": 2, "sensitive": [1, 2]}, InvalidArgument, "a row for each"),
-        ({"l": 2, "sensitive": ["a", "b", "c"]}, InvalidType, "integer codes"),
         ({"max_suppressed": -1}, InvalidArgument, "negative"),
         ({"max_suppressed": -0.1}, InvalidArgument, "not from 0 to 1"),
         ({"max_suppressed": 1.5}, InvalidArgument, "not from 0 to 1"),
@@ -298,7 +288,6 @@ CODES = np.array([[0], [0], [1]])
         ({"codes": np.zeros((3, 25), dtype=np.int64), "hierarchies": [HIERARCHY] * 25}, InvalidArgument, "33,554,432 nodes"),
         ({"codes": np.zeros((3, 33), dtype=np.int64), "hierarchies": [HIERARCHY] * 33}, InvalidArgument, "33 columns"),
         ({"k": 4}, InvalidArgument, "no generalisation is possible"),
-        ({"l": 3, "sensitive": [1, 2, 1]}, InvalidArgument, "more records are in classes that are too small than the 0 of 3"),
     ],
 )
 def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -416,18 +405,14 @@ def _generalise(table: pd.DataFrame, hierarchies: list[pd.DataFrame], found: lat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("k", "least", "metric"), [(2, 1, "entropy"), (10, 2, "categorical-precision"), (50, 2, "discernibility")]
-)
-def test_pycanon_counts_the_promised_k_and_l_on_adult(
-    adult: pd.DataFrame, adult_hierarchy: Callable[[str], pd.DataFrame], k: int, least: int, metric: Metric
+@pytest.mark.parametrize(("k", "metric"), [(2, "entropy"), (10, "categorical-precision"), (50, "discernibility")])
+def test_pycanon_counts_the_promised_k_on_adult(
+    adult: pd.DataFrame, adult_hierarchy: Callable[[str], pd.DataFrame], k: int, metric: Metric
 ) -> None:
     """Labels put in place and suppressed records dropped, as a reader would see them."""
     hierarchies = [adult_hierarchy(name) for name in ADULT]
     declared = {name: h.to_numpy().tolist() for name, h in zip(ADULT, hierarchies, strict=True)}
-    income = (adult["income"] == ">50K").to_numpy()
-    found = ola(adult[list(ADULT)], declared, k, 0.05, metric, sensitive=income.astype(np.int64), l=least)
-    released = _generalise(adult, hierarchies, found).assign(income=adult["income"][~found.suppressed].to_numpy())
+    found = ola(adult[list(ADULT)], declared, k, 0.05, metric)
+    released = _generalise(adult, hierarchies, found)
     assert len(released) >= 0.95 * len(adult)
     assert anonymity.k_anonymity(released, list(ADULT)) >= k
-    assert anonymity.l_diversity(released, list(ADULT), ["income"]) >= least

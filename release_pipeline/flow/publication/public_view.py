@@ -36,7 +36,6 @@ from release_pipeline.policy.kinds import (
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.loss import sum_series
-from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.statements import state_claim
@@ -114,7 +113,6 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         head_hash=intent.hash,
         head_first=events[0].hash,
         supersedes=_find_published_before(events, status.id),
-        diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
         parts=tuple(wording.list_parts(policy, facts, status)),
         values=INSIDE if policy.clamps else ANYWHERE,

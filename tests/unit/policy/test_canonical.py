@@ -75,7 +75,7 @@ columns:
 TOWN = "  town: {role: quasi, do: generalise, hierarchy: {csv: towns.csv}, missing: {category: north}}\n"
 SEX = "  sex: {role: quasi, do: generalise, hierarchy: {groups: [f, m]}}\n"
 CLASSES = f"""{ONCE}
-protect: {{method: k-epsilon, grouping: ola, metric: entropy, k: 3, l: 2, epsilon: 1}}
+protect: {{method: k-epsilon, grouping: ola, metric: entropy, k: 3, epsilon: 1}}
 columns:
 {TOWN}{SEX}\
   age: {{role: quasi, do: generalise, hierarchy: {{intervals: [5, [20, 50]], domain: [0, 99], grid: 1, outside: clamp}},
@@ -128,8 +128,8 @@ GOLDEN = {
     "a part a release": "f1eab8dee68676f20b2032fc49d85362e177923efe40e43c46eb7697c343ca6c",
     "together": "dc0cb1699b0edcc8b3419ace037592b354e9512b50acfd7ae03e17d42ebd3cbd",
     "alike": "5df7c50f4b56cf8e3899566b988e93a4885f3ca3f4a1bf7fc0182af4f399fb18",
-    "classes": "0749642f0ae1996d63c04a71de8d4e46998330793a8bc9a2a88455ef7521571a",
-    "classes in another order": "f7c103da40d6a5be3a686045a779a11aa0e979a86182c240dbdbfef52a2795c9",
+    "classes": "f622865b14cb5ccc1f46e5a54c0d19c3878e5c5dc4118fcb23dad0178a023d0e",
+    "classes in another order": "7371dae5c2b08bd934fc94957409cd8f7b8a9fc59d076a40c38bacdee8146753",
     "classes that are cut": "3e5269e63ec759bfde66c4f75b6b313538b4af1714bfd1119bb287f0d895efc5",
     "several records of one person": "79d3b12e2d0cb36e7873e0906e546587540264966a97fe3657687aef67ba1c0a",
     "adult-k-epsilon": "ce11d8f8a210385ba175c56bea96f963cd6e47b8519058faafdb9f38fe69eb09",

@@ -258,8 +258,6 @@ def test_the_policy_is_valid() -> None:
         ("groups: [f, m]", 'groups: [f, "m\\u0000"]', "cannot be printed"),
         ("groups: [f, m]", "rows: [[f, '*'], [{a: 1}, '*']]", "texts or numbers"),
         ("groups: [f, m]", f"groups: [f, {'m' * 201}]", "more than 200 characters"),
-        ("k: 4", "k: 4, l: 3", "'ill' has 2 declared values, so that no class can have l = 3 of them"),
-        ("k: 4", "k: 2, l: 3", "l is above k"),
         ("grouping: ola", "grouping: mondrian, metric: entropy", "mondrian cuts by width and chooses by no metric"),
         ("grouping: ola", "grouping: mondrian", "mondrian cuts numbers where the data ask for it"),
         ("grouping: ola", "grouping: mondrian", "mondrian cuts only where both parts are large enough, and drops nobody"),
@@ -295,10 +293,9 @@ def without(*names: str) -> str:
 
 
 def test_what_k_epsilon_needs_is_told_without_it() -> None:
-    """No class without generalised columns, no claim without noise, no l without a kept column."""
+    """No class without generalised columns, no claim without noise."""
     assert "no column has do: generalise, so there are no classes" in faults_of(without("sex", "age", "zip"))
     assert "no column has do: noise" in faults_of(without("pay"))
-    assert "l counts different values" in faults_of(without("ill").replace("k: 4", "k: 4, l: 2"))
     other = without("sex", "age", "zip", "ill").replace("method: k-epsilon, grouping: ola", "method: dp-um")
     other = other.replace("suppress: {grouping_at_most: 5%, confidence: 99%, at_most: 7%}", "gates: {relative_error: {pay: 1}}")
     assert "relative errors are expected within the classes of k-epsilon" in faults_of(other)
