@@ -57,7 +57,6 @@ class ColumnFigures:
     relative_error: float | None = None
     atom_share: float | None = None
     ks: float | None = None
-    quantile: float | None = None
     group_mean: float | None = None
     group_error: float | None = None
     group_errors: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
@@ -118,9 +117,7 @@ class GroupFigures:
     largest: int
     bars: tuple[tuple[int, int, int], ...]
     diversity: dict[str, int]
-    closeness: dict[str, float]
     prosecutor: float
-    marketer: float
     journalist: float
 
 

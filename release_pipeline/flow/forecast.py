@@ -101,12 +101,7 @@ def goes_to_disk(policy: Policy) -> bool:
         return False
     gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)
     is_looked_at_whole = (
-        policy.audit.groups
-        or gates.of_groups
-        or gates.quantile
-        or gates.group_mean
-        or policy.recomputed_columns
-        or find_ties(policy)
+        policy.audit.groups or gates.of_groups or gates.group_mean or policy.recomputed_columns or find_ties(policy)
     )
     return policy.parts == 1 and policy.weight is None and not policy.tables and written and not is_looked_at_whole
 

@@ -248,9 +248,8 @@ class StructureView:
 class ClassesView:
     """Groups of records that share their released quasi-identifiers. `bars`: (smallest size, largest size, number of groups).
     `least`: the limit that the policy or the method sets, 0 for none. `diversity`: (confidential column, fewest different values
-    in a group); `closeness`: (column, largest distance of a group's values from those of all, 0 to 1). Risks of
-    re-identification, by somebody who knows the quasi-identifiers: prosecutor (knows that the person is in the table; at worst),
-    marketer (the mean over all records), journalist (knows the table that the release was drawn from; at worst)."""
+    in a group). Risks of re-identification, by somebody who knows the quasi-identifiers: prosecutor (knows that the person is in
+    the table; at worst), journalist (knows the table that the release was drawn from; at worst)."""
 
     quasi: tuple[str, ...]
     groups: int
@@ -260,9 +259,7 @@ class ClassesView:
     least: int
     bars: tuple[tuple[int, int, int], ...]
     diversity: tuple[tuple[str, int], ...]
-    closeness: tuple[tuple[str, float], ...]
     prosecutor: float
-    marketer: float
     journalist: float
 
 

@@ -22,13 +22,12 @@ from pycanon import anonymity
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import parse_policy
 from release_pipeline.privacy import neighbours as module
-from release_pipeline.privacy import risk
 from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.neighbours import Neighbours, merge_rows
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import closeness, distinct_diversity, record_linkage
+from release_pipeline.privacy.risk import distinct_diversity, record_linkage
 from release_pipeline.stages.measures.groups import Groups, journalist_risk, measure_groups
 
 SECRET = bytes(range(32))
@@ -234,21 +233,18 @@ def adult(reference_data: Path) -> pd.DataFrame:
 
 @pytest.mark.filterwarnings("ignore:In a future version, the keys")  # pycanon groups by a list of one name
 @pytest.mark.parametrize(("number", "rows"), [(1, 40_000), (2, 40_000), (4, 250)])
-def test_adult_has_the_k_l_and_t_that_pycanon_counts(adult: pd.DataFrame, number: int, rows: int) -> None:
+def test_adult_has_the_k_and_l_that_pycanon_counts(adult: pd.DataFrame, number: int, rows: int) -> None:
     adult = adult.iloc[:rows]
     quasis = QUASIS[-number:]
     groups = group_by([pd.factorize(adult[name])[0] for name in quasis])
     assert np.bincount(groups).min() == anonymity.k_anonymity(adult, quasis)
     for secret in ("age", "hours_per_week", "occupation", "race"):
-        ordered = pd.api.types.is_numeric_dtype(adult[secret])
-        values = adult[secret].to_numpy() if ordered else pd.factorize(adult[secret])[0]
+        values = pd.factorize(adult[secret])[0]
         assert distinct_diversity(groups, values) == anonymity.l_diversity(adult, quasis, [secret])
-        wanted = anonymity.t_closeness(adult, quasis, [secret])
-        assert closeness(groups, values, ordered=ordered) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:In a future version, the keys")
-def test_clusters_of_census_have_the_k_l_and_t_that_pycanon_counts(reference_columns: Callable[[str], Any]) -> None:
+def test_clusters_of_census_have_the_k_and_l_that_pycanon_counts(reference_columns: Callable[[str], Any]) -> None:
     """Numbers with hundreds of different values, in ten clusters of MDAV."""
     table = reference_columns("census")
     groups = mdav(np.stack([table[name][0] for name in ("AGI", "FICA")], axis=1), 100)
@@ -256,32 +252,6 @@ def test_clusters_of_census_have_the_k_l_and_t_that_pycanon_counts(reference_col
     assert np.bincount(groups).min() == anonymity.k_anonymity(frame, ["cluster"]) == 100
     for secret in ("POTHVAL", "FEDTAX"):
         assert distinct_diversity(groups, frame[secret].to_numpy()) == anonymity.l_diversity(frame, ["cluster"], [secret])
-        wanted = anonymity.t_closeness(frame, ["cluster"], [secret])
-        assert closeness(groups, frame[secret].to_numpy(), ordered=True) == pytest.approx(wanted, rel=1e-12)
-
-
-@pytest.mark.parametrize("together", [1, 5, 1 << 20])
-def test_closeness_is_that_of_the_definition_on_random_groups(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In exact fractions, every value of every group: one group, groups of one, values of few and of all groups; however many
-    records are looked at together."""
-    monkeypatch.setattr(risk, "_CHUNK", together)
-    monkeypatch.setattr(risk, "_AT_ONCE", together)
-    for seed in range(80):
-        chance = random.Random(seed)  # noqa: S311
-        n = chance.randint(2, 30)
-        groups = [chance.choice([-4, 0, 9, 11][: chance.randint(1, 4)]) for _ in range(n)]
-        values = [chance.randint(0, chance.choice([1, 4, 40])) for _ in range(n)]
-        levels = sorted(set(values))
-        worst = {True: Fraction(0), False: Fraction(0)}
-        for group in set(groups):
-            own = [value for value, there in zip(values, groups, strict=True) if there == group]
-            difference = [Fraction(own.count(v), len(own)) - Fraction(values.count(v), n) for v in levels]
-            cumulated = sum(abs(sum(difference[: i + 1], Fraction(0))) for i in range(len(levels)))
-            if len(levels) > 1:
-                worst[True] = max(worst[True], Fraction(cumulated) / (len(levels) - 1))
-                worst[False] = max(worst[False], sum((abs(d) for d in difference), Fraction(0)) / 2)
-        for ordered in (True, False):
-            assert closeness(groups, values, ordered=ordered) == pytest.approx(float(worst[ordered]), abs=1e-12)
 
 
 def table_of(keys: list[list[int]]) -> pa.Table:
@@ -311,20 +281,17 @@ def test_francdat_has_the_frequencies_that_sdcmicro_publishes() -> None:
     assert np.bincount(population)[groups].tolist() == [110, 84, 84, 17, 541, 8, 5, 110]
     found = groups_of(keys)
     assert found.smallest == found.prosecutor == 1
-    assert found.marketer == 6 / 8
     everybody = [np.repeat(key, weight).tolist() for key in keys]
     one, other = table_of(keys), table_of(everybody)
     assert journalist_risk(one, other, one.column_names) == 1 / 5
 
 
 def test_groups_have_the_risks_of_sdcmicros_tests() -> None:
-    """tests/testthat/test_freqCalc.R and test_indivRisk.R: fk, and rk of a population."""
+    """tests/testthat/test_freqCalc.R and test_indivRisk.R: fk, and distinct values of a group."""
     keys = [[2, 3, 2, 2, 3, 3, 1, 2], [3, 3, 3, 3, 3, 3, 4, 3], [1, 3, 1, 2, 1, 1, 1, 1]]
     groups = group_by(keys)
     size = np.bincount(groups)[groups]
     assert size.tolist() == [3, 1, 3, 1, 2, 2, 1, 3]
-    risks = [0.33333, 1, 0.33333, 1, 0.5, 0.5, 1, 0.33333]
-    assert groups_of(keys).marketer == pytest.approx(np.mean(risks), abs=1e-5)
     diverse = group_by([[0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 2, 2]])  # test_ldiversity.R: 3, 2 and 2 in its three groups
     assert distinct_diversity(diverse[:3], [1, 0, 2]) == 3
     assert distinct_diversity(diverse, [1, 0, 2, 1, 0, 0, 1]) == 2

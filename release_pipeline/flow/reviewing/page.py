@@ -304,9 +304,7 @@ def _view_classes(policy: Policy, audit: AuditFigures) -> ClassesView | None:
         least=max(policy.groups_below, policy.gates.anonymity_k or 0),
         bars=groups.bars,
         diversity=tuple(groups.diversity.items()),
-        closeness=tuple(groups.closeness.items()),
         prosecutor=groups.prosecutor,
-        marketer=groups.marketer,
         journalist=groups.journalist,
     )
 

@@ -61,10 +61,10 @@ class WholeTableFamily(Family[WholeTableOptions]):
             yield ("tables",), what, "Remove them, or publish them by a policy of their own."
         if parts.gates is not None and parts.gates.group_mean:
             what = "means of groups follow from rows of all columns together, which are not simulated before the charge."
-            yield ("gates", "group_mean"), what, "Use quantile, expected_error or ks; the page has the means of groups."
+            yield ("gates", "group_mean"), what, "Use expected_error or ks; the page has the means of groups."
         if parts.gates is not None and parts.gates.group_error:
             what = "rows are nobody's, so that no record of a group has an error."
-            yield ("gates", "group_error"), what, "Use quantile, expected_error or ks; the page has the means of groups."
+            yield ("gates", "group_error"), what, "Use expected_error or ks; the page has the means of groups."
         yield from check_never(parts, protect.never, pick_synthetic(parts.columns))
         count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
         if count > MOST_COLUMNS:

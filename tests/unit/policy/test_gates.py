@@ -26,7 +26,7 @@ columns:
   income: {role: confidential, do: noise, domain: [0, 5000], grid: 1, outside: clamp, why: top code}
   age: {role: quasi, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: by construction}
 """
-ALL = "gates: {anonymity_k: 5, l_diversity: {ill: 2}, t_closeness: {ill: 0.3, income: 0.25}, marketer_risk: 10%}\n"
+ALL = "gates: {anonymity_k: 5, l_diversity: {ill: 2}}\n"
 ASKED = "audit: {predict: {income: {above: 1000}, ill: {equals: flu}}}\n"
 
 
@@ -45,16 +45,11 @@ def test_limits_on_groups_are_read_and_told() -> None:
     assert policy.gates.of_groups == {
         "anonymity_k": (),
         "l_diversity": ("ill",),
-        "t_closeness": ("ill", "income"),
-        "marketer_risk": (),
     }
     content = "\n".join(describe_plan(make_plan(policy)))
     for words in (
         "groups of released quasi-identifiers of at least 5",
         "at least 2 different values of ill in each group",
-        "distance of ill in each group from all at most 0.3",
-        "distance of income in each group from all at most 0.25",
-        "marketer risk at most 10%",
         "models learn to predict: income above 1000; ill equal to 'flu'",
     ):
         assert words in " ".join(content.split())
@@ -70,11 +65,10 @@ def test_a_policy_with_one_of_these_parts_is_another() -> None:
             ALL,
             ASKED,
             "gates: {anonymity_k: 5}\n",
-            "gates: {marketer_risk: 10%}\n",
             "audit: {predict: {ill: {equals: cold}}}\n",
         )
     }
-    assert len(hashes) == 6
+    assert len(hashes) == 5
     assert load("audit: {groups: []}\n").canonical_hash() == plain.canonical_hash()
     assert load("audit: {groups: [ill]}\n").canonical_hash() != plain.canonical_hash()
     assert "who is served worst: means and errors by ill" in " ".join(describe_plan(make_plan(load("audit: {groups: [ill]}\n"))))
@@ -85,10 +79,7 @@ def test_a_policy_with_one_of_these_parts_is_another() -> None:
     ("more", "words"),
     [
         ("gates: {anonymity_k: 1}\n", "gates.anonymity_k"),
-        ("gates: {t_closeness: {ill: 1.5}}\n", "gates.t_closeness.ill"),
-        ("gates: {marketer_risk: 0.1}\n", "must be a percentage"),
         ("gates: {l_diversity: {site: 2}}\n", "'site' is not a released column with role: confidential."),
-        ("gates: {t_closeness: {age: 0.2}}\n", "'age' is not a released column with role: confidential."),
         ("gates: {l_diversity: {income: 2}}\n", "'income' gets noise, so that different values of it say nothing."),
         ("gates: {l_diversity: {ill: 3}}\n", "'ill' has 2 declared values, so that no group can have so many."),
         ("gates: {clamped_at_most: 0.05}\n", "'0.05': must be a percentage from 0% to 100%, like 5%."),

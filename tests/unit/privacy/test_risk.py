@@ -11,7 +11,6 @@ from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.risk import (
-    closeness,
     distinct_diversity,
     record_linkage,
 )
@@ -139,11 +138,7 @@ def test_records_are_grouped_by_all_columns() -> None:
 
 def test_groups_without_records_values_or_differences() -> None:
     assert distinct_diversity([], []) == 0
-    assert closeness([], [], ordered=True) == closeness([], [], ordered=False) == 0
-    assert closeness([1, 2], [5, 5], ordered=True) == closeness([1, 2], [5, 5], ordered=False) == 0
-    assert closeness([1, 1, 2, 2], [1, 2, 1, 2], ordered=True) == 0
-    assert closeness([1, 2], [1, 2], ordered=True) == closeness([1, 2], [1, 2], ordered=False) == 0.5
     with pytest.raises(InvalidArgument, match="one value"):
-        closeness([1, 2], [1], ordered=True)
+        distinct_diversity([1, 2], [1])
     with pytest.raises(InvalidArgument, match="missing"):
         distinct_diversity([1, 2], [1, np.nan])

@@ -21,7 +21,7 @@ from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.by_value import quantiles
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, orders
 from release_pipeline.privacy.records import ArrayRecords
-from release_pipeline.privacy.risk import closeness
+from release_pipeline.privacy.risk import distinct_diversity
 from release_pipeline.privacy.whole_table import expected, pool
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
@@ -222,7 +222,7 @@ def test_different_values_by_group_take_no_more(
     rng = np.random.default_rng(5)
     group, values = where.empty(ROWS, np.int64), where.empty(ROWS, np.float64)
     group[:], values[:] = rng.random(ROWS) < 0.02, rng.random(ROWS)
-    peak = measure_peak(lambda: closeness(group, values, ordered=True, arrays=where))
+    peak = measure_peak(lambda: distinct_diversity(group, values, where))
     assert peak <= most, peak
 
 
