@@ -503,7 +503,7 @@ class Card:
         "population or of one that this was before, or under the policy's name. Null says "
         "that the software noted none, and no more.",
     ] = None
-    about: Annotated[About | None, "What the data are, in the steward's words. Null where the policy says nothing of it."] = None
+    about: Annotated[About, "What the data are, in the steward's words."]
     release: Annotated[str, "The release: policy/partition/revision."]
     published: Annotated[str, "When the package was made."]
     supersedes: Annotated[str | None, "The release that this one replaces; null if none."]

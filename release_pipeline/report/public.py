@@ -111,7 +111,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> Card:
         headline=view.headline,
         cannot_occur=view.cannot_occur,
         looks=None if view.looks is None else _tell_looks(view.looks),
-        about=None if view.about is None else view.about.to_card(view.release, view.published),
+        about=view.about.to_card(view.release, view.published),
         release=view.release,
         published=view.published,
         supersedes=view.supersedes,

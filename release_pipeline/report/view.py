@@ -81,6 +81,7 @@ class PublicView:
     head_event: int
     head_hash: str
     head_first: str
+    about: AboutView
     supersedes: str | None = None
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
     parts: tuple[str, ...] = ()
@@ -96,7 +97,6 @@ class PublicView:
     headline: str | None = None
     cannot_occur: tuple[str, ...] = ()
     looks: LooksView | None = None
-    about: AboutView | None = None
     data_files: tuple[tuple[str, int], ...] = ()
     swap: SwappedView | None = None
 

@@ -41,7 +41,7 @@ from release_pipeline.stages.strategies import find_strategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import SUPPRESSION
 from release_pipeline.store import vault
-from tests.integration.people import PEOPLE, RELEASE, approve_as_before, trust_people
+from tests.integration.people import PEOPLE, RELEASE, trust_people
 from tests.integration.sites import ROOT, TinySite, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES
 
@@ -103,7 +103,6 @@ def site_of(home: Path, rows: Sequence[Row] | None = None, **parts: str) -> Tiny
         "drop": "[remark]",
         "suppress": SUPPRESS,
         "gates": "{min_rows: 20, differencing_below: 0}",
-        "about": "",  # draws are of one policy: in that of another everything can be too small to be released
     }
     tiny = make_site(home, rows=[], cap="releases: 2", **{**payload, **parts})
     tiny.fix_key(SECRET)  # the key of the noise has the keyed hash of the records
@@ -551,7 +550,7 @@ def test_a_hierarchy_in_a_file_is_part_of_the_policy(tmp_path: Path, keys: Mappi
     inline = site_of(tmp_path / "inline")
     assert tiny.site.policy("people").canonical_hash() == inline.site.policy("people").canonical_hash()
     trust_people(tiny, keys)
-    approve_as_before(tiny, keys)
+    approve_policy(tiny.site, "people", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
     file.write_text(good.replace("south,coast", "south,inland"))
     with pytest.raises(ReleasePipelineError, match="approv"):
@@ -573,7 +572,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateK
     """A site whose k-epsilon release is published."""
     tiny = mondrian_site(tmp_path_factory.mktemp("published") / "site")
     trust_people(tiny, keys)
-    approve_as_before(tiny, keys)
+    approve_policy(tiny.site, "people", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
     run(tiny)
     for name in ("ben", "cleo"):
@@ -648,7 +647,7 @@ def test_published_data_are_looked_at_once_more(
     )
     tiny.fix_key(bytes([4]) * SECRET_BYTES)  # by which noise leaves small classes
     trust_people(tiny, keys)
-    approve_as_before(tiny, keys)
+    approve_policy(tiny.site, "people", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
     with monkeypatch.context() as patch:
         patch.setattr(classes, "find_small_classes", lambda group, kept, **_: np.zeros_like(kept))

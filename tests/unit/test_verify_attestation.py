@@ -27,22 +27,27 @@ from tests.unit.test_verify import (
     OFFICER,
     RELEASE,
     SECRETS,
+    SIGNERS,
+    SSH,
+    STATEMENT,
     Files,
     armor,
     blob_of_ssh,
     digest,
     failures,
+    make_statement,
     pack_texts,
     public_text,
     put,
     raw,
     sums,
     usual,
-    write_ssh_signature,
+)
+from tests.unit.test_verify import (
+    sign_for_ssh as sign_payload,
 )
 
-STATEMENT, SIGNERS = "attestation.intoto.json", "allowed_signers"
-SSH = f"{STATEMENT}.sig"
+ALLOWED = usual().package[SIGNERS]
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
 
 
@@ -54,7 +59,7 @@ def encode(content: bytes) -> str:
 
 
 def sign_for_ssh(payload: bytes, by: str = "robot", namespace: str = "package@release-pipeline") -> bytes:
-    return write_ssh_signature(payload, SECRETS[by], namespace).encode()
+    return sign_payload(payload, SECRETS[by], namespace)
 
 
 def put_under_package(signature: bytes) -> bytes:
@@ -63,22 +68,9 @@ def put_under_package(signature: bytes) -> bytes:
     return armor(b"SSHSIG\0\0\0\1" + pack_texts(key, b"package@release-pipeline", b"", b"sha512", kind)).encode()
 
 
-def write_signers() -> bytes:
-    """The officer and the service, as ssh-keygen reads them."""
-    space = "package@release-pipeline,statement@release-pipeline"
-    return "".join(
-        f'{name} namespaces="{space}" ssh-ed25519 {encode(pack_texts(b"ssh-ed25519", raw(name)))}\n' for name in ("olga", "robot")
-    ).encode()
-
-
-def make_statement(files: Mapping[str, bytes]) -> dict[str, Any]:
+def state_files(files: Mapping[str, bytes]) -> dict[str, Any]:
     card = json.loads(files["privacy-card.json"])
-    return {
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{"name": name, "digest": {"sha256": digest(files[name])}} for name in sorted(files)],
-        "predicateType": "urn:release-pipeline:package:1",
-        "predicate": {name: card[name] for name in ("release", "hashes", "registry_head")},
-    }
+    return make_statement(files, {name: card[name] for name in ("release", "hashes", "registry_head")})
 
 
 Change = Callable[[Any], Any]
@@ -87,9 +79,8 @@ Change = Callable[[Any], Any]
 def attest(change: Change = lambda said: said, /, **parts: bytes | Callable[[bytes], bytes]) -> Files:
     """A package whose service signed everything: its statement after `change`, and files of it that are made otherwise."""
     world = usual()
-    files = {name: content for name, content in world.package.items() if not name.startswith("SHA256SUMS")}
-    files[SIGNERS] = write_signers()
-    payload = json.dumps(change(make_statement(files)), indent=2).encode()
+    files = {name: content for name, content in world.package.items() if not name.startswith(("SHA256SUMS", "attestation"))}
+    payload = json.dumps(change(state_files(files)), indent=2).encode()
     files |= {STATEMENT: payload, SSH: sign_for_ssh(payload)}
     for name, part in parts.items():
         files[name] = part if isinstance(part, bytes) else part(payload)
@@ -126,15 +117,14 @@ def test_a_package_with_them_passes(tmp_path: Path) -> None:
     assert f"package/{SSH}: that statement is signed by robot (service)" in [finding.words for finding in found]
 
 
-def test_without_them_it_is_a_package_of_before(tmp_path: Path) -> None:
-    """Nothing is missed where the list of sums names none; where it names them, they must be there."""
-    found = verify_path(put(usual().package, tmp_path / "before"), OFFICER)
-    assert not any("attestation" in finding.words for finding in found)
+def test_every_package_has_them(tmp_path: Path) -> None:
+    """They must be there, whether the list of sums names them or not."""
     files = attest()
     for name in (STATEMENT, SIGNERS, SSH):
         assert f"{name}: it is missing" in judge({key: part for key, part in files.items() if key != name}, tmp_path / "away")
     left = {name: part for name, part in files.items() if not name.startswith(("attestation", "allowed"))}
     assert len(judge(left, tmp_path / "all")) >= 3
+    assert {words.partition(":")[0] for words in judge(seal(left), tmp_path / "unlisted")} == {SIGNERS, STATEMENT}
 
 
 @pytest.mark.slow
@@ -212,9 +202,17 @@ PARTS: dict[str, tuple[str, bytes | Callable[[bytes], bytes], str]] = {
     "ssh: a reviewer's": (SSH, lambda payload: sign_for_ssh(payload, by="ben"), "a key that may not sign packages"),
     "ssh: the officer's": (SSH, lambda payload: sign_for_ssh(payload, by="olga"), "signed by olga, who did not sign SHA256SUMS"),
     "ssh: cut off": (SSH, lambda payload: sign_for_ssh(payload)[:-9], "not base64"),
-    "signers: one more": (SIGNERS, write_signers() + b"eve ssh-ed25519 AAAA\n", "the keys that may sign packages"),
-    "signers: one fewer": (SIGNERS, b"".join(write_signers().splitlines(keepends=True)[:1]), "the keys that may sign packages"),
-    "signers: for everything": (SIGNERS, write_signers().replace(b"package@release-pipeline,", b"*,"), "the keys that may sign"),
+    "signers: one more": (SIGNERS, ALLOWED + b"eve ssh-ed25519 AAAA\n", "the keys that may sign packages"),
+    "signers: one fewer": (
+        SIGNERS,
+        b"".join(ALLOWED.splitlines(keepends=True)[:1]),
+        "the keys that may sign packages",
+    ),
+    "signers: for everything": (
+        SIGNERS,
+        ALLOWED.replace(b"package@release-pipeline,", b"*,"),
+        "the keys that may sign",
+    ),
 }
 
 
@@ -225,7 +223,7 @@ def test_a_file_that_is_made_otherwise(name: str, tmp_path: Path) -> None:
     files = attest(**{file: part})
     if file == SIGNERS:  # of which the statement has the hash
         rest = {key: content for key, content in files.items() if not key.startswith(("SHA256SUMS", "attestation"))}
-        payload = json.dumps(make_statement(rest)).encode()
+        payload = json.dumps(state_files(rest)).encode()
         files = seal({**rest, STATEMENT: payload, SSH: sign_for_ssh(payload)})
     [found] = judge(files, tmp_path / "package")
     assert found.startswith(f"{file}: ")
@@ -288,7 +286,7 @@ def test_what_is_written_is_what_the_specifications_say(trust: Trust) -> None:
     names = [subject["name"] for subject in json.loads(payload)["subject"]]
     assert names == ["a.json", "data.csv"]
     assert made[SSH].encode() == sign_for_ssh(payload)
-    assert list_signers(trust).encode() == write_signers()
+    assert list_signers(trust).encode() == ALLOWED
 
 
 @pytest.mark.parametrize("name", ["ben", "eve"])

@@ -12,6 +12,7 @@ from release_pipeline import __version__
 from release_pipeline.analyst import explain_kit, law_of
 from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
 from release_pipeline.analyst.facts import read_facts as read_card
+from release_pipeline.errors import Blocked
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.data_files import list_data
 from release_pipeline.flow.exploring.trials import Look, find_gap_before, find_looks_before
@@ -59,6 +60,12 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
+    if policy.about is None:  # such a policy is never approved, but a site without trusted keys makes candidates of it
+        raise Blocked(
+            "its policy does not say what the data are.",
+            where=str(status.id),
+            remedy=f"Add it: 'release-pipeline check policies/{policy.policy}.yaml --skeleton' prints what is missing.",
+        )
     intent = events[-1]
     protect, facts = policy.protect, read_facts(status.facts, where=str(status.id))
     plan = make_plan(policy, rows=facts.rows_in)
@@ -123,7 +130,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
             for tabulation in policy.tabulations.values()
         ),
         looks=_tell_looks(find_looks_before(events, status.id)),
-        about=None if policy.about is None else tell_about(policy.about),
+        about=tell_about(policy.about),
         data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
         swap=_view_swap(policy),
     )

@@ -121,7 +121,7 @@ RHO = views.sample_view(
     tables=(TABLE, dataclasses.replace(TABLE, name="by_sex", epsilon=None, rho="0.02")),
 )
 MDAV = views.sample_view(
-    about=None,
+    about=ABOUT,
     definition="k-anonymity",
     definition_words="k-anonymity on the masked columns; not differential privacy",
     method="mdav",
