@@ -1500,18 +1500,17 @@ def write_allowed_signers(keys: Mapping[str, Key]) -> str:
 
 
 def _check_attestation(report: _Report, tree: Tree, keys: Mapping[str, Key], package: _Package, signer: str) -> None:
-    """The statement about the package's files, where there is one: it agrees with the list of sums and the card, and is signed by
-    the key that signed the list of sums, whose revocation was looked at there."""
-    if not {ALLOWED, *ATTESTATIONS} & {*tree.sizes, *package.sums}:
-        return
+    """The statement about the package's files: it agrees with the list of sums and the card, and is signed by the key that signed
+    the list of sums, whose revocation was looked at there."""
     at, of_package = tree.prefix, {key.fingerprint: key for key in keys.values() if key.role in MAY_SIGN["package"]}
     with report.about(at + ALLOWED):
         if tree.read(ALLOWED) != write_allowed_signers(keys).encode():
             raise Fault(f"it does not have just the keys that may sign packages by {KEYS}")
         report("ok", f"{at}{ALLOWED}: the keys that may sign packages by {KEYS}, which vouches for them; alone it proves nothing")
     with report.about(at + ATTESTATION):
-        if ATTESTATION_SSH not in package.sums:
-            raise Fault(f"{SUMS} lists no signature of it")
+        for name in ATTESTATIONS:
+            if name not in package.sums:
+                raise Fault(f"{SUMS} does not list {name}, which every package has")
         count = _compare_statement(tree.json(ATTESTATION), tree.json(CARD), package)
         words = f"a statement about {count} files, with the hashes that {SUMS} lists; of the release it says what {CARD} says"
         report("ok", f"{at}{ATTESTATION}: {words}")

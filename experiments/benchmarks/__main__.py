@@ -111,10 +111,9 @@ def synthesise_table(entries: Any) -> object:
     return synthesise(measured, make_random(SECRET, "rows"))
 
 
-def order(rows: Any, name: str, transform: str = "linear") -> object:
+def order(rows: Any, name: str) -> object:
     """An order of dp-mdav, ties included."""
-    transforms = [transform] * COLUMNS
-    return order_clusters(rows, [WIDTH] * COLUMNS, 10, order=name, transforms=transforms, ties=noise_stream(SECRET, "ties"))
+    return order_clusters(rows, [WIDTH] * COLUMNS, 10, order=name, ties=noise_stream(SECRET, "ties"))
 
 
 def link(both: Any) -> object:

@@ -101,12 +101,12 @@ def release_all(columns: Sequence[Statistics], secrets: Sequence[bytes], context
         yield release(columns, secret, context)
 
 
-def cluster_records(source: Source, clusters: str, k: int, transform: str = "linear") -> IntArray:
+def cluster_records(source: Source, clusters: str, k: int) -> IntArray:
     """The cluster of each record, of all columns together: MDAV's, or along an order, corner or hilbert."""
     if clusters == "mdav":
         return mdav(source.units, k)
     widths = [grid.width for grid in source.grids]
-    return order_clusters(source.units, widths, k, order=clusters, transforms=[transform] * len(widths)).cluster
+    return order_clusters(source.units, widths, k, order=clusters).cluster
 
 
 def average(source: Source, clusters: Sequence[IntArray]) -> Numbers:

@@ -18,7 +18,7 @@ data, as no steward may.
 
 Kind `together`: dp-mdav, whose claim covers the whole table (who shares a cluster, too) and whose loss is bounded by epsilon;
 `each centroid`: the paper's claim of it, for each centroid alone; `clusters`: what grouping costs without noise, 100 times the
-error is 100 SSE / SST; "log": the order sees logarithms of all columns.
+error is 100 SSE / SST.
 
 Kind `by value`: counts by value (dp-cdf) against sums by rank (dp-um, isotonic), column by column, each with an epsilon of its
 own and a domain of [0, alpha max]: both are eps-DP for the list of a column.
@@ -111,7 +111,7 @@ def list_settings(*, quick: bool) -> list[Setting]:
         for epsilon in epsilons
         for order in ("corner", "hilbert")
     ]
-    for clusters in ("corner", "hilbert", "mdav", "corner, log", "hilbert, log"):
+    for clusters in ("corner", "hilbert", "mdav"):
         of = TOGETHER_KS if clusters in ("corner", "hilbert") else ALIKE_KS
         found += [
             Setting.of("clusters", 1, table=table, clusters=clusters, k=k)
@@ -180,15 +180,13 @@ def _prepare_together(source: Source, setting: Setting, context: Sequence[str | 
         _order(setting.text("order")),
         "trimmed" if ("statistic", "trimmed") in setting.fields else "plain",
         "centroid" if setting.kind == "each centroid" else "table",
-        ("linear",) * count,
     )
     return compute_vectors(source.units, grids=source.grids, spec=spec, secret=KNOWN, context=context)
 
 
 def _measure_clusters(source: Source, setting: Setting) -> dict[str, float]:
     """Centroids as they are."""
-    order, _, transform = setting.text("clusters").partition(", ")
-    cluster = cluster_records(source, order, setting.number("k"), transform or "linear")
+    cluster = cluster_records(source, setting.text("clusters"), setting.number("k"))
     return _errors(source, average(source, [cluster] * len(source.grids)))
 
 

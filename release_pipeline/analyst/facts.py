@@ -26,7 +26,6 @@ FORMAT = "privacy-card/1"
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
 SYNTHESISE = "synthesise"  # of one whose entries are nobody's
 RECOMPUTE = "recompute"  # of one that is made of other published columns
-CALIBRATE = "calibrate"  # of weights that are made of published tables and rows
 MISSING = "missing"  # what is done to a column that says why the cells of another one are empty
 
 
@@ -67,7 +66,6 @@ class ColumnFacts:
     epsilon: Epsilon | None = None
     atoms: tuple[str, ...] = ()
     centre: str | None = None
-    tail: str = "prove"
     rho: Epsilon | None = None
     clock: Clock | None = None
     made: MadeFacts | None = None
@@ -222,11 +220,6 @@ class Facts:
             return column is not None and column.done in ("keep", "swap")
         return all(map(self.is_exact, column.made.of))
 
-    @property
-    def calibrated(self) -> tuple[str, ...]:
-        """The columns of weights that are made of published tables."""
-        return tuple(name for name, column in self.columns.items() if column.done == CALIBRATE)
-
     def masked_column(self, name: str) -> ColumnFacts:
         """The facts of a masked column; any other name is refused."""
         check_name(name)
@@ -234,8 +227,6 @@ class Facts:
             raise InvalidArgument("the release has no such column.", where=name, remedy=f"It has {', '.join(self.columns)}.")
         if (made := self.columns[name].made) is not None:
             raise NoHonestAnswer(ANALYST("decline.made", columns=", ".join(made.of)), where=name, remedy=ANALYST("advice.parts"))
-        if name in self.calibrated:
-            raise NoHonestAnswer(ANALYST("decline.calibrated"), where=name, remedy=ANALYST("advice.other_table"))
         if name not in self.masked:
             raise InvalidArgument(
                 "this column was not masked by the method: it has no noise to account for.",
@@ -347,7 +338,6 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
         epsilon=epsilon,
         atoms=atoms,
         centre=None if column.get("centre") is None else str(column["centre"]),
-        tail=str(column.get("tail") or "prove"),
         rho=rho,
         values=tuple(map(str, column.get("values", ()))) if column["done"] == SYNTHESISE else (),
         clock=clock,

@@ -17,7 +17,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.analyst.calibration import calibrate, state_calibrated_mean
 from release_pipeline.analyst.counts import Counts, counts_by_value, find_counts, read_counts
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer, SwapFacts, check_name, read_facts
 from release_pipeline.analyst.labels import find_column, label_column
@@ -59,8 +58,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class Release:
     """The card's facts and the released columns. `exact`: columns that the analyst added herself, without noise. `counts`: the
     noisy counts of columns that were counted by value; `tables`: those beside the rows, by name; `pairs`: the noisy counts of two
-    columns, where rows are synthetic. `calibrated`: columns of weights
-    that were made of these."""
+    columns, where rows are synthetic."""
 
     facts: Facts
     data: Arrays
@@ -68,7 +66,6 @@ class Release:
     counts: Mapping[str, Counts] = field(default_factory=dict[str, Counts])
     tables: Mapping[str, Table] = field(default_factory=dict[str, Table])
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict[tuple[str, str], Pair])
-    calibrated: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Release of {self.facts.rows_out:,} records by {self.facts.method}: {', '.join(self.data)}>"
@@ -79,12 +76,9 @@ class Release:
 
     def mean(self, column: str, *, weights: str | None = None, level: float = 0.95) -> Any:
         """The mean of a column in the confidential table, over all its records; or `NoHonestAnswer`. Of a column without noise
-        it is the plain mean, exactly; by the `weights` of another such column the weighted one, and by calibrated ones an
-        estimate of which nothing closer is known than the ends of what was released. That of a sum or difference of published
-        columns is made of their means. An `Interval`, of a column of dates or times `Moments`."""
+        it is the plain mean, exactly; by the `weights` of another such column the weighted one. That of a sum or difference of
+        published columns is made of their means. An `Interval`, of a column of dates or times `Moments`."""
         check_name(column)
-        if weights in (*self.calibrated, *self.facts.calibrated):
-            return state_calibrated_mean(self.facts, column, *self._exact_pair(column, weights), level)
         if weights is not None:
             return state_weighted_mean(self.facts, column, *self._exact_pair(column, weights), level)
         if column in self.data and is_exact(self.facts, column, self.exact):
@@ -194,15 +188,6 @@ class Release:
         added = read_numbers({name: added}, name, [name])
         return dataclasses.replace(self, data={**self.data, name: added}, exact=(*self.exact, name))
 
-    def with_weights(self, name: str, tables: Sequence[str]) -> Release:
-        """This release with a column of weights that are made of what is published: the rows, raked to these weighted tables of
-        counts. The first says how many there are in all. Always the same weights for the same package."""
-        given = cast(object, tables)
-        if isinstance(given, str) or not isinstance(given, Sequence):
-            raise InvalidType("name the tables in a list.", where="tables", remedy='Like ["people"].')
-        made = self.with_exact(name, calibrate([self.table(table) for table in tables], self.data))
-        return dataclasses.replace(made, calibrated=(*made.calibrated, name))
-
     def explain(self) -> tuple[str, ...]:
         """What the kit offers for this release, a sentence each."""
         return tuple(explain_kit(self.facts))
@@ -213,7 +198,7 @@ class Release:
         for name in (column, weights):
             if name not in self.data:
                 raise InvalidArgument("the data have no such column.", where=name)
-            if not is_exact(self.facts, name, (*self.exact, *(self.facts.calibrated if name == weights else ()))):
+            if not is_exact(self.facts, name, self.exact):
                 raise NoHonestAnswer(ANALYST("decline.weights"), where=name, remedy=ANALYST("advice.ask"))
         written = self.data[weights]
         is_text = written.dtype.kind == "U"  # a weight that is kept may be one, like 1.5
@@ -221,8 +206,7 @@ class Release:
             numbers = np.array([cell or "nan" for cell in written.tolist()] if is_text else written, dtype=np.float64)
         except ValueError:
             raise InvalidArgument("a cell of this column is not a number.", where=weights) from None
-        exact = (*self.exact, *self.facts.calibrated)
-        return read_numbers(self.data, column, self.exact), read_numbers({**self.data, weights: numbers}, weights, exact)
+        return read_numbers(self.data, column, self.exact), read_numbers({**self.data, weights: numbers}, weights, self.exact)
 
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         if name not in self.data:
@@ -356,11 +340,7 @@ def simulate(
     why = decline_simulation(facts)
     if why:
         raise NoHonestAnswer(f"this release cannot be made again: {why}", remedy=ANALYST("advice.ask"))
-    columns = {
-        name: values
-        for name, values in _read_columns(table, "table").items()
-        if not facts.is_made(name) and name not in facts.calibrated
-    }
+    columns = {name: values for name, values in _read_columns(table, "table").items() if not facts.is_made(name)}
     absent = [name for name in facts.masked if name not in columns]
     if absent or len({len(values) for values in columns.values()}) != 1:
         raise InvalidArgument("the table needs every masked column, all of one length.", where=", ".join(absent))
@@ -482,7 +462,7 @@ def _options_of(facts: Facts, column: ColumnFacts) -> dict[str, Any]:
         found = {"epsilon": declared(column)[1]}
     if counts_by_value(facts):
         centre = None if column.centre is None else column.number_text(column.centre)
-        return {**found, "centre": centre, "tail": column.tail}
+        return {**found, "centre": centre}
     return {**found, "consistency": facts.consistency, "clamp": facts.clamped, "on_grid": facts.on_grid}
 
 

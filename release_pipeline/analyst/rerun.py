@@ -261,9 +261,8 @@ def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple
     noise = find_noise(facts, pairs)
     if list(noise) != list(usual.pairs) or {_law_of(counts[name]) for name in names} != {usual.margins}:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
-    one_by_one = replace(usual, pairs={pair: sums.noise for pair, sums in noise.items()}, in_blocks=False)
-    if all(sums.terms == 1 for sums in noise.values()) and one_by_one.loss <= budget.amount:
-        return one_by_one
+    if noise == {pair: SummedNoise(law, 1) for pair, law in usual.pairs.items()}:
+        return replace(usual, in_blocks=False)
     if noise != _expect_noise(usual, _find_groups(facts, pairs), names):
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
     return usual

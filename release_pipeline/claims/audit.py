@@ -18,7 +18,7 @@ import pyarrow as pa
 from release_pipeline.claims.answers import make_answer_pairs, show_answers
 from release_pipeline.claims.counts import show_counts
 from release_pipeline.claims.events import Both, Event, choose_event, count_learnt, left_to_prove
-from release_pipeline.claims.groups import NOBODY, count_different, count_intervals, count_smallest
+from release_pipeline.claims.groups import NOBODY, count_intervals, count_smallest
 from release_pipeline.claims.promises import Promise
 from release_pipeline.claims.swaps import count_blocks, count_links
 from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
@@ -90,9 +90,6 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
             classes = [made.table for made in make_classes(policy)] if policy.generalised_columns else []
             tables = [*make_crowds(policy), *classes]
             return _count(promise, count_smallest(policy, tables, promise.columns, draws=effort.counted))
-        case "values":
-            tables = [made.table for made in make_classes(policy)]
-            return _count(promise, count_different(policy, tables, *promise.columns, draws=effort.counted))
         case "intervals":
             tables = [made.table for made in make_classes(policy)]
             return _count(promise, count_intervals(policy, tables, draws=effort.counted))
@@ -244,14 +241,13 @@ def _watch_records(policy: Policy, made: ClassTable, *, draws: int, purpose: str
     values = np.stack([seen.values[name].reshape(-1, size) for name in names], axis=2)
     learnt = values[: count_learnt(len(values))]
     marks = [_landmarks_of(policy, name, learnt[:, :, place]) for place, name in enumerate(names)]
-    kinds = np.unique(np.column_stack([made.units, made.kept]), axis=0, return_index=True)[1]
+    kinds = np.unique(made.units, axis=0, return_index=True)[1]
     codes = {int(place): number_records(values[:, place], marks) for place in kinds}
     places = sorted(codes)
     return {
         f"records {one + 1} and {other + 1}": (codes[one], codes[other])
         for number, one in enumerate(places)
         for other in places[number + 1 :]
-        if made.kept[one] == made.kept[other]
     }
 
 

@@ -33,21 +33,6 @@ def count_smallest(policy: Policy, tables: Sequence[pa.Table], names: Sequence[s
     return smallest, releases
 
 
-def count_different(policy: Policy, tables: Sequence[pa.Table], name: str, *, draws: int) -> tuple[int, int]:
-    """The fewest different values of a column in a group of records with the same released quasi-identifiers; and in how many
-    releases that was."""
-    fewest, releases = NOBODY, 0
-    for number, table in enumerate(tables):
-        for released, _ in release_tables(policy, table, draws=draws, purpose=f"values {number}"):
-            releases += 1
-            values: dict[tuple[object, ...], set[object]] = {}
-            rows = zip(*(released.column(one).to_pylist() for one in policy.released_quasi), strict=True)
-            for row, value in zip(rows, released.column(name).to_pylist(), strict=True):
-                values.setdefault(row, set()).add(value)
-            fewest = min([fewest, *map(len, values.values())])
-    return fewest, releases
-
-
 def count_intervals(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -> tuple[int, int]:
     """The fewest originals that the confidence box of a released record holds, among those that hold any: originals of its class,
     as near to its released numbers as the noise of its class goes with that confidence."""

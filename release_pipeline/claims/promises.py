@@ -12,7 +12,7 @@ from release_pipeline.policy.loss import rows_loss
 from release_pipeline.privacy.catalogue.definitions import DP, SAME, ZCDP
 
 Covers: TypeAlias = Literal[
-    "list", "lists", "rows", "centroid", "record", "groups", "values", "intervals", "tables", "whole", "blocks", "links"
+    "list", "lists", "rows", "centroid", "record", "groups", "intervals", "tables", "whole", "blocks", "links"
 ]
 NANO = 1e9
 MOST_CLUSTERS = 4  # of the hostile tables
@@ -130,9 +130,6 @@ def _of_groups(policy: Policy) -> Iterator[Promise]:
         return
     if not protect.makes_clusters:
         yield Promise("records with the same generalised values", "groups", policy.definition, quasi, least=protect.k)
-        least = protect.different_values
-        for name in policy.kept_columns if least is not None else ():
-            yield Promise(f"different values of {name} in a class", "values", policy.definition, (name,), least=least)
         if _drops_after_noise(policy):
             words = "originals in the confidence box of a record, if any"
             yield Promise(words, "intervals", policy.definition, names, least=protect.k)

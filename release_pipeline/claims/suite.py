@@ -15,7 +15,6 @@ WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale 
 _NOISE = f"role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up"
 _ATOMS = ", atoms: [0, 500]"
 _REASONS = ", codes: {-8: refused, .a: left}"
-_ILL = "ill: {role: confidential, do: keep, values: [a, b, c, d], why: made up}"
 _SWAPPED = "ill: {role: confidential, do: swap, values: [a, b, c, d], why: made up}"
 _GROUPED = f"g: {{role: quasi, do: generalise, hierarchy: {{groups: [{', '.join(f'g{number}' for number in range(64))}]}}}}"
 _AGES = "age: {role: quasi, do: generalise, hierarchy: {domain: [0, 100], grid: 1, outside: clamp}, why: made up}"
@@ -157,9 +156,6 @@ _MORE = {  # beside the plain cases of the methods that work column by column
     "k-epsilon, confidence": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", other=_GROUPED, suppress=_STANDS_OUT),
     "k-epsilon, mondrian, confidence": _Case(
         "method: k-epsilon, grouping: mondrian, epsilon: 2, k: 7", other=_AGES, suppress=_STANDS_OUT
-    ),
-    "k-epsilon, different values": _Case(
-        "method: k-epsilon, grouping: ola, epsilon: 2, k: 7, l: 3", other=f"{_GROUPED}\n  {_ILL}", suppress=_STANDS_OUT
     ),
     "k-epsilon, random parts": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7, partitions: 2", other=_GROUPED),
 }

@@ -39,14 +39,12 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class ClassTable:
     """A table of `copies` alike classes, one after the other, each of records with these numbers (records by columns, in grid
-    units). `kept`: which of the records agree in what is kept; of two that do not nothing is claimed where values of kept columns
-    are counted."""
+    units)."""
 
     words: str
     table: pa.Table
     units: Ints
     copies: int
-    kept: Ints
 
 
 def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
@@ -84,12 +82,11 @@ def make_classes(policy: Policy) -> list[ClassTable]:
     """Classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, one in the middle, at an end of the domain and
     away from it."""
     k = policy.protect.k or 2
-    l = policy.protect.different_values or 1  # noqa: E741  the literature's name
     columns = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
     first, column = next(iter(policy.generalised_columns.items()))
     labels = column.examples(COPIES)[:COPIES]
     made: list[ClassTable] = []
-    least = max(k, l + 2)  # the two records that differ most agree with another one in what is kept
+    least = max(k, 3)
     for size in (least, least + 1, least + 2):
         for words, shape in _class_shapes(size):
             for where, low, reach in (("at the lower end", 0.0, 1.0), ("inside the domain", 0.375, 0.25)):
@@ -98,14 +95,7 @@ def make_classes(policy: Policy) -> list[ClassTable]:
                 table = make_table(policy, of_column)
                 entries = pa.array([label for label in labels for _ in range(size)])
                 table = table.set_column(table.column_names.index(first), first, entries)
-                agree = np.zeros((size, 1), dtype=np.int64)
-                for name, kept in policy.kept_columns.items() if l > 1 else ():
-                    places = np.append(np.arange(size - 2) % len(kept.values), [0, 0])
-                    agree = np.column_stack([agree, places])
-                    values = pa.array(kept.examples(COPIES)).take(pa.array(np.tile(places, len(labels))))
-                    table = table.set_column(table.column_names.index(name), name, values)
-                alike = np.unique(agree, axis=0, return_inverse=True)[1].reshape(-1)
-                made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels), alike))
+                made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels)))
     return made
 
 

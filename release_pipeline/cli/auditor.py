@@ -105,7 +105,7 @@ def _papers(options: argparse.Namespace) -> int:
     for file in files:
         print(file)
     if options.output / ENTRY not in files:
-        print(f"no {ENTRY}: it needs a published release that was not retracted, a claim of DP or iDP, and `about` in the policy")
+        print(f"no {ENTRY}: it needs a published release that was not retracted, and a claim of DP or iDP")
     print(f"{options.output}: confidential: figures in it were measured against the records")
     return 0
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from release_pipeline.flow.data_files import write_data
 from release_pipeline.flow.sums import write_sums
 from release_pipeline.flow.tables import Slices
@@ -22,7 +20,7 @@ _NO_PICTURES: Mapping[str, str] = {}
 
 def freeze(
     folder: Path,
-    table: pa.Table | Slices,
+    table: Slices,
     formats: Sequence[str],
     evidence: Mapping[str, Any],
     pictures: Mapping[str, str] = _NO_PICTURES,

@@ -57,7 +57,6 @@ class ColumnFigures:
     relative_error: float | None = None
     atom_share: float | None = None
     ks: float | None = None
-    quantile: float | None = None
     group_mean: float | None = None
     group_error: float | None = None
     group_errors: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
@@ -118,9 +117,7 @@ class GroupFigures:
     largest: int
     bars: tuple[tuple[int, int, int], ...]
     diversity: dict[str, int]
-    closeness: dict[str, float]
     prosecutor: float
-    marketer: float
     journalist: float
 
 
@@ -291,16 +288,6 @@ class GroupMeans:
 
 
 @dataclass(frozen=True, slots=True)
-class SlopeFigures:
-    """How much rows keep of the slope of a column by another in the noisy counts, and the noise in this, over itself."""
-
-    column: str
-    by: str
-    kept: float | None
-    error: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class StructureFigures:
     """How far synthetic tables of one, two and three columns are from the original ones on average, beside records drawn anew."""
 
@@ -313,7 +300,6 @@ class StructureFigures:
     triples_by_chance: float | None
     triples_tried: int
     group_means: GroupMeans | None = None
-    slopes: tuple[SlopeFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

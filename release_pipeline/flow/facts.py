@@ -31,8 +31,7 @@ Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
 class PublicFacts:
     """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
-    `levels` those that labels are released on, `weights` how far
-    calibrated ones are from each of their tables;
+    `levels` those that labels are released on;
     `looks` how many looks at the data came before the charge, `together` how many tables of several columns were counted."""
 
     release: str
@@ -56,7 +55,6 @@ class PublicFacts:
     delta: str | None = None
     rho: Nano = None
     series_rho: Nano = None
-    weights: Mapping[str, str] = field(default_factory=dict[str, str])
     looks: int = 0
     together: int = 0
 
@@ -73,7 +71,6 @@ _ADDED = (
     "delta",
     "rho",
     "series_rho",
-    "weights",
     "looks",
     "together",
 )  # of some releases; left out where they say nothing

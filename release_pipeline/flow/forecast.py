@@ -101,12 +101,7 @@ def goes_to_disk(policy: Policy) -> bool:
         return False
     gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)
     is_looked_at_whole = (
-        policy.audit.groups
-        or gates.of_groups
-        or gates.quantile
-        or gates.group_mean
-        or policy.recomputed_columns
-        or find_ties(policy)
+        policy.audit.groups or gates.of_groups or gates.group_mean or policy.recomputed_columns or find_ties(policy)
     )
     return policy.parts == 1 and policy.weight is None and not policy.tables and written and not is_looked_at_whole
 
@@ -226,11 +221,8 @@ def _count_listed(policy: Policy, records: int) -> int:
 
 
 def _count_combinations(policy: Policy, records: int) -> int:
-    """How many different rows the released quasi-identifiers may have, which are looked at one by one; where classes are made of
-    them, with the columns that must differ within a class."""
+    """How many different rows the released quasi-identifiers may have, which are looked at one by one."""
     columns = [policy.released_columns[name] for name in policy.released_quasi]
-    if policy.protect.different_values is not None:
-        columns += [column for name, column in policy.kept_columns.items() if name not in policy.released_quasi]
     return _count_rows(columns, records, clamps=policy.clamps)
 
 

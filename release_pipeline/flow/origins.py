@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from release_pipeline.flow.release import STAGES
 from release_pipeline.policy import Policy
 from release_pipeline.policy.derivations import list_leaves
-from release_pipeline.policy.kinds import CalibrateColumn, GeneraliseColumn, NoiseColumn, RecomputeColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn, RecomputeColumn
 
 TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
-ENDS = ("candidate", "published")  # from here on there are recomputed columns, and calibrated ones
+ENDS = ("candidate", "published")  # from here on there are recomputed columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,6 @@ def _list_columns(policy: Policy, stage: str) -> Iterator[Column]:
         leaves = tuple(list_leaves(policy.derive, policy.recomputed_columns, name))
         origins = leaves if stage == "candidate" else (name,)
         yield Column(name, kind, describe_column(policy, name), origins, leaves, ("candidate",))
-    for name, calibrated in policy.calibrated_columns.items():
-        words = describe_column(policy, name)
-        yield Column(name, TYPES["number"], words, (name,), tuple(calibrated.to), ("candidate",))
 
 
 def describe_column(policy: Policy, name: str) -> str:
@@ -59,8 +56,6 @@ def describe_column(policy: Policy, name: str) -> str:
             return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
         swapped = f", then swapped within blocks of {policy.block_size} or more alike records" if policy.swap is not None else ""
         return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}{swapped}"
-    if isinstance(column, CalibrateColumn):
-        return f"{column.role}; made of the published tables {', '.join(column.to)} and the released rows"
     if isinstance(column, RecomputeColumn):
         return f"{column.role}; made of what is published: {'; '.join(policy.derive[name].preview())}"
     if isinstance(column, GeneraliseColumn):

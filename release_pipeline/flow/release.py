@@ -51,7 +51,7 @@ from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_re
 from release_pipeline.flow.reviewing.release_context import collect_context
 from release_pipeline.flow.sources import version_of
 from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.tables import SLICE, Slices, try_formats
+from release_pipeline.flow.tables import SLICE, try_formats
 from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.sections import Person
@@ -68,7 +68,6 @@ from release_pipeline.report.counts import (
 )
 from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
-from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
     FAMILIES,
     IMPOSSIBLE,
@@ -85,7 +84,7 @@ from release_pipeline.stages.checks import (
     readable_without,
     round_up,
 )
-from release_pipeline.stages.column_table import ColumnTable, Parts, load_table
+from release_pipeline.stages.column_table import ColumnTable, Parts
 from release_pipeline.stages.criteria import judge_criteria, list_criteria
 from release_pipeline.stages.expected_linkage import judge_linkage
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
@@ -500,10 +499,6 @@ class ReleaseFlow(ReleaseCheckpoints):
             def spell_slices() -> Iterator[pa.Table]:
                 return (spell_out(one, policy) for one in workspace.slices("suppressed", table.column_names, rows=SLICE))
 
-            published: pa.Table | Slices = spell_slices
-            if policy.calibrated_columns:
-                whole, of_tables = spell_out(load_table(table), policy), {n: files[file_of(n)] for n in policy.tables}
-                published, facts["weights"] = calibrate_rows(whole, policy, of_tables)
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
                 page = render_report(policy, read_evidence(evidence, where=str(self.id)), stopped_at=AFTER_CHARGE)
@@ -513,7 +508,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.check_frozen()
             digest = freeze(
                 self.site.candidate(str(self.id)),
-                published,
+                spell_slices,
                 policy.publish.formats,
                 evidence,
                 {

@@ -56,7 +56,6 @@ def open_table(path: Path, *, format: str, policy: Policy) -> ColumnTable:
 def _convert_csv(policy: Policy, **options: Any) -> Any:
     kinds: dict[str, Any] = dict.fromkeys(policy.published_columns, pa.string())
     kinds |= dict.fromkeys([name for name in policy.recomputed_columns if not policy.derive[name].is_text], pa.float64())
-    kinds |= dict.fromkeys(policy.calibrated_columns, pa.float64())
     for name, column in policy.noise_columns.items():
         kinds[name] = pa.float64() if column.clock is None else type_of_moments(column.clock)
     return pyarrow.csv.ConvertOptions(

@@ -31,13 +31,6 @@ class Upcoming:
         return self.due is not None and self.due < now and not self.earliest
 
 
-def find_upcoming(
-    policy: Policy, opened: Mapping[str, datetime], *, charged: Collection[str] = (), seen: datetime | None, now: datetime
-) -> Upcoming | None:
-    """The release that comes next, or None when there is none left."""
-    return next(list_upcoming(policy, opened, charged=charged, seen=seen, now=now), None)
-
-
 def list_upcoming(
     policy: Policy, opened: Mapping[str, datetime], *, charged: Collection[str] = (), seen: datetime | None, now: datetime
 ) -> Iterator[Upcoming]:

@@ -51,7 +51,7 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         elif limits and len(swapped) == len(groups):
             what = "every column of audit.groups is swapped, and entries that change places make no groups to limit."
             yield ("gates", gate), what, f"Add a kept column to audit.groups, or remove {gate}."
-    of_all = [("quantile", parts.gates.quantile), ("group_mean", parts.gates.group_mean)]
+    of_all = [("group_mean", parts.gates.group_mean)]
     if not isinstance(parts.protect, KEpsilonOptions):  # whose errors follow from classes of all parts
         of_all.append(("group_error", parts.gates.group_error))
     for gate, limits in of_all:
@@ -67,7 +67,6 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
         ("relative_error", parts.gates.relative_error),
         ("atom_share", parts.gates.atom_share),
         ("ks", parts.gates.ks),
-        ("quantile", parts.gates.quantile),
         ("group_mean", parts.gates.group_mean),
         ("group_error", parts.gates.group_error),
     ):
@@ -127,7 +126,7 @@ def check_group_gates(parts: Parts) -> Iterator[Problem]:
                 yield ("gates", gate, name), what, "Lower it."
             elif gate == "l_diversity" and name in parts.noise:
                 what = f"'{name}' gets noise, so that different values of it say nothing."
-                yield ("gates", gate, name), what, "Use t_closeness, or remove it."
+                yield ("gates", gate, name), what, "Remove it."
 
 
 def check_audit(parts: Parts) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from release_pipeline.sentences import POLICY
 
 RISKY = Decimal("0.1")  # of rows that are linked: more is "excessively risky" (KEA18)
 # The number of rows is public, and a limit on the released table follows from what was released.
-_NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity", "t_closeness", "marketer_risk"}
+_NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity"}
 _OF_RECORDS = sorted(  # of this release, then of two
     (name for name in Gates.model_fields if name not in _NOT_OF_RECORDS), key=lambda name: name == "differencing_below"
 )

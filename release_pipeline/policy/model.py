@@ -15,7 +15,6 @@ from release_pipeline.policy.derivations import Derived, order_derivations
 from release_pipeline.policy.file import PolicyFile
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import (
-    CalibrateColumn,
     CountedColumn,
     DropColumn,
     GeneraliseColumn,
@@ -107,17 +106,12 @@ class Policy(PolicyFile):
     @property
     def released_columns(self) -> dict[str, ReleasedColumn]:
         """The columns that are released of the records, in the order of the file; `recomputed_columns` are made of them."""
-        return {name: c for name, c in self.columns.items() if not isinstance(c, DropColumn | RecomputeColumn | CalibrateColumn)}
+        return {name: c for name, c in self.columns.items() if not isinstance(c, DropColumn | RecomputeColumn)}
 
     @property
     def recomputed_columns(self) -> dict[str, RecomputeColumn]:
         """The derived columns that are made of what is published, in the order of the file."""
         return pick(self.columns, RecomputeColumn)
-
-    @property
-    def calibrated_columns(self) -> dict[str, CalibrateColumn]:
-        """The weights that are made of what is published, of which there is one at the most."""
-        return pick(self.columns, CalibrateColumn)
 
     @property
     def derived_before(self) -> dict[str, Derived]:
@@ -153,7 +147,7 @@ class Policy(PolicyFile):
     @property
     def working_columns(self) -> tuple[str, ...]:
         """The columns that go on after validation: those that are released, and what tables alone count by or add up."""
-        released, weights = self.released_columns, pick(self.columns, DropColumn) | self.calibrated_columns
+        released, weights = self.released_columns, pick(self.columns, DropColumn)
         return tuple(name for name in self.columns if name in released or (name in weights and weights[name].reading is not None))
 
     @property

@@ -126,11 +126,6 @@ class MethodOptions(Frozen):
         """Whether generalised numbers are cut class by class, each into a range of its own."""
         return False
 
-    @property
-    def different_values(self) -> int | None:
-        """How many different values of every kept column the records of a group have at the least, if that is asked for."""
-        return None
-
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | MdavSpec | None:
         """How clusters of all these columns together are made, if such are made."""
         return None
@@ -279,12 +274,6 @@ class ByValueOptions(ConcentratedOptions):
         return "column"
 
 
-PairWeights = Annotated[
-    dict[Name, Annotated[dict[Name, Annotated[StrictInt, Field(ge=2, le=100)]], Field(min_length=1)]],
-    Option(hint="Name pairs of columns with whole numbers from 2 to 100, like {income: {town: 4}}."),
-]
-
-
 Never = Annotated[
     tuple[Rule, ...],
     Option(
@@ -298,20 +287,13 @@ Never = Annotated[
 
 
 class WholeTableOptions(ConcentratedOptions):
-    """A method that counts a whole table, for all columns together. It always claims the table. `pairs`: how much more of the
-    budget than others the table of two columns gets, that readers ask for most. `never`: combinations that cannot occur, and no
-    row has."""
+    """A method that counts a whole table, for all columns together. It always claims the table. `never`: combinations that
+    cannot occur, and no row has."""
 
     family: ClassVar[Family] = "whole-table"
     makes_clusters: ClassVar[bool] = False
 
-    pairs: PairWeights = Field(default_factory=dict[str, dict[str, int]])
     never: Never = ()
-
-    @property
-    def pair_weights(self) -> list[tuple[tuple[str, str], int]]:
-        """The pairs that are named, each with its weight."""
-        return [((one, other), weight) for one, others in self.pairs.items() for other, weight in others.items()]
 
     @property
     def impossible(self) -> tuple[Rule, ...]:
@@ -376,7 +358,6 @@ class DpMdavOptions(MethodOptions):
             order=self.order,
             statistic=self.statistic,
             scope=self.scope,
-            transforms=tuple(column.seen_as for column in columns.values()),
         )
 
     @classmethod
@@ -387,16 +368,12 @@ class DpMdavOptions(MethodOptions):
 
 class MdavOptions(MethodOptions):
     """mdav: k-anonymity on the noise columns together. Each record gets the centroid of k records or more that are like it; there
-    is no noise, and no epsilon. `blocks: kd` cuts millions of rows into cells first."""
+    is no noise, and no epsilon."""
 
     family: ClassVar[Family] = "mdav"
     only: ClassVar[str | None] = "mdav"  # what computes it knows no other
 
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
-    blocks: Annotated[
-        Literal["kd"] | None,
-        Option(not_for={"vectors": "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav"}),
-    ] = None
 
     @property
     def scope(self) -> str:
@@ -414,7 +391,7 @@ class MdavOptions(MethodOptions):
 
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> MdavSpec:
         """How clusters of all these columns together are made."""
-        return MdavSpec(self.k, self.blocks)
+        return MdavSpec(self.k)
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
         """A cluster has k records, which agree in all that is masked."""
@@ -430,8 +407,7 @@ class KEpsilonOptions(MethodOptions):
     """(k,epsilon)-anonymity: classes of k records or more that share their generalised quasi-identifiers, with noise inside them.
 
     `grouping` makes the classes: `ola` one level of every hierarchy for all records, the best by `metric`; `mondrian` cuts class
-    by class. With `l` each class has that many different values of every confidential column. `epsilon` is split over the noise
-    columns by `weights`.
+    by class. `epsilon` is split over the noise columns by `weights`.
     """
 
     family: ClassVar[Family] = "classes"
@@ -444,7 +420,6 @@ class KEpsilonOptions(MethodOptions):
     ]
     metric: Metric | None = None
     k: Annotated[StrictInt, Field(ge=2), _SIZE]
-    l: Annotated[StrictInt, Field(ge=2)] | None = None  # noqa: E741  the literature's name
     epsilon: Total
     weights: Weights = Field(default_factory=dict[str, Decimal])
 
@@ -462,11 +437,6 @@ class KEpsilonOptions(MethodOptions):
     def cuts_numbers(self) -> bool:
         """Whether generalised numbers are cut class by class, each into a range of its own."""
         return self.grouping == "mondrian"
-
-    @property
-    def different_values(self) -> int | None:
-        """How many different values of every kept column the records of a class have at the least, if that is asked for."""
-        return self.l
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
         """The records of a class."""

@@ -26,7 +26,7 @@ from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.ties import warn_of_ties
 from release_pipeline.policy.words import describe_claim, describe_sizes, describe_suppression, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
-from release_pipeline.privacy.figures import count_of, percent
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.sentences import POLICY
 
 
@@ -192,7 +192,3 @@ def _describe_group_gates(policy: Policy) -> Iterator[str]:
     part = "group" if policy.swap is None else "block"
     for name, least in gates.l_diversity.items():
         yield f"at least {least} different values of {name} in each {part}"
-    for name, most in gates.t_closeness.items():
-        yield f"distance of {name} in each {part} from all at most {most:f}"
-    if gates.marketer_risk is not None:
-        yield f"marketer risk at most {percent(gates.marketer_risk)}"

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from release_pipeline.policy.derivations import Derived, list_leaves
 from release_pipeline.policy.formats import name_some
-from release_pipeline.policy.kinds import AnyColumn, CalibrateColumn, KeepColumn, ListedColumn, NoiseColumn, RecomputeColumn, pick
+from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, RecomputeColumn, pick
 from release_pipeline.policy.kinds.base import RECOGNISED, ColumnKind, ReleasedAs
 from release_pipeline.policy.kinds.labels import LabelledColumn, LabelledEntries
 from release_pipeline.policy.kinds.missing import BLANK, SUPPRESSED, CodedColumn, number_of_code, reason_column
@@ -108,8 +108,7 @@ def list_columns(
 
 def _count_decimals(column: AnyColumn) -> int:
     """Of the numbers of a column: those of its grid."""
-    has_grid = isinstance(column, NoiseColumn | CalibrateColumn)
-    return max(0, -int(column.grid.normalize().as_tuple().exponent)) if has_grid else 0
+    return max(0, -int(column.grid.normalize().as_tuple().exponent)) if isinstance(column, NoiseColumn) else 0
 
 
 def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | None, form: SurveyFormat) -> dict[str, str]:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.policy.calibration_rules import check_calibrated
 from release_pipeline.policy.declared import find_refused
 from release_pipeline.policy.derivation_rules import check_derivations
 from release_pipeline.policy.families import find_family
@@ -62,7 +61,6 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     yield from check_group_gates(parts)
     yield from check_audit(parts)
     yield from check_tables(parts)
-    yield from check_calibrated(parts)
     yield from check_formulas(parts)
     yield from check_published(parts)
 
@@ -89,7 +87,6 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
     yield from _protect(parts, policy.protect)
     yield from _person(parts)
     yield from check_tables(parts)
-    yield from check_calibrated(parts)
 
 
 def _find_unknown_claim(protect: AnyOptions) -> Problem | None:

@@ -172,8 +172,8 @@ def _one_or_each(value: Any) -> str:
 
 class Gates(Frozen):
     """What a release must meet before anybody reviews it: of the data; of what to expect, which are errors, by how much the
-    share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far quantiles and
-    the means of declared groups may be off; and, from `anonymity_k` to `marketer_risk`, of the released table alone.
+    share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far the means
+    of declared groups may be off; and, `anonymity_k` and `l_diversity`, of the released table alone.
     `clamped_at_most`: the share of its records that may lie outside the domain of a column with `outside: clamp`, one for all
     such columns or one for each that is named. `linkage`: the share of rows that somebody may find who knows all released
     columns, on simulated releases. `group_error`: the error to expect of the declared group that is served worst.
@@ -197,7 +197,6 @@ class Gates(Frozen):
     ] = Field(default_factory=dict[str, Decimal])
     atom_share: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     ks: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
-    quantile: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_mean: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     group_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
     linkage: Percent | None = None
@@ -213,8 +212,6 @@ class Gates(Frozen):
     ] = None
     anonymity_k: Annotated[StrictInt, Field(ge=2)] | None = None
     l_diversity: dict[Name, Annotated[StrictInt, Field(ge=2)]] = Field(default_factory=dict[str, int])
-    t_closeness: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])
-    marketer_risk: Percent | None = None
     clamped_at_most: (
         Annotated[
             Annotated[Percent, Tag("one")] | Annotated[dict[Name, Percent], Tag("each")],
@@ -232,12 +229,9 @@ class Gates(Frozen):
     @property
     def of_groups(self) -> dict[str, tuple[str, ...]]:
         """The limits on groups of released quasi-identifiers that are set, by name, with the columns that they are for."""
-        limits: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity), "t_closeness": tuple(self.t_closeness)}
-        set_ones = {name: columns for name, columns in limits.items() if columns}
+        set_ones: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity)} if self.l_diversity else {}
         if self.anonymity_k is not None:
             set_ones["anonymity_k"] = ()
-        if self.marketer_risk is not None:
-            set_ones["marketer_risk"] = ()
         return set_ones
 
 

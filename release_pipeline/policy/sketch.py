@@ -6,7 +6,6 @@ of what is approved: nothing that is released depends on it, and the hash of a p
       columns:
         income: {at: {0: 12%}, quantiles: {10%: 4000, 50%: 21000, 90%: 62000, 99%: 180000}}
         sex: {shares: {1: 48%, 2: 52%}}
-      correlations: [{of: [income, age], is: 0.35}]
 """
 
 from __future__ import annotations
@@ -52,19 +51,8 @@ class ColumnSketch(Frozen):
     shares: Annotated[dict[str, Percent], Option(hint="Like {a: 30%, b: 70%}.")] = Field(default_factory=dict[str, Decimal])
 
 
-Coefficient = Annotated[Exact, Field(gt=-1, lt=1)]
-
-
-class Correlation(Frozen):
-    """How two columns are believed to go together: the correlation of their ranks' normal scores."""
-
-    of: Annotated[tuple[Name, Name], Option(hint="Name two columns.")]
-    correlation: Annotated[Coefficient, Field(alias="is")]
-
-
 class Sketch(Frozen):
-    """`shape`. A column that is not in it is even over its domain, or its values; what is not said to go together does not."""
+    """`shape`. A column that is not in it is even over its domain, or its values; no column goes together with another."""
 
     rows: Annotated[StrictInt, Field(ge=20, le=100_000_000), Option(hint="So many records as a release is expected to have.")]
     columns: dict[Name, ColumnSketch] = Field(default_factory=dict[str, ColumnSketch])
-    correlations: tuple[Correlation, ...] = ()

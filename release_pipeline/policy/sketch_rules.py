@@ -31,15 +31,6 @@ def check_sketch(parts: Parts) -> Iterator[Problem]:
             known = {**numbers, **listed}
             otherwise = "Leave it out: it is not released as numbers or listed values."
             yield here, f"'{name}' is no column that a table is made up of.", ask_for_near(name, known, otherwise)
-    for place, pair in enumerate(sketch.correlations):
-        for name in pair.of:
-            if name not in numbers or pair.of[0] == pair.of[1]:
-                yield (
-                    ("shape", "correlations", place, "of"),
-                    "correlations are of two different columns of numbers.",
-                    ask_for_near(name, numbers, f"There are: {', '.join(numbers) or 'none'}."),
-                )
-                break
 
 
 def _check_number(here: Path, said: ColumnSketch, column: NoiseColumn) -> Iterator[Problem]:

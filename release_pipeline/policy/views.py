@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import Annotated, Any, Literal, cast
 
 from release_pipeline.policy.about import find_unsaid
@@ -11,7 +10,6 @@ from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text
-from release_pipeline.policy.kinds import CalibrateColumn
 from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.sections import PrivacyUnit
 from release_pipeline.policy.table_words import step_of, step_text
@@ -62,17 +60,6 @@ class TableView:
     step: Annotated[str, "a step of its noise, in records or in the unit of what is added up"]
     levels: Annotated[tuple[LevelView, ...], "the coarsest first"]
     weight: Annotated[str | None, "the column of weights that records count by"] = field(default=None, metadata=OPTIONAL)
-
-
-@dataclass(frozen=True, slots=True)
-class CalibratedView:
-    """Weights that are made of published tables, in place of the survey's own."""
-
-    name: Annotated[str, "the column"]
-    to: Annotated[tuple[str, ...], "the tables that rows are raked to; the first says how many there are in all"]
-    grid: Annotated[str, "what published weights are multiples of"]
-    at_least: Annotated[str | None, "the least published weight; null: a step"]
-    at_most: Annotated[str | None, "the largest published weight; null: none is declared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +126,6 @@ class PlanView:
     recomputed: Annotated[tuple[str, ...] | None, "the derived columns that are made of what is published"] = field(
         default=None, metadata=OPTIONAL
     )
-    calibrated: Annotated[tuple[CalibratedView, ...] | None, "the weights that are made of published tables"] = field(
-        default=None, metadata=OPTIONAL
-    )
 
 
 def view_plan(plan: Plan) -> PlanView:
@@ -187,13 +171,7 @@ def view_plan(plan: Plan) -> PlanView:
         kept=tuple(policy.kept_columns),
         generalised=tuple(policy.generalised_columns),
         recomputed=tuple(policy.recomputed_columns) or None,
-        calibrated=tuple(starmap(_view_calibrated, policy.calibrated_columns.items())) or None,
     )
-
-
-def _view_calibrated(name: str, column: CalibrateColumn) -> CalibratedView:
-    ends = (None if end is None else decimal_text(end) for end in (column.at_least, column.at_most))
-    return CalibratedView(name, column.to, decimal_text(column.grid), *ends)
 
 
 def _view_table(tabulation: Tabulation) -> TableView:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
-from release_pipeline.policy.kinds import AnyColumn, CalibrateColumn, DropColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.kinds import AnyColumn, DropColumn, KeepColumn, NoiseColumn
 from release_pipeline.privacy import Grid
 from release_pipeline.privacy.tables import ends_of
 
@@ -29,7 +29,7 @@ class Weights:
         """Those of a column; None of one that declares neither a list nor a domain and grid."""
         if isinstance(column, KeepColumn):
             return cls._listed(name, column)
-        grid = column.exact_grid if isinstance(column, NoiseColumn | DropColumn | CalibrateColumn) else None
+        grid = column.exact_grid if isinstance(column, NoiseColumn | DropColumn) else None
         return None if grid is None else cls(name, grid.step, ends_of(grid), grid=grid)
 
     @classmethod

@@ -212,34 +212,30 @@ def calibrate_table(
         growth *= 2  # rounding is mended by the first steps; this ends whatever the cause
 
 
-def order_reach(
-    widths: Sequence[int], weights: Sequence[Fraction], clusters: int, *, order: str, transforms: Sequence[str]
-) -> Fraction:
+def order_reach(widths: Sequence[int], weights: Sequence[Fraction], clusters: int, *, order: str) -> Fraction:
     """The most that sum_j sum_a weight_a |change of sum j in column a| / W_a can be, for any table in this many clusters.
 
     Public: it needs the number of clusters alone. A chain has at most p steps, each at most W_a in column a: p sum_a weight_a,
     for every order. For `hilbert` there is more to know. At level l the curve goes through 2^(ml) cells, one face at a time, and
-    a chain goes along it in one direction. Let a step cross d_a cells in column a: it changes that column by at most d_a x_a +
-    y_a (`cell_reach`), and all crossings of all steps together are at most 2^(ml) - 1. Hence for every level
+    a chain goes along it in one direction. Let a step cross d_a cells in column a: it changes that column by at most
+    (d_a + 1) x_a (`cell_reach`), and all crossings of all steps together are at most 2^(ml) - 1. Hence for every level
 
-        reach <= (2^(ml) - 1) max_a (weight_a x_a / W_a)  +  p sum_a weight_a y_a / W_a
+        reach <= (2^(ml) - 1) max_a (weight_a x_a / W_a)  +  p sum_a weight_a x_a / W_a
 
-    and the least over the levels counts. With equal weights and linear columns that is (2^(ml) - 1 + p m) / 2^l.
+    and the least over the levels counts. With equal weights that is (2^(ml) - 1 + p m) / 2^l.
 
-    >>> float(order_reach([100, 100], [Fraction(1), Fraction(1)], 50, order="hilbert", transforms=["linear", "linear"]))
+    >>> float(order_reach([100, 100], [Fraction(1), Fraction(1)], 50, order="hilbert"))
     20.375
     """
     least = clusters * sum(weights, Fraction(0))
     if order != "hilbert":
         return least
-    for level in range(1, min(curve_depth(widths, transforms=transforms), _DEEPEST) + 1):
+    for level in range(1, min(curve_depth(widths), _DEEPEST) + 1):
         cells = 1 << len(widths) * level
         if cells > 4 * clusters * len(widths) << level:  # crossings alone cost more than no curve at all, here and deeper
             break
-        reaches = [cell_reach(width, level, transform) for width, transform in zip(widths, transforms, strict=True)]
-        parts = [(weight * x / width, weight * y / width) for weight, width, (x, y) in zip(weights, widths, reaches, strict=True)]
-        crossed = (cells - 1) * max(x for x, _ in parts)
-        least = min(least, crossed + clusters * sum((y for _, y in parts), Fraction(0)))
+        parts = [weight * cell_reach(width, level) / width for weight, width in zip(weights, widths, strict=True)]
+        least = min(least, (cells - 1) * max(parts) + clusters * sum(parts, Fraction(0)))
     return least
 
 

@@ -18,8 +18,6 @@ are c_a >> (b - l)), and consecutive cells share a face: one c_a differs, by 1. 
 `entry` and rotated by `turn` onto one standard Gray code, whose place gives the next m bits of the key and the next level's entry
 and turn.
 
-A declared transform comes first: `log` replaces q by an integer logarithm of q + 1, in units of 2^-20, and W by that of W.
-
 No floating-point number occurs, so every processor gives the same keys.
 """
 
@@ -38,37 +36,31 @@ from release_pipeline.privacy.clusters import OrderClusters, cut_ranks, sort_rec
 from release_pipeline.privacy.grid import MAX_WIDTH, as_rows
 from release_pipeline.privacy.noise import NoiseStream, WordArray
 
-ORDERS, TRANSFORMS = ("corner", "hilbert"), ("linear", "log")
+ORDERS = ("corner", "hilbert")
 MAX_DEPTH = 32
 MAX_COLUMNS = 64  # of a Hilbert curve: one bit of the key for each, at the least
-_MAX_LOG_LEVEL = 16  # all cells of a level are searched for the widest one
-_LOG_BITS = 20
 _CHUNK = 1 << 14  # rows worked on at once: what they need stays in the cache
 _TABLE_BITS = 16  # of the places of a table that walks several levels at once
 _SPREAD_BITS = 11  # of the places of a table that interleaves one column's bits with those of the others
 _u64 = np.uint64
 
 
-def order_keys(
-    quantised: npt.ArrayLike, widths: Sequence[int], order: str, *, transforms: Sequence[str] | None = None
-) -> WordArray:
+def order_keys(quantised: npt.ArrayLike, widths: Sequence[int], order: str) -> WordArray:
     """One key per row of `quantised` (n x m integers, column a in 0..widths[a]): a function of the row and of what is declared.
 
-    So equal rows have equal keys; different rows may have equal ones too. `order` is corner or
-    hilbert; `transforms` names linear (the default) or log for each column.
+    So equal rows have equal keys; different rows may have equal ones too. `order` is corner or hilbert.
 
     >>> order_keys([[0, 0], [3, 0], [3, 3], [0, 3]], [3, 3], "hilbert").tolist()
     [0, 5, 10, 15]
     """
     matrix = _as_matrix(quantised)
-    declared, logs = _as_declared(widths, order, transforms, matrix.shape[1])
+    declared = _as_declared(widths, order, matrix.shape[1])
     keys = np.empty(len(matrix), dtype=np.uint64)
-    lengths = _lengths(declared, logs)
-    depth = _depth(lengths)
+    depth = _depth(declared)
     for start in range(0, len(matrix), _CHUNK):
         part = matrix[start : start + _CHUNK]
         columns: list[WordArray] = []
-        for place, (width, is_log) in enumerate(zip(declared, logs, strict=True)):
+        for place, width in enumerate(declared):
             units = part[:, place].astype(np.uint64)  # what is negative becomes larger than any width
             if int(units.max()) > width:
                 raise InvalidArgument(
@@ -76,8 +68,8 @@ def order_keys(
                     where=f"column {place}",
                     remedy="Put the values on their declared grid first.",
                 )
-            columns.append(_logarithms(units) if is_log else units)
-        chunk = _corner_keys(columns, lengths) if order == "corner" else _hilbert_keys(columns, lengths, depth)
+            columns.append(units)
+        chunk = _corner_keys(columns, declared) if order == "corner" else _hilbert_keys(columns, declared, depth)
         keys[start : start + _CHUNK] = chunk
     return keys
 
@@ -88,7 +80,6 @@ def order_clusters(
     k: int,
     *,
     order: str,
-    transforms: Sequence[str] | None = None,
     ties: NoiseStream | None = None,
 ) -> OrderClusters:
     """Clusters of k consecutive records (the last one has the rest) in the order of (key, q_1, .., q_m, keyed position).
@@ -101,48 +92,33 @@ def order_clusters(
     """
     matrix = _as_matrix(quantised)
     start, size = cut_ranks(len(matrix), k)
-    keys = order_keys(matrix, widths, order, transforms=transforms)
+    keys = order_keys(matrix, widths, order)
     ranked, _ = sort_records([keys, *matrix.T], ties)
     return OrderClusters(ranked, start, size)
 
 
-def curve_depth(widths: Sequence[int], *, transforms: Sequence[str] | None = None) -> int:
-    """b, the levels of the Hilbert curve over these columns: min(32, floor(64/m), bits of the largest width, transformed).
+def curve_depth(widths: Sequence[int]) -> int:
+    """b, the levels of the Hilbert curve over these columns: min(32, floor(64/m), bits of the largest width).
 
     >>> curve_depth([1000] * 4), curve_depth([2**40] * 12), curve_depth([7, 1])
     (10, 5, 3)
     """
-    return _depth(_lengths(*_as_declared(widths, "hilbert", transforms, len(widths))))
+    return _depth(_as_declared(widths, "hilbert", len(widths)))
 
 
-def cell_reach(width: int, level: int, transform: str) -> tuple[Fraction, Fraction]:
-    """(x, y) such that |q - q'| <= d x + y for any two values in 0..width whose cells of `level` differ by d.
+def cell_reach(width: int, level: int) -> Fraction:
+    """x such that |q - q'| <= (d + 1) x for any two values in 0..width whose cells of `level` differ by d.
 
     The cell of a level l is min(floor(q 2^l / W), 2^l - 1), which is that of any deeper level b shifted by b - l.
 
-    linear: x = y = W/2^l. A value of cell c has c W/2^l <= q, and q <= (c + 1) W/2^l, the last cell included, which ends at W.
+    x = W/2^l. A value of cell c has c W/2^l <= q, and q <= (c + 1) W/2^l, the last cell included, which ends at W.
     So with q' in cell c + d: q' - q <= (c + d + 1) W/2^l - c W/2^l = (d + 1) W/2^l.
 
-    log: let start_i be the least q whose cell is i or more, start_{2^l} = W + 1, and E = max_i (start_{i+1} - start_i). A value
-    of cell c is at least start_c, one of cell c + d is at most start_{c+d+1} - 1, and these are at most (d + 1) E - 1 apart. So
-    x = E and y = E - 1. E is searched for among all cells, of levels up to 16.
     """
-    [length], [is_log] = _as_declared([width], "hilbert", [transform], 1)
-    deepest = _MAX_LOG_LEVEL if is_log else MAX_DEPTH
-    if not 0 <= level <= deepest:
-        raise InvalidArgument(f"the level is not one from 0 to {deepest}.", where="level")
-    if not is_log:
-        reach = Fraction(length, 1 << level)
-        return reach, reach
-    [total] = _lengths([length], [True])
-    cell = np.arange(1 << level, dtype=np.uint64)
-    low, high = np.zeros_like(cell), np.full_like(cell, length)
-    while bool(np.any(low < high)):  # the value W lies in the last cell, so that there is a start for each
-        middle = (low + high) >> _u64(1)
-        before = _cells(_logarithms(middle), total, level) < cell
-        low, high = np.where(before, middle + _u64(1), low), np.where(before, high, middle)
-    widest = int(np.diff(low, append=_u64(length + 1)).max())
-    return Fraction(widest), Fraction(widest - 1)
+    [length] = _as_declared([width], "hilbert", 1)
+    if not 0 <= level <= MAX_DEPTH:
+        raise InvalidArgument(f"the level is not one from 0 to {MAX_DEPTH}.", where="level")
+    return Fraction(length, 1 << level)
 
 
 def _as_matrix(quantised: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -154,8 +130,8 @@ def _as_matrix(quantised: npt.ArrayLike) -> npt.NDArray[Any]:
     return matrix
 
 
-def _as_declared(widths: Sequence[int], order: str, transforms: Sequence[str] | None, m: int) -> tuple[list[int], list[bool]]:
-    """The width of each of m columns, and whether its transform is log."""
+def _as_declared(widths: Sequence[int], order: str, m: int) -> list[int]:
+    """The width of each of m columns."""
     if order not in ORDERS:
         raise InvalidArgument(f"the order is none of {', '.join(ORDERS)}.", where="order")
     if order == "hilbert" and m > MAX_COLUMNS:
@@ -163,46 +139,18 @@ def _as_declared(widths: Sequence[int], order: str, transforms: Sequence[str] | 
             f"a Hilbert curve of {m:,} columns does not fit 64 bits.",
             remedy="Use fewer columns or order: corner.",
         )
-    named = ["linear"] * m if transforms is None else list(transforms)
-    for what, given in (("widths", len(widths)), ("transforms", len(named))):
-        if given != m:
-            raise InvalidArgument(f"there are {given:,} for {m:,} columns.", where=what)
-    for place, transform in enumerate(named):
-        if transform not in TRANSFORMS:
-            raise InvalidArgument(f"column {place}'s transform is none of {', '.join(TRANSFORMS)}.", where="transforms")
+    if len(widths) != m:
+        raise InvalidArgument(f"there are {len(widths):,} for {m:,} columns.", where="widths")
     for place, width in enumerate(widths):
         if isinstance(width, bool) or not isinstance(cast(object, width), int | np.integer):
             raise InvalidType(f"column {place}'s is not a whole number.", where="widths")
         if not 1 <= width <= MAX_WIDTH:
             raise InvalidArgument(f"column {place}'s is not one from 1 to 2^52.", where="widths")
-    return [int(width) for width in widths], [transform == "log" for transform in named]
-
-
-def _lengths(widths: Sequence[int], logs: Sequence[bool]) -> list[int]:
-    """The widths of the columns after their transforms."""
-    ends = _logarithms(np.array(widths, dtype=np.uint64)).tolist()
-    return [end if is_log else width for width, end, is_log in zip(widths, ends, logs, strict=True)]
+    return [int(width) for width in widths]
 
 
 def _depth(lengths: Sequence[int]) -> int:
     return min(MAX_DEPTH, max(64 // len(lengths), 1), max(lengths).bit_length())
-
-
-def _logarithms(units: WordArray) -> WordArray:
-    """e 2^20 + floor((v - 2^e) 2^20 / 2^e) for v = q + 1 and e = floor(log2 v): log2 v, linear between powers of two.
-
-    It never descends: in between because v does, and at a power of two because the second term stays below 2^20.
-    """
-    mantissa = units + _u64(1)
-    exponent = np.full_like(mantissa, 63)
-    for step in (32, 16, 8, 4, 2, 1):  # shift the leading bit to the top
-        shift = (mantissa < _u64(1 << (64 - step))).astype(np.uint64) * _u64(step)
-        mantissa <<= shift
-        exponent -= shift
-    mantissa <<= _u64(1)
-    mantissa >>= _u64(64 - _LOG_BITS)
-    exponent <<= _u64(_LOG_BITS)
-    return exponent | mantissa
 
 
 def _parts(units: WordArray, length: int, bits: int) -> WordArray:

@@ -29,10 +29,7 @@ def cut_kernel(
     most: IntArray,
     trees: IntArray,
     offset: IntArray,
-    sensitive: IntArray,
-    values: IntArray,
     k: int,
-    variety: int,
     label: IntArray,
     level: IntArray,
 ) -> int:
@@ -46,8 +43,6 @@ def cut_kernel(
     record = np.arange(n, dtype=np.int64)
     spare = np.empty(n, np.int64)
     side = np.empty(n, np.int64)
-    seen = np.zeros((max(len(values), 1), max(1, values.max() if len(values) else 1)), np.int64)
-    stamp = np.zeros(1, np.int64)
     limbs = np.zeros(_LIMBS, np.int64)
     word = np.zeros(1, np.int64)
     pending = np.empty((n // k + 1, 2), np.int64)
@@ -90,9 +85,7 @@ def cut_kernel(
             part = columns[column, start:stop]
             if kinds[column] == LABELS:
                 codes = _codes_of(trees, offset[column], most[column], reached[column] - 1)
-                parts = _cut_labels(part, codes, record[start:stop], sensitive, values, k, variety, seen, stamp, side)
-            elif variety > 1:
-                parts = _cut_diverse(part, record[start:stop], sensitive, values, k, variety, seen, stamp, side)
+                parts = _cut_labels(part, codes, k, side)
             else:
                 parts = _cut_median(part, low[column], high[column], k, side, spare)
         if parts == 0:
@@ -268,92 +261,7 @@ def _cut_median(part: IntArray, low: int, high: int, k: int, side: IntArray, spa
 
 
 @compiled
-def _cut_diverse(
-    part: IntArray,
-    record: IntArray,
-    sensitive: IntArray,
-    values: IntArray,
-    k: int,
-    variety: int,
-    seen: IntArray,
-    stamp: IntArray,
-    side: IntArray,
-) -> int:
-    """The same where both sides need their variety: it only grows with a side, so what is allowable lies between two places."""
-    n = len(part)
-    order = np.empty(2 * n, np.int64)  # ascending, then descending
-    _sort_rows(part, order)
-    for row in range(n):
-        order[2 * n - 1 - row] = order[row]
-    first = max(k, _prefix(record, order[:n], sensitive, values, variety, seen, stamp))
-    last = n - max(k, _prefix(record, order[n:], sensitive, values, variety, seen, stamp))
-    chosen = -1
-    for place in range(first, last + 1):
-        if part[order[place - 1]] < part[order[place]] and (chosen < 0 or abs(2 * place - n) < abs(2 * chosen - n)):
-            chosen = place
-    if chosen < 0:
-        return 0
-    for place in range(n):
-        side[order[place]] = 1 if place >= chosen else 0
-    return 2
-
-
-@compiled
-def _sort_rows(part: IntArray, order: IntArray) -> None:
-    """The first rows of `order` become those of `part` in ascending order (heapsort: nothing makes it slow)."""
-    n = len(part)
-    for row in range(n):
-        order[row] = row
-    for step in range(n + n // 2):
-        if step < n // 2:
-            root, size = n // 2 - 1 - step, n
-        else:
-            root, size = 0, n - 1 - (step - n // 2)
-            order[0], order[size] = order[size], order[0]
-        moving = order[root]
-        while 2 * root + 1 < size:
-            child = 2 * root + 1
-            if child + 1 < size and part[order[child]] < part[order[child + 1]]:
-                child += 1
-            if part[order[child]] <= part[moving]:
-                break
-            order[root] = order[child]
-            root = child
-        order[root] = moving
-
-
-@compiled
-def _prefix(
-    record: IntArray, order: IntArray, sensitive: IntArray, values: IntArray, variety: int, seen: IntArray, stamp: IntArray
-) -> int:
-    """How many rows, taken in `order`, until every sensitive column has its variety; one more than there are if never."""
-    stamp[0] += 1
-    needed = 0
-    for column in range(len(values)):
-        different = taken = 0
-        while different < variety and taken < len(order):
-            value = sensitive[column, record[order[taken]]]
-            if seen[column, value] != stamp[0]:
-                seen[column, value] = stamp[0]
-                different += 1
-            taken += 1
-        needed = max(needed, taken if different == variety else len(order) + 1)
-    return needed
-
-
-@compiled
-def _cut_labels(
-    part: IntArray,
-    codes: IntArray,
-    record: IntArray,
-    sensitive: IntArray,
-    values: IntArray,
-    k: int,
-    variety: int,
-    seen: IntArray,
-    stamp: IntArray,
-    side: IntArray,
-) -> int:
+def _cut_labels(part: IntArray, codes: IntArray, k: int, side: IntArray) -> int:
     """One part for each label of the next level that occurs, if all of them are allowable."""
     n = len(part)
     lowest, highest = _ends(part)
@@ -371,16 +279,6 @@ def _cut_labels(
                 return 0
     for row in range(n):
         side[row] = number[side[row]]
-    if variety > 1:
-        mine = np.empty(n, np.int64)
-        for own in range(parts):
-            size = 0
-            for row in range(n):
-                if side[row] == own:
-                    mine[size] = row
-                    size += 1
-            if _prefix(record, mine[:size], sensitive, values, variety, seen, stamp) > size:
-                return 0
     return parts
 
 

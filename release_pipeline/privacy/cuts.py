@@ -1,9 +1,9 @@
 """Mondrian (MON06): classes by cutting the table again and again, strict and multidimensional, to local labels.
 
 A class is cut in one column. In a column of numbers the cut lies between two different values; it is allowable if both sides have
-at least k records, and at least l different values of every sensitive column. In a column with a hierarchy, the class's label is
+at least k records. In a column with a hierarchy, the class's label is
 the finest one that all its records share, and the cut replaces it by the labels of the next level that occur in the class (of
-which there are two or more); it is allowable if every one of them has at least k records and l values.
+which there are two or more); it is allowable if every one of them has at least k records.
 
 The columns of a class are tried in order of their share, the largest first, of equal ones the first column. The share of a column
 of numbers is its range in the class over its range in the whole table; that of a column with a hierarchy is the number of values
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.classes import as_sensitive, as_threshold
+from release_pipeline.privacy.classes import as_threshold
 from release_pipeline.privacy.grid import IntArray, as_matrix
 from release_pipeline.privacy.hierarchy import Hierarchy, HierarchyLike
 
@@ -47,15 +47,13 @@ def mondrian(
     k: int,
     *,
     hierarchies: Mapping[int, HierarchyLike] | None = None,
-    sensitive: npt.ArrayLike | None = None,
-    l: int = 1,  # noqa: E741 - the papers' name
 ) -> IntArray:
     """The class of each row, as `cut_classes` finds it: every class has at least k rows, and none has an allowable cut left.
 
     >>> mondrian([[1, 5], [2, 5], [8, 5], [9, 6]], 2).tolist()
     [0, 0, 1, 1]
     """
-    return cut_classes(matrix, k, hierarchies=hierarchies, sensitive=sensitive, l=l).label
+    return cut_classes(matrix, k, hierarchies=hierarchies).label
 
 
 def cut_classes(
@@ -63,24 +61,18 @@ def cut_classes(
     k: int,
     *,
     hierarchies: Mapping[int, HierarchyLike] | None = None,
-    sensitive: npt.ArrayLike | None = None,
-    l: int = 1,  # noqa: E741 - the papers' name
 ) -> Cuts:
-    """Classes of at least k rows and l different values of every sensitive column, and the levels of their labels.
+    """Classes of at least k rows, and the levels of their labels.
 
     `matrix` has a row for each record and a column for each quasi-identifier: integers or finite floats (-0.0 is 0.0).
     `hierarchies` says which columns, by their place, hold value numbers of a hierarchy; its coarsest level must be one label.
-    `sensitive` has n or n x s integers. Shares are compared exactly, floats included. The first call compiles for some seconds.
+    Shares are compared exactly, floats included. The first call compiles for some seconds.
     """
-    k, l = as_threshold(k, "k"), as_threshold(l, "l")  # noqa: E741
+    k = as_threshold(k, "k")
     array = as_matrix(matrix)
     n, m = array.shape
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one class of {k:,}.", remedy="Lower k or publish more records.")
-    values = as_sensitive(sensitive, n, l)
-    fewest = min((column.values for column in values), default=l)
-    if fewest < l:
-        raise InvalidArgument(f"a sensitive column has {fewest:,} different values in all, fewer than l.", remedy="Lower l.")
     kernel = _load_kernel()
 
     columns = np.empty((m, n), dtype=np.int64)
@@ -96,13 +88,11 @@ def cut_classes(
             kinds[place] = kernel.FLOAT if is_float else kernel.WHOLE
             least[place], most[place] = columns[place].min(), columns[place].max()
 
-    secret = np.array([column.codes for column in values], dtype=np.int64).reshape(len(values), n if values else 0)
-    sizes = np.array([column.values for column in values], dtype=np.int64)
     label = np.empty(n, dtype=np.int64)
     level = np.empty((n // k, m), dtype=np.int64)
     offset = np.cumsum([0, *(tree.size for tree in trees)])
     flat = np.concatenate([tree.reshape(-1) for tree in trees])
-    classes = kernel.cut_kernel(columns, kinds, least, most, flat, offset, secret, sizes, k, l, label, level)
+    classes = kernel.cut_kernel(columns, kinds, least, most, flat, offset, k, label, level)
     return Cuts(label, level[:classes].copy())
 
 

@@ -1,7 +1,7 @@
 """Optimal Lattice Anonymization (OLA09): the full-domain generalisation of least loss, and whom to suppress.
 
 A node of the lattice gives every column one level of its hierarchy. Records whose labels are all the same form a class. A class
-is too small if it has fewer than k records, or fewer than l different values of a sensitive column. A node is feasible if the
+is too small if it has fewer than k records. A node is feasible if the
 records in classes that are too small number at most the budget.
 
 Feasibility is monotone: one level up, classes only merge, so a class that was large enough stays so, and no record joins those in
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.classes import Sensitive, as_sensitive, as_threshold
+from release_pipeline.privacy.classes import as_threshold
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.hierarchy import Hierarchy, HierarchyLike
 
@@ -69,8 +69,6 @@ def ola(
     max_suppressed: Share = 0,
     metric: Metric = "categorical-precision",
     *,
-    sensitive: npt.ArrayLike | None = (),
-    l: int = 1,  # noqa: E741 - the papers' name
     progress: Progress | None = None,
 ) -> Generalisation:
     """`search_lattice` on entries as they are: texts or whole numbers, matched with the hierarchies' values as texts.
@@ -93,7 +91,7 @@ def ola(
     if len({len(column) for column in coded}) > 1:
         raise InvalidArgument("the columns have different lengths.")
     codes = np.column_stack(coded) if coded else np.empty((0, 0), dtype=np.int64)
-    return search_lattice(codes, declared, k, max_suppressed, metric, sensitive=sensitive, l=l, progress=progress)
+    return search_lattice(codes, declared, k, max_suppressed, metric, progress=progress)
 
 
 def search_lattice(
@@ -103,17 +101,15 @@ def search_lattice(
     max_suppressed: Share = 0,
     metric: Metric = "categorical-precision",
     *,
-    sensitive: npt.ArrayLike | None = None,
-    l: int = 1,  # noqa: E741 - the papers' name
     counts: IntArray | None = None,
     progress: Progress | None = None,
 ) -> Generalisation:
     """The feasible node of least loss for n records of m value numbers; among equals the lexicographically smallest levels.
 
-    `codes`: one row per record, or with `counts` per so many that are alike, in `sensitive` too; what is found has an entry for
+    `codes`: one row per record, or with `counts` per so many that are alike; what is found has an entry for
     each row then.
     `max_suppressed` is the budget: a number of records if it is an int, else a share of them, taken exactly (a float as the
-    decimal that prints as it). `sensitive` has n or n x s integers. The losses are over all records, whether suppressed or not
+    decimal that prints as it). The losses are over all records, whether suppressed or not
     (see above why), and are compared as integers:
 
     - categorical-precision: the mean over the columns of level / (levels - 1), 0 for a hierarchy of one level;
@@ -124,11 +120,11 @@ def search_lattice(
     Where even the top is infeasible, or the lattice has more than 20 million nodes, that is refused. `progress` is given a short
     text every few seconds.
     """
-    k, l = as_threshold(k, "k"), as_threshold(l, "l")  # noqa: E741
+    k = as_threshold(k, "k")
     if metric not in get_args(Metric):
         raise InvalidArgument("there is no such metric of loss.", remedy=f"Choose one of {', '.join(get_args(Metric))}.")
     _check_codes(codes, hierarchies)
-    rows = _Rows(codes, np.ones(len(codes), dtype=np.int64) if counts is None else counts, as_sensitive(sensitive, len(codes), l))
+    rows = _Rows(codes, np.ones(len(codes), dtype=np.int64) if counts is None else counts)
     n = int(rows.counts.sum())
     budget = _count_budget(max_suppressed, n)
     shape = tuple(hierarchy.levels for hierarchy in hierarchies)
@@ -139,27 +135,26 @@ def search_lattice(
             remedy="Generalise fewer columns, or leave levels out of their hierarchies.",
         )
 
-    counter = _Counter(rows, hierarchies, k, l)
+    counter = _Counter(rows, hierarchies, k)
     top = counter.count(tuple(levels - 1 for levels in shape))
     if top.undersized > budget:
         raise InvalidArgument(
             "no generalisation is possible: with every column at its coarsest level, more records are in classes that are too "
             f"small than the {budget:,} of {n:,} that may be suppressed.",
-            remedy="Lower k or l, let more records be suppressed, or give the hierarchies a coarser level.",
+            remedy="Lower k, let more records be suppressed, or give the hierarchies a coarser level.",
         )
     search = _search_by_size if metric == "discernibility" else _search_by_levels
     levels, loss = search(counter, shape, metric, budget, top, _Reporter(progress, counter, nodes))
-    group = _group_rows(rows, hierarchies, levels, k, l)
+    group = _group_rows(rows, hierarchies, levels, k)
     return Generalisation(levels, group < 0, loss, group, nodes, counter.evaluated)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The value numbers, of how many records each row is, and their sensitive columns."""
+    """The value numbers, and of how many records each row is."""
 
     codes: IntArray
     counts: IntArray
-    sensitive: list[Sensitive]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,27 +167,19 @@ class _Count:
 
 @dataclass(frozen=True, slots=True)
 class _Histogram:
-    """The different tuples of labels at `levels`, the records of each, and the different (tuple, value) of sensitive columns."""
+    """The different tuples of labels at `levels`, and the records of each."""
 
     levels: tuple[int, ...]
     labels: list[IntArray]
     records: IntArray
-    pairs: list[_Pairs]
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    tuples: IntArray
-    codes: IntArray
-    values: int
 
 
 class _Counter:
     """Counts classes from the histogram of different tuples: the records themselves are read once."""
 
-    def __init__(self, rows: _Rows, hierarchies: Sequence[Hierarchy], k: int, least: int) -> None:
+    def __init__(self, rows: _Rows, hierarchies: Sequence[Hierarchy], k: int) -> None:
         base, self.hierarchies = _histogram(rows, hierarchies)
-        self.k, self.least = k, least
+        self.k = k
         self.known = [base]  # the smallest first, and their levels
         self._levels = np.zeros((1, len(hierarchies)), dtype=np.int64)
         self.evaluated = 0
@@ -206,9 +193,8 @@ class _Counter:
         labels = [self._lift(source, column, level) if sizes[column] > 1 else None for column, level in enumerate(levels)]
         place, space = _address(*_combine(labels, sizes, len(source.records)))
         records = _sum_by_place(place, space, source.records)
-        small = _too_small(place, records, source.pairs, self.k, self.least)
         self._remember(source, levels, place, records)
-        return _Count(int(records[small].sum()), int(np.dot(records, records)))
+        return _Count(int(records[records < self.k].sum()), int(np.dot(records, records)))
 
     def column_records(self) -> list[IntArray]:
         """For every column the number of records that have each of its values."""
@@ -241,12 +227,8 @@ class _Counter:
         one_of = np.empty(len(present), dtype=np.int64)
         one_of[classes] = np.arange(len(classes))
         labels = [self._lift(source, column, level)[one_of] for column, level in enumerate(levels)]
-        pairs: list[_Pairs] = []
-        for pair in source.pairs:
-            distinct = np.unique(classes[pair.tuples] * pair.values + pair.codes)
-            pairs.append(_Pairs(distinct // pair.values, distinct % pair.values, pair.values))
         place_of = bisect_left(self.known, len(present), key=lambda known: len(known.records))
-        self.known.insert(place_of, _Histogram(levels, labels, records[present], pairs))
+        self.known.insert(place_of, _Histogram(levels, labels, records[present]))
         self._levels = np.insert(self._levels, place_of, levels, axis=0)
 
 
@@ -383,18 +365,13 @@ def _histogram(rows: _Rows, hierarchies: Sequence[Hierarchy]) -> tuple[_Histogra
         present, first, number = np.unique(place, return_index=True, return_inverse=True)
         records = _sum_by_place(number, len(present), rows.counts)
         tuples = [codes[first, column] for column in range(len(sizes))]
-    pairs: list[_Pairs] = []
-    for column in rows.sensitive:
-        number = np.searchsorted(present, place)
-        distinct, _ = _count_places(number * column.values + column.codes, len(present) * column.values)
-        pairs.append(_Pairs(distinct // column.values, distinct % column.values, column.values))
     used = [np.unique(column) for column in tuples]
     labels = [np.searchsorted(values, column) for values, column in zip(used, tuples, strict=True)]
     occurring = [hierarchy.of_values(values) for hierarchy, values in zip(hierarchies, used, strict=True)]
-    return _Histogram((0,) * len(sizes), labels, records.astype(np.int64, copy=False), pairs), occurring
+    return _Histogram((0,) * len(sizes), labels, records.astype(np.int64, copy=False)), occurring
 
 
-def _group_rows(rows: _Rows, hierarchies: Sequence[Hierarchy], levels: tuple[int, ...], k: int, least: int) -> IntArray:
+def _group_rows(rows: _Rows, hierarchies: Sequence[Hierarchy], levels: tuple[int, ...], k: int) -> IntArray:
     """The class of each row at a node, numbered in the order of the labels; -1 where it is too small."""
     codes = rows.codes
     sizes = [len(hierarchy.labels[level]) for hierarchy, level in zip(hierarchies, levels, strict=True)]
@@ -404,8 +381,7 @@ def _group_rows(rows: _Rows, hierarchies: Sequence[Hierarchy], levels: tuple[int
     ]
     place, space = _address(*_combine(labels, sizes, len(codes)))
     records = _sum_by_place(place, space, rows.counts)
-    pairs = [_Pairs(np.arange(len(codes)), column.codes, column.values) for column in rows.sensitive]
-    kept = (records > 0) & ~_too_small(place, records, pairs, k, least)
+    kept = (records > 0) & (records >= k)
     number = np.where(kept, np.cumsum(kept) - 1, -1)
     return number[place]
 
@@ -447,15 +423,6 @@ def _address(place: IntArray, space: int) -> tuple[IntArray, int]:
 def _sum_by_place(place: IntArray, space: int, records: IntArray) -> IntArray:
     """The records at each place. The sums are whole numbers far below 2^53, so floats add them exactly."""
     return np.bincount(place, weights=records, minlength=space).astype(np.int64)
-
-
-def _too_small(place: IntArray, records: IntArray, pairs: list[_Pairs], k: int, least: int) -> npt.NDArray[np.bool_]:
-    """For each place whether a class there has fewer than k records, or fewer than `least` values of a sensitive column."""
-    small = records < k
-    for pair in pairs:
-        distinct, _ = _count_places(place[pair.tuples] * pair.values + pair.codes, len(records) * pair.values)
-        small |= np.bincount(distinct // pair.values, minlength=len(records)) < least
-    return small
 
 
 def _count_places(place: IntArray, space: int, records: IntArray | None = None) -> tuple[IntArray, IntArray]:

@@ -135,7 +135,6 @@ def mask_column(
     clamp: bool = True,
     on_grid: bool = True,
     centre: Number | None = None,
-    tail: str = "prove",
     definition: str | None = None,
     delta: Decimal | str | None = None,
     secret: bytes | None = None,
@@ -147,10 +146,9 @@ def mask_column(
     on the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic
     where it is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count.
     `clamp=False` leaves released values where the noise put them, and `on_grid=False` leaves them between the points of the
-    grid, as releases were before they lay on it. `centre` and `tail` are for dp-cdf alone, whose k is 1 if it is None: where
-    cells are finest, and whether a tail has to be proved by its counts or may be trusted (`trust`). `definition="zcdp"` with
-    `delta` (dp-um and dp-cdf): `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes)
-    must never mask two different inputs; None takes a fresh one from the operating system. Distinct `context` (release, part,
+    grid. `centre`, where cells are finest, is for dp-cdf alone, whose k is 1 if it is None. `definition="zcdp"` with `delta`
+    (dp-um and dp-cdf): `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes) must
+    never mask two different inputs; None takes a fresh one from the operating system. Distinct `context` (release, part,
     column, ...): independent noise.
     """
     if secret is None:
@@ -161,10 +159,10 @@ def mask_column(
     if find_method(method).family == "by-value":
         if consistency is not None or not clamp or not on_grid:
             raise InvalidArgument(f"what {method} releases ascends by itself, in the domain and on the grid.", where=_IDLE)
-        of_column = declare_by_value(declared, claim, k=k, centre=centre, atoms=places, tail=tail)
+        of_column = declare_by_value(declared, claim, k=k, centre=centre, atoms=places)
         return _mask_by_value(values, of_column, claim, secret=secret, context=context)
-    if centre is not None or tail != "prove":
-        raise InvalidArgument(f"centre and tail are for methods that count by value, and {method} has clusters.", where="method")
+    if centre is not None:
+        raise InvalidArgument(f"a centre is for methods that count by value, and {method} has clusters.", where="method")
     exact = compute_statistics(
         values,
         grid=declared,
@@ -191,22 +189,18 @@ def mask_column(
     )
 
 
-def declare_by_value(
-    grid: Grid, claim: Claim, *, k: int | None, centre: Number | None, atoms: tuple[int, ...], tail: str
-) -> ByValue:
+def declare_by_value(grid: Grid, claim: Claim, *, k: int | None, centre: Number | None, atoms: tuple[int, ...]) -> ByValue:
     """What is declared of a column for a method that counts by value, its atoms in grid units; refused where it is no such thing.
     Without a centre, the usual one."""
     size = 1 if k is None else as_whole(k)
     if size < 1:
         raise InvalidArgument("k is below 1.", where="k")
-    if tail not in ("prove", "trust"):
-        raise InvalidArgument("tail is neither 'prove' nor 'trust'.", where="tail")
     try:
         middle = usual_centre(grid) if centre is None else grid.units_of([centre])[0]
     except InvalidArgument as error:
         raise InvalidArgument(error.what.replace("an atom", "the centre"), where="centre") from None
     budget = budget_of(claim.definition, claim.budget)
-    return ByValue(grid, budget, k=size, centre=middle, atoms=atoms, trusts_tail=tail == "trust")
+    return ByValue(grid, budget, k=size, centre=middle, atoms=atoms)
 
 
 def budget_of(definition: str, share: Epsilon) -> Budget:

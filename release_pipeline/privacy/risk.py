@@ -2,8 +2,7 @@
 section 6).
 
 Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Groups are of records
-with equal quasi-identifiers, given as integers. `distinct_diversity` is l of MKG07 in its simplest form, `closeness` is t of
-LLV07.
+with equal quasi-identifiers, given as integers. `distinct_diversity` is l of MKG07 in its simplest form.
 
 All are computed against confidential data or tell about them: figures for a review, not for the public.
 """
@@ -11,25 +10,22 @@ All are computed against confidential data or tell about them: figures for a rev
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, join, make, pieces, reduce_by
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, make, reduce_by
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
-from release_pipeline.privacy.groups import as_integers, count_numbers
+from release_pipeline.privacy.groups import as_integers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
 
 _CHUNK = 1 << 20  # records that are looked at together, and values that are looked up in a list
-_AT_ONCE = 1 << 18  # of pairs of a group and a value, or of values: a sum over more is one of sums of so many
 
 
 def record_linkage(
@@ -137,100 +133,6 @@ def _count_groups(pairs: IntArray, m: int, part: slice) -> tuple[int, IntArray]:
     """How many of these pairs, which ascend, each group has, from the first of them on."""
     groups = pairs[part] // m
     return int(groups[0]), np.bincount(groups - groups[0])
-
-
-def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool, arrays: Arrays = IN_MEMORY) -> float:
-    """t: the largest distance between the values of one group and those of all records (LLV07).
-
-    `ordered` is for numbers, which have their order's earth mover's distance, sum over the m different values, in order, of the
-    difference of the cumulated shares, over m - 1; otherwise values are equally far from each other, half the sum of the
-    differences of the shares. 0 with fewer than two values.
-
-    A group is compared with all m values without a table of groups times values: between two of its own values its cumulated
-    share stands still at q while that of all records, P, rises, so the sum there is q - P up to where P passes q and P - q
-    beyond.
-
-    >>> closeness([0, 0, 1, 1], [1, 2, 3, 4], ordered=True), closeness([0, 0, 1, 1], [1, 1, 1, 2], ordered=False)
-    (0.3333333333333333, 0.25)
-    """
-    group, value = _as_pairs(groups, values, arrays)
-    n, m = len(group), int(reduce_by(np.maximum, value, arrays)) + 1 if len(value) else 0
-    if m < 2:
-        return 0.0
-    size, counts = count_numbers(group, arrays), _count_values(value, m, arrays)
-    numbers = _pair(group, value, m, arrays)
-    del group, value
-    pairs, count = distinct(arrays, arrays.sort(numbers))
-    del numbers
-    parts = _cut_pairs(pairs, count, m)
-    if not ordered:
-        return _add_by_group(len(size), ((part.of, part.compare(size, counts, n)) for part in parts))
-    P = join(arrays, (sums / n for sums in _accumulate(counts)), m)
-    before = join(arrays, chain([np.zeros(1)], _accumulate(P)), m + 1)
-    begun = np.cumsum(size) - size
-    return _add_by_group(len(size), ((part.of, part.move(size, begun, P, before)) for part in parts)) / (m - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """Some of the pairs of a group and a value, which ascend: how many records have each, and how many those before them. `end`:
-    the next value of the group, or the number of values. `is_first`: none of the group comes before."""
-
-    of: IntArray
-    at: IntArray
-    end: IntArray
-    counted: IntArray
-    earlier: int
-    is_first: npt.NDArray[np.bool_]
-
-    def compare(self, size: IntArray, counts: IntArray, n: int) -> FloatArray:
-        """What the share of each in its group is above that in all records."""
-        return np.maximum(self.counted / size[self.of] - counts[self.at] / n, 0.0)
-
-    def move(self, size: IntArray, begun: IntArray, P: FloatArray, before: FloatArray) -> FloatArray:
-        """The sum of differences of cumulated shares from each value to the next of its group. `before`: the sum of P up to each
-        value."""
-        q = (self.earlier + np.cumsum(self.counted) - begun[self.of]) / size[self.of]
-        crossing = np.clip(np.searchsorted(P, q), self.at, self.end)
-        moved = q * (2 * crossing - self.at - self.end) + before[self.end] + before[self.at] - 2 * before[crossing]
-        moved[self.is_first] += before[self.at[self.is_first]]  # up to its first value a group has nothing
-        return np.maximum(moved, 0.0)
-
-
-def _cut_pairs(pairs: IntArray, count: IntArray, m: int) -> Iterator[_Pairs]:
-    """All pairs of groups and m values, part by part."""
-    earlier, last = 0, -1
-    for part in pieces(len(pairs), _AT_ONCE):
-        found, counted = pairs[part], count[part]
-        of, at = np.divmod(found, m)
-        beyond = int(pairs[part.stop]) if part.stop < len(pairs) else -1
-        following = np.append(found[1:], beyond)
-        end = np.where(following // m == of, following % m, m)  # the last value of a group stands to the end
-        yield _Pairs(of, at, end, counted, earlier, np.append(of[0] != last, of[1:] != of[:-1]))
-        earlier, last = earlier + int(counted.sum()), int(of[-1])
-
-
-def _add_by_group(groups: int, parts: Iterable[tuple[IntArray, FloatArray]]) -> float:
-    """The largest sum that a group has of its parts, each with ascending groups, none of which is missing between them."""
-    sums = np.zeros(groups)
-    for of, moved in parts:
-        found = np.bincount(of - of[0], moved)
-        sums[int(of[0]) : int(of[0]) + len(found)] += found
-    return float(sums.max())
-
-
-def _count_values(value: IntArray, m: int, arrays: Arrays) -> IntArray:
-    """How many records have each of m values: of many, where the arrays lie."""
-    return count_numbers(value, arrays, m) if m <= _CHUNK else distinct(arrays, ascend(arrays, value))[1]
-
-
-def _accumulate(numbers: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Their sums up to each, part by part, and added one after the other as without parts."""
-    total = np.zeros(1, dtype=numbers.dtype)
-    for part in pieces(len(numbers), _AT_ONCE):
-        sums = np.cumsum(np.concatenate([total, numbers[part]]))[1:]
-        yield sums
-        total = sums[-1:]
 
 
 def _pair(group: IntArray, value: IntArray, m: int, arrays: Arrays) -> IntArray:

@@ -133,22 +133,9 @@ class _Boxes:
         return exposed
 
 
-def find_small_classes(
-    group: IntArray,
-    kept: BoolArray,
-    *,
-    k: int,
-    sensitive: Sequence[npt.NDArray[Any]] = (),
-    l: int = 1,  # noqa: E741  the literature's name
-    arrays: Arrays = IN_MEMORY,
-) -> BoolArray:
-    """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column.
-
-    `sensitive`: its columns, an entry per record. Records without a class are not among them.
-    """
+def find_small_classes(group: IntArray, kept: BoolArray, *, k: int, arrays: Arrays = IN_MEMORY) -> BoolArray:
+    """The kept records whose class has fewer than k of them. Records without a class are not among them."""
     small = class_sizes(group, kept, arrays) < k
-    for column in sensitive if l > 1 else ():
-        small |= count_different(column, group, kept, arrays) < l
     return arrays.fill(partial(_find_small, group, kept, small), len(group), np.bool_)
 
 

@@ -47,7 +47,6 @@ from release_pipeline.privacy.scales import TRIMMED
 from release_pipeline.privacy.sensitivity import refuse_scale, scales_for
 
 Order: TypeAlias = Literal["corner", "hilbert"]
-Transform: TypeAlias = Literal["linear", "log"]
 Statistic: TypeAlias = Literal["plain", "trimmed"]
 VectorScope: TypeAlias = Literal["centroid", "table"]
 VECTOR_SCOPES: tuple[VectorScope, ...] = get_args(VectorScope)
@@ -62,7 +61,6 @@ class Insensitive:
     order: Order
     statistic: Statistic
     scope: VectorScope
-    transforms: tuple[Transform, ...]
 
     @property
     def epsilon(self) -> Epsilon:
@@ -82,10 +80,9 @@ class Insensitive:
 
 @dataclass(frozen=True, slots=True)
 class MdavSpec:
-    """How mdav makes its clusters: of k to 2k-1 alike records; in `blocks` where there are millions."""
+    """How mdav makes its clusters: of k to 2k-1 alike records."""
 
     k: int
-    blocks: Literal["kd"] | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -119,7 +116,6 @@ def mask_vectors(
     order: Order = "hilbert",
     statistic: Statistic = "plain",
     scope: VectorScope = "table",
-    transforms: Sequence[Transform] | None = None,
     weights: Sequence[int | Decimal | Fraction] | None = None,
     clamp: bool = True,
     secret: bytes | None = None,
@@ -148,7 +144,6 @@ def mask_vectors(
         order=order,
         statistic=statistic,
         scope=scope,
-        transforms=tuple(transforms) if transforms is not None else ("linear",) * len(domains),
     )
     declared = [Grid.declare(domain, step) for domain, step in zip(domains, grids, strict=True)]
     units = quantise_columns(values.T, declared)
@@ -198,7 +193,6 @@ def compute_vectors(
         widths,
         spec.k,
         order=spec.order,
-        transforms=spec.transforms,
         ties=noise_stream(secret, *context, "ties"),
     )
     ordered = units[clusters.order]
@@ -272,7 +266,7 @@ def public_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) ->
 
 def find_reach(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> Fraction:
     """How many times the loss of one centroid a reader of all centroids can see at the most, for this order (`order_reach`)."""
-    return order_reach(widths, spec.weights, clusters, order=spec.order, transforms=spec.transforms)
+    return order_reach(widths, spec.weights, clusters, order=spec.order)
 
 
 def _find_loss(neighbours: Neighbours, scale: IntArray, widths: Sequence[int], spec: Insensitive) -> Fraction | float:
@@ -281,7 +275,7 @@ def _find_loss(neighbours: Neighbours, scale: IntArray, widths: Sequence[int], s
     if spec.statistic == "trimmed":
         return found
     per_column = [Fraction(width, int(t)) for width, t in zip(widths, scale[0], strict=True)]
-    known = order_reach(widths, per_column, len(scale), order=spec.order, transforms=spec.transforms)
+    known = order_reach(widths, per_column, len(scale), order=spec.order)
     return min(found, known)
 
 
@@ -294,7 +288,7 @@ def _centroid_or_public_scales(
 
 
 def _find_mdav(units: IntArray, grids: Sequence[Grid], spec: MdavSpec, progress: Callable[[str], None]) -> list[Statistics]:
-    cluster = mdav(units, spec.k, blocks=spec.blocks, progress=progress).astype(np.intp)
+    cluster = mdav(units, spec.k, progress=progress).astype(np.intp)
     size = np.bincount(cluster).astype(np.int64)
     order = np.argsort(cluster, kind="stable")
     start = np.cumsum(size) - size

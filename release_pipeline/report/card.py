@@ -243,11 +243,6 @@ class Groups:
         bool, "Whether every combination of the generalised quasi-identifiers has k records; false for clusters of one column."
     ]
     why_not: Annotated[str | None, "Why not; null where it is."]
-    l: Annotated[  # noqa: E741 (the word of the literature, and a key of the card)
-        int | None,
-        "minimum:2",
-        "How many different values of every kept confidential column each class has at least; null where nothing is promised.",
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,19 +307,6 @@ class MadeView:
     words: Annotated[str, "The function in words."]
 
 
-@dataclass(frozen=True, slots=True)
-class CalibratedView:
-    """Of a column of weights that was made of published tables and released rows alone: no
-    record's own weight is in it, and it costs nothing beside the tables."""
-
-    to: Annotated[
-        tuple[str, ...],
-        "minItems:1",
-        "The weighted tables of counts that the rows add up to, as nearly as they can; the first says how many there are in all.",
-    ]
-    words: Annotated[str, "What the weights are, and how far the rows are from the tables."]
-
-
 class EntryLabel(NamedTuple):
     """One entry."""
 
@@ -343,9 +325,8 @@ class ColumnView:
     done: Annotated[
         str,
         "What was done to it: noise (masked by the method), keep (released as it is), generalise,"
-        " missing (it says why the cells of the column before it are empty), recompute (made of "
-        "published columns: see made), or calibrate (weights made of published tables: see "
-        "calibrated).",
+        " missing (it says why the cells of the column before it are empty), or recompute (made of "
+        "published columns: see made).",
     ]
     type: Annotated[
         str,
@@ -399,22 +380,11 @@ class ColumnView:
     centre: Annotated[
         str | None, "Of a column that was counted by value: where its cells are finest, as a decimal; null where it was not."
     ] = None
-    tail: Annotated[
-        str | None,
-        "Of a column that was counted by value: whether what noisy counts have in the tail had to"
-        " be proved by them (prove), or was trusted, since the end of the domain is a known cap "
-        "(trust); null where it was not.",
-    ] = None
     rho: Annotated[CardAmount | None, "Under zcdp: its part of rho; null under other definitions."] = None
     made: Annotated[
         MadeView | None,
         "Of a recomputed column: how it was made of other published ones, row by row. It has no "
         "noise of its own and costs nothing.",
-    ] = None
-    calibrated: Annotated[
-        CalibratedView | None,
-        "Of a column of weights that was made of published tables and released rows alone: no "
-        "record's own weight is in it, and it costs nothing beside the tables.",
     ] = None
     label: Annotated[str | None, "What the column has, in the steward's words; null where the policy gives none."] = None
     description: Annotated[
@@ -532,7 +502,7 @@ class Card:
         "population or of one that this was before, or under the policy's name. Null says "
         "that the software noted none, and no more.",
     ] = None
-    about: Annotated[About | None, "What the data are, in the steward's words. Null where the policy says nothing of it."] = None
+    about: Annotated[About, "What the data are, in the steward's words."]
     release: Annotated[str, "The release: policy/partition/revision."]
     published: Annotated[str, "When the package was made."]
     supersedes: Annotated[str | None, "The release that this one replaces; null if none."]
@@ -582,7 +552,7 @@ def make_card_schema() -> dict[str, Any]:
         "series": {"properties": {"epsilon": {"type": "null"}}},
     }
     with_clusters = {
-        "k": {"properties": {"is_k_anonymity": {"const": False}, "l": {"type": "null"}}},
+        "k": {"properties": {"is_k_anonymity": {"const": False}}},
         "series": {"properties": {"epsilon": {"type": "string"}}},
     }
     return {

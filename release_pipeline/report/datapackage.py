@@ -29,8 +29,7 @@ MEDIA_TYPES = {
 
 
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
-    """datapackage.json (Data Package v2 where the policy says what the data are, else v1, which reads the same but for the terms
-    of licence, contributors and keywords): one resource for each file of each format of the view, all with the same
+    """datapackage.json (Data Package v2): one resource for each file of each format of the view, all with the same
     schema, but for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
 
     The CSV file is a tabular resource; the others, which carry their own types, are some whose length and hash alone are
@@ -39,21 +38,19 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     could not express is refused with a ValueError, a file without its hash with a KeyError.
     """
     anywhere = view.values == "anywhere"
-    fields = [_make_field(column, anywhere=anywhere, told=view.about is not None) for column in view.columns]
+    fields = [_make_field(column, anywhere=anywhere) for column in view.columns]
     schema = {"fields": fields, "missingValues": [""]}
     coded = {"fields": [field for field in fields if field["name"] not in list_coded(view)], "missingValues": [""]}
     package: dict[str, Any] = {
+        "$schema": PROFILE,
         "profile": "data-package",
         "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
         "id": view.release,
-        "title": PUBLIC("package.title", release=view.release),
-        "description": PUBLIC("package.description", claim=end_sentence(view.claim)),
         "version": view.release.rpartition("/")[2] or view.release,
     }
     if is_instant(view.published):
         package["created"] = view.published
-    if view.about is not None:
-        package = {"$schema": PROFILE, **package, **_tell_about(view.about, view)}
+    package |= _tell_about(view.about, view)
     package["resources"] = [
         _make_resource(name, form, *hashes[name], coded if form in ("dta", "sav") else schema, view)
         for form in view.formats
@@ -109,13 +106,10 @@ def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[st
         raise ValueError("a hash is 64 lower-case hex digits")
     name = "-".join(["data", form, *file.split(".")[1:-1]])
     resource: dict[str, Any] = {"name": name, "path": file, "format": form, "mediatype": MEDIA_TYPES[form]}
-    later = view.about is not None
     if form == "csv":
-        resource |= {"profile": "tabular-data-resource", "encoding": "utf-8", **({"type": "table"} if later else {})}
-    elif later:  # version 2 has no type `file`: under a format that it does not know frictionless takes it for one
+        resource |= {"profile": "tabular-data-resource", "encoding": "utf-8", "type": "table"}
+    else:  # there is no type `file`: under a format that it does not know frictionless takes it for one
         resource |= {"profile": "data-resource", "format": _FORMATS[form]}
-    else:  # a tabular resource is CSV; read as a table, frictionless turns whole numbers with nulls into floats and refuses them
-        resource |= {"profile": "data-resource", "type": "file"}
     return resource | {"bytes": int(size), "hash": f"sha256:{digest}", "schema": schema}
 
 
@@ -133,20 +127,17 @@ def _make_list(file: str, digest: str, size: int, description: str) -> dict[str,
     }
 
 
-def _make_field(column: ColumnView, *, anywhere: bool, told: bool) -> dict[str, Any]:
-    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only. Where
-    the policy tells what the data are, the steward's reason is told as one, and not as what the column has."""
+def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
+    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only."""
     is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string", DATE, MOMENT):
         raise ValueError("a released column is of type number, integer, string, date or datetime")
-    why = PUBLIC("package.why", why=column.why) if told and column.why else column.why
+    why = PUBLIC("package.why", why=column.why) if column.why else ""
     parts = [column.description or "", why, column.hierarchy or ""]
     if column.made is not None:
         parts.append(
             PUBLIC("package.made", words=column.made.words, by=describe_derivation(column.made.by), of=", ".join(column.made.of))
         )
-    if column.calibrated is not None:
-        parts.append(column.calibrated.words)
     if column.labels:
         parts.append(PUBLIC("package.labels", labels=", ".join(f"{value} = {label}" for value, label in column.labels)))
     if is_free and column.domain is not None:

@@ -234,9 +234,7 @@ class StructureView:
     """Synthetic rows beside the original ones: total variation distances (0 to 1) of the tables of one column (`columns`), and
     on average of those of one, two and three columns, each with that of records drawn anew (`means`: how many columns, the
     distance, that by chance); the pairs that are furthest off; means of groups. `closest`: the median distance of the nearest
-    row from people that rows were made of and from others, and the shares of them that have an equal row. `slopes` of declared
-    pairs: a column and the one by which it has the slope, how much of it rows keep, and the noise in it over itself, both None
-    where there is no slope."""
+    row from people that rows were made of and from others, and the shares of them that have an equal row."""
 
     columns: tuple[tuple[str, float], ...]
     means: tuple[tuple[int, float, float], ...]
@@ -244,16 +242,14 @@ class StructureView:
     triples: int
     closest: tuple[float, float, ShareView, ShareView] | None = None
     group_means: GroupMeansView | None = None
-    slopes: tuple[tuple[str, str, float | None, float | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClassesView:
     """Groups of records that share their released quasi-identifiers. `bars`: (smallest size, largest size, number of groups).
     `least`: the limit that the policy or the method sets, 0 for none. `diversity`: (confidential column, fewest different values
-    in a group); `closeness`: (column, largest distance of a group's values from those of all, 0 to 1). Risks of
-    re-identification, by somebody who knows the quasi-identifiers: prosecutor (knows that the person is in the table; at worst),
-    marketer (the mean over all records), journalist (knows the table that the release was drawn from; at worst)."""
+    in a group). Risks of re-identification, by somebody who knows the quasi-identifiers: prosecutor (knows that the person is in
+    the table; at worst), journalist (knows the table that the release was drawn from; at worst)."""
 
     quasi: tuple[str, ...]
     groups: int
@@ -263,9 +259,7 @@ class ClassesView:
     least: int
     bars: tuple[tuple[int, int, int], ...]
     diversity: tuple[tuple[str, int], ...]
-    closeness: tuple[tuple[str, float], ...]
     prosecutor: float
-    marketer: float
     journalist: float
 
 

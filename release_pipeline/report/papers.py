@@ -62,9 +62,8 @@ class PaperView:
 
     @property
     def has_entry(self) -> bool:
-        """Whether the registry may have an entry: a published DP or iDP release with `about`, which was not retracted."""
-        is_out = self.published is not None and self.state != RETRACTED
-        return self.claims_dp and is_out and self.public.about is not None
+        """Whether the registry may have an entry: a published DP or iDP release that was not retracted."""
+        return self.claims_dp and self.published is not None and self.state != RETRACTED
 
 
 def render_papers(view: PaperView) -> dict[str, str]:
@@ -87,7 +86,7 @@ def render_paper(name: str, view: PaperView) -> str:
 def render_entry(view: PaperView) -> str:
     """The registry's entry as YAML, whose texts are Markdown; a release that may have none is a ValueError."""
     public, about, published = view.public, view.public.about, view.published
-    if about is None or published is None or not view.has_entry:
+    if published is None or not view.has_entry:
         raise ValueError("there is no entry for such a release")
     variant = VARIANTS[public.definition] if public.scope == TABLE else CUSTOM
     slug = _make_slug(about.title, about.publisher[0], published[:4])

@@ -111,7 +111,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> Card:
         headline=view.headline,
         cannot_occur=view.cannot_occur,
         looks=None if view.looks is None else _tell_looks(view.looks),
-        about=None if view.about is None else view.about.to_card(view.release, view.published),
+        about=view.about.to_card(view.release, view.published),
         release=view.release,
         published=view.published,
         supersedes=view.supersedes,
@@ -132,7 +132,6 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> Card:
             words=view.k_words,
             is_k_anonymity=texts.is_k_anonymity,
             why_not=None if texts.is_k_anonymity else texts.describe_k(),
-            l=view.diversity,
         ),
         anonymity_k=Anonymity(value=view.anonymity_k, words=texts.describe_anonymity()),
         series=Series(

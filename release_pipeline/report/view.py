@@ -31,8 +31,7 @@ class LooksView:
 
 @dataclass(frozen=True, slots=True)
 class PublicView:
-    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many
-    different values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and
+    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `hierarchies`: files and
     their rows. `delta`, `rho`: under zcdp, at which delta every epsilon holds, and what is spent. `counts`: the files with
     the noisy counts that values were made of. `tables`: those beside the rows. `parts`: what random parts of the records
     mean, in sentences. `values`: whether masked values lie `inside` their domain, or `anywhere`; `grid`: whether all of them
@@ -82,8 +81,8 @@ class PublicView:
     head_event: int
     head_hash: str
     head_first: str
+    about: AboutView
     supersedes: str | None = None
-    diversity: int | None = None
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
     parts: tuple[str, ...] = ()
     values: str = "inside"
@@ -98,7 +97,6 @@ class PublicView:
     headline: str | None = None
     cannot_occur: tuple[str, ...] = ()
     looks: LooksView | None = None
-    about: AboutView | None = None
     data_files: tuple[tuple[str, int], ...] = ()
     swap: SwappedView | None = None
 

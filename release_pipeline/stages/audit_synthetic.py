@@ -7,7 +7,7 @@ with noise that is never released, and attacks on both are compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -55,17 +55,15 @@ Remake = Callable[[Read], pa.Table]
 def audit_synthetic(
     compared: Compared,
     *,
-    slopes: Sequence[dict[str, Any]] = (),
     remake: Remake,
     streams: Streams,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Every figure of a synthetic table, as evidence keeps it. `slopes`: those of its declared pairs;
-    `remake`: a table like it, of other records."""
+    """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
     policy = compared.policy
     progress("measuring utility")
     figures: dict[str, Any] = measure_columns(compared)
-    figures["structure"] = {**_measure_structure(compared, streams), "slopes": list(slopes)}
+    figures["structure"] = _measure_structure(compared, streams)
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
     figures |= measure_rules(compared)

@@ -91,7 +91,6 @@ def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[
         ("relative_error", "expected relative error", gates.relative_error),
         ("atom_share", "expected difference of the share at an atom", gates.atom_share),
         ("ks", "expected Kolmogorov-Smirnov distance", gates.ks),
-        ("quantile", "expected difference of a quantile", gates.quantile),
         ("group_mean", "expected difference of the mean of a group", gates.group_mean),
         ("group_error", "error to expect in the worst served group", gates.group_error),
     )
@@ -106,20 +105,14 @@ def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[
 def judge_groups(groups: Groups | None, gates: Gates) -> list[Gate]:
     """One gate for each limit on the groups of released quasi-identifiers; without groups each fails."""
 
-    def gate(name: str, value: float | None, limit: float, *, at_least: bool, column: str = "") -> Gate:
-        return Gate(name, np.nan if value is None else value, limit, at_least, ALONE, column)
+    def gate(name: str, value: float | None, limit: float, column: str = "") -> Gate:
+        return Gate(name, np.nan if value is None else value, limit, True, ALONE, column)
 
     found: list[Gate] = []
     if gates.anonymity_k is not None:
         smallest = None if groups is None else groups.smallest
-        found.append(gate("smallest group of released quasi-identifiers", smallest, gates.anonymity_k, at_least=True))
+        found.append(gate("smallest group of released quasi-identifiers", smallest, gates.anonymity_k))
     for name, least in gates.l_diversity.items():
         value = None if groups is None else groups.diversity[name]
-        found.append(gate(f"l-diversity of {name}", value, least, at_least=True, column=name))
-    for name, most in gates.t_closeness.items():
-        value = None if groups is None else groups.closeness[name]
-        found.append(gate(f"t-closeness of {name}", value, float(most), at_least=False, column=name))
-    if gates.marketer_risk is not None:
-        value = None if groups is None else groups.marketer
-        found.append(gate("marketer risk", value, float(gates.marketer_risk), at_least=False))
+        found.append(gate(f"l-diversity of {name}", value, least, name))
     return found

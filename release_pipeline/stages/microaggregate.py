@@ -32,7 +32,7 @@ def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float6
     intervals = {name: column.hierarchy for name, column in policy.generalised_columns.items()}
     declared = policy.noise_columns | {name: spec for name, spec in intervals.items() if isinstance(spec, Intervals)}
     grids = {name: spec.exact_grid for name, spec in declared.items()}
-    for name, column in (pick(policy.columns, DropColumn) | policy.calibrated_columns).items():
+    for name, column in pick(policy.columns, DropColumn).items():
         if column.exact_grid is not None:
             grids[name] = column.exact_grid
     return {name: measure_clamping(numbers(name), grid) for name, grid in grids.items()}

@@ -21,14 +21,13 @@ from release_pipeline.privacy.dates import DATE, Clock
 from release_pipeline.stages.column_table import AnyTable, ColumnTable, cut_table, load_table
 from release_pipeline.stages.recompute import recompute
 from release_pipeline.stages.shape import lie_on_grid
-from release_pipeline.stages.suppress import encode
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
     """A released table as it is published: no value where an entry stands for a reason to have none, and the reason in a column
-    of its own behind it; and what is made of it, but for calibrated weights, which need the published tables (`calibrate`)."""
+    of its own behind it; and what is made of it."""
     columns: dict[str, Any] = {}
     for name, column in policy.released_columns.items():
         columns[name] = table.column(name).combine_chunks()
@@ -150,8 +149,6 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int) -> Iterator[st
     quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
     if below and quasi and _find_smallest(table, quasi) < below:
         yield f"There are groups of released quasi-identifiers below {below}."
-    if policy.protect.different_values is not None:
-        yield from _find_uniform(table, policy, policy.protect.different_values)
 
 
 def _once(found: Iterator[Iterator[str]]) -> Iterator[str]:
@@ -214,14 +211,6 @@ def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator
         yield f"Column {name} has reasons for no value that are not declared."
     if not _compute.all(_compute.xor(table.column(name).is_valid(), reasons.is_valid())).as_py():
         yield f"Column {name} has cells with neither a value nor a reason, or with both."
-
-
-def _find_uniform(table: AnyTable, policy: Policy, least: int) -> Iterator[str]:
-    groups = np.unique(encode(table.column(name) for name in policy.released_quasi), axis=0, return_inverse=True)[1].reshape(-1)
-    for name in policy.kept_columns:
-        pairs = np.unique(np.column_stack([groups, encode([table.column(name)])[:, 0]]), axis=0)
-        if (np.bincount(pairs[:, 0]) < least).any():
-            yield f"There are groups of released quasi-identifiers with fewer than {least} different values of {name}."
 
 
 def _entries(column: ListedColumn) -> list[object]:

@@ -1,5 +1,5 @@
-"""What readers ask of a column first, as it is to be expected: its quantiles and its means by group, where a policy limits them,
-and the error of each declared group. From simulated noise before anything is charged. Confidential, like every figure against the
+"""What readers ask of a column first, as it is to be expected: its means by group, where a policy limits them, and
+the error of each declared group. From simulated noise before anything is charged. Confidential, like every figure against the
 original."""
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from release_pipeline.stages.compared import Read
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.measures.subgroups import LEAST
 
-SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # whose quantiles a limit is for
 ROUNDS = 9  # simulated releases
 Numbers = npt.NDArray[np.float64]
 
@@ -36,7 +35,7 @@ class Served:
 
 def is_limited(name: str, policy: Policy) -> bool:
     """Whether anything of a column is to be expected here."""
-    return name in policy.gates.quantile or name in policy.gates.group_mean or are_grouped(policy)
+    return name in policy.gates.group_mean or are_grouped(policy)
 
 
 def are_grouped(policy: Policy) -> bool:
@@ -71,24 +70,22 @@ def place_groups(entries: pa.ChunkedArray) -> tuple[IntArray, tuple[str, ...]]:
 def expect_served(
     name: str, policy: Policy, simulated: Iterable[Numbers], numbers: Numbers, cluster: npt.NDArray[np.intp], served: Served
 ) -> dict[str, Any]:
-    """The largest mean absolute difference of a quantile, and of a mean in a group, over simulated releases, and the mean error
-    of each declared group; of records that have a value, NaN standing for none. `simulated`: a value for each cluster, release by
+    """The largest mean absolute difference of a mean in a group, over simulated releases, and the mean error of
+    each declared group; of records that have a value, NaN standing for none. `simulated`: a value for each cluster, release by
     release; `cluster`: that of each record."""
     has_groups = bool(served.names) and are_grouped(policy)
-    wants = {"quantile": name in policy.gates.quantile, "group_mean": name in policy.gates.group_mean}
-    if not any(wants.values()) and not has_groups:
+    wants_means = name in policy.gates.group_mean
+    if not wants_means and not has_groups:
         return {}
-    off: dict[str, list[Numbers]] = {figure: [] for figure, is_wanted in wants.items() if is_wanted}
+    off: list[Numbers] = []
     squares: list[Numbers] = []
     for values in simulated:
         released: Numbers = values[cluster]
-        if "quantile" in off:
-            off["quantile"].append(np.abs(_quantiles(released) - _quantiles(numbers)))
-        if "group_mean" in off:
-            off["group_mean"].append(np.abs(_means(released, served) - _means(numbers, served)))
+        if wants_means:
+            off.append(np.abs(_means(released, served) - _means(numbers, served)))
         if has_groups:
             squares.append(np.square(released - numbers))
-    found: dict[str, Any] = {figure: _largest(each) for figure, each in off.items()}
+    found: dict[str, Any] = {"group_mean": _largest(off)} if wants_means else {}
     return found | (_expect_errors(squares, numbers, served) if squares else {})
 
 
@@ -126,12 +123,6 @@ def summarise_groups(errors: Mapping[str, Mapping[str, float]]) -> dict[str, Any
     """As evidence keeps them: `group_error`, that of the group that is served worst, and all of them."""
     every = [error for own in errors.values() for error in own.values()]
     return {"group_error": max(every) if every else None, "group_errors": {by: dict(own) for by, own in errors.items()}}
-
-
-def _quantiles(numbers: Numbers) -> Numbers:
-    """Those of the records that have a value."""
-    known = numbers[~np.isnan(numbers)]
-    return np.quantile(known, SHARES, method="inverted_cdf") if len(known) else np.full(len(SHARES), np.nan)
 
 
 def _means(numbers: Numbers, served: Served) -> Numbers:

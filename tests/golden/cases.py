@@ -67,9 +67,6 @@ WEIGHTED = """
   town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}"""
-CALIBRATED = WEIGHTED.replace(
-    "WEIGHT", "calibrate, to: [people, towns], domain: [1, 40], grid: 0.25, outside: clamp, label: People for whom one stands"
-)
 KEPT_WEIGHTS = WEIGHTED.replace("WEIGHT", "keep, values: [1.5, 10, 40], why: design weights")
 WEIGHT_HEADER = ("person", "year", "town", "sex", "income", "rent", "name", "remark", "w")
 ZCDP = "epsilon: 200, delta: 0.000001, definition: zcdp, scope: column"
@@ -246,7 +243,7 @@ CASES: dict[str, Case] = {
         header=" ".join(CLASS_HEADER),
     ),
     "k-epsilon-mondrian": _case(
-        "method: k-epsilon, grouping: mondrian, k: 4, l: 2, epsilon: 2, weights: {income: 3, rent: 1}",
+        "method: k-epsilon, grouping: mondrian, k: 4, epsilon: 2, weights: {income: 3, rent: 1}",
         CLASSES.replace("intervals: [5, 10, 50], ", ""),
         "releases: 2",
         make_class_rows,
@@ -263,17 +260,6 @@ CASES: dict[str, Case] = {
         gates="{min_rows: 200}",
     ),
     "recompute": _case("method: idp-cbls, epsilon: 4, k: 5", DERIVED, IDP, drop="[name, sex]", derive=DERIVE),
-    "calibrate": _case(
-        "method: dp-cdf, epsilon: 8, k: 3",
-        CALIBRATED,
-        DP,
-        make_weighted_rows,
-        drop="[name, remark, rent]",
-        suppress="",
-        gates="{min_rows: 20, clamped_at_most: 50%}",
-        tables="{people: {by: [town, sex], weight: w, epsilon: 4}, towns: {by: town, weight: w, epsilon: 4}}",
-        header=" ".join(WEIGHT_HEADER),
-    ),
     "weights": _case(
         "method: dp-cdf, epsilon: 8, k: 3",
         KEPT_WEIGHTS,

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
-from release_pipeline.flow.trust import approvals
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey, make_key
 from release_pipeline.flow.trust.members import trust_key
@@ -72,13 +70,6 @@ def approve_files(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
     """The officer approves the policy and the caps as they are now."""
     approve_policy(tiny.site, "people", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
-
-
-def approve_as_before(tiny: TinySite, keys: Mapping[str, PrivateKey]) -> None:
-    """The officer approves the policy as earlier versions let them, whatever it does not say of its data."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approvals, "find_unsaid", lambda *_: iter(()))
-        approve_policy(tiny.site, "people", key=keys["olga"])
 
 
 def review(tiny: TinySite, keys: dict[str, PrivateKey], *names: str, release: ReleaseId = RELEASE) -> None:

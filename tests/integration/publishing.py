@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from release_pipeline.flow.publication.publish import publish
-from release_pipeline.flow.trust.approvals import approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import Finding
-from tests.integration.people import appoint, approve_as_before, review, trust_people
+from tests.integration.people import appoint, review
 from tests.integration.sites import Row, TinySite, make_site
 
 Keys: TypeAlias = Mapping[str, PrivateKey]
@@ -21,15 +20,9 @@ Files: TypeAlias = dict[str, bytes]
 
 
 def make_trusted_site(home: Path, keys: Keys, *, rows: list[Row] | None = None, cap: str = "", **parts: str) -> TinySite:
-    """A site with a list of trusted keys and an approved policy and populations; with `about` left out, as earlier versions
-    approved it."""
+    """A site with a list of trusted keys and an approved policy and populations."""
     tiny = make_site(home, rows=rows, cap=cap or "epsilon: 10, definition: idp, scope: column", **parts)
-    if parts.get("about") == "":
-        trust_people(tiny, keys)
-        approve_as_before(tiny, keys)
-        approve_populations(tiny.site, key=keys["olga"])
-    else:
-        appoint(tiny, dict(keys))
+    appoint(tiny, dict(keys))
     return tiny
 
 

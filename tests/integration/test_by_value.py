@@ -33,9 +33,17 @@ from tests.integration.sites import PARTS, TinySite, make_rows, make_site
 from tests.leaks import find_canaries, read_blobs
 
 SECRET = b"c" * SECRET_BYTES
+
+
 DP = "{method: dp-cdf, epsilon: 4, k: 5}"
+
+
 CAP = "epsilon: 20, definition: dp, scope: column"
+
+
 ROWS = 200
+
+
 SURE = 1 - 1e-9  # secrets are random
 
 
@@ -109,7 +117,6 @@ def test_a_secret_that_is_used_twice_never_draws_the_same_noise(tmp_path: Path, 
 ASKED = [
     ("{method: dp-cdf, epsilon: 4, k: 5, scope: column}", "", "claims the list of a column"),
     ("{method: dp-cdf, k: 5}", "", "'epsilon' is missing"),
-    (DP, "centre: 2000", "the centre lies outside the domain"),
 ]
 
 
@@ -133,10 +140,7 @@ def test_a_package_has_its_counts_and_answers_from_them(tmp_path: Path, keys: Ma
     described = frictionless.Package(str(package / "datapackage.json"))
     assert "data.counts" in described.resource_names
     card = json.loads((package / "privacy-card.json").read_text())
-    assert {column["name"]: (column["centre"], column["tail"]) for column in card["columns"] if column["done"] == "noise"} == {
-        "income": ("0", "prove"),
-        "rent": ("0", "prove"),
-    }
+    assert [column["centre"] for column in card["columns"] if column["done"] == "noise"] == ["0", "0"]
     release = read_release(package)
     numbers = tiny.tables()["records"].column("income").to_numpy()
     share = release.share("income", 0, 250, level=SURE)

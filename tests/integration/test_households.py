@@ -73,7 +73,7 @@ def ingest(tiny: TinySite) -> dict[str, object]:
 
 def test_rho_grows_with_the_square_of_the_records() -> None:
     """Sixteen times what one record costs, and the note says what it is for."""
-    protect = f"{{method: dp-cdf, epsilon: 1, definition: zcdp, delta: 0.000001}}"
+    protect = "{method: dp-cdf, epsilon: 1, definition: zcdp, delta: 0.000001}"
     policy = parse_policy(policy_text(**{**PARTS, "protect": protect}), name="people")
     assert policy.protect.charged is not None
     assert policy.epsilon == MOST**2 * policy.protect.charged.nano

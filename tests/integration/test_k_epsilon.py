@@ -20,23 +20,43 @@ from release_pipeline.errors import Blocked, DataRefused, GateFailed, PolicyInva
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_populations
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.strategies.classes import ClassStrategy
-from tests.integration.people import RELEASE, approve_as_before, trust_people
+from tests.integration.people import RELEASE, trust_people
 from tests.integration.sites import TinySite, make_site
 
 HEADER = ("person", "year", "age", "zip", "born", "town", "income", "rent", "illness", "remark")
+
+
 QUASI = ["age", "zip", "born", "town"]
+
+
 OLA = "{method: k-epsilon, grouping: ola, k: 4, epsilon: 2}"
-MONDRIAN = "{method: k-epsilon, grouping: mondrian, k: 4, l: 2, epsilon: 2, weights: {income: 3, rent: 1}}"
+
+
+MONDRIAN = "{method: k-epsilon, grouping: mondrian, k: 4, epsilon: 2, weights: {income: 3, rent: 1}}"
+
+
 SUPPRESS = "{grouping_at_most: 20%, confidence: 99%, at_most: 60%}"
+
+
 AGE = "{intervals: [5, 10, 50], domain: [0, 99], grid: 1, outside: fail}"
+
+
 TOWN = "{groups: {coast: [north, south, unknown], inland: [east]}}"
+
+
 PERIODS = "day, month, quarter, year, decade"
+
+
 SECRET = b"k" * SECRET_BYTES
+
+
 CANARY = "Kanarienvogel"
+
+
 Row = dict[str, str]
 
 
@@ -85,7 +105,6 @@ def site_of(home: Path, rows: Sequence[Row] | None = None, **parts: str) -> Tiny
         "drop": "[remark]",
         "suppress": SUPPRESS,
         "gates": "{min_rows: 20, differencing_below: 0}",
-        "about": "",  # draws are of one policy: in that of another everything can be too small to be released
     }
     tiny = make_site(home, rows=[], cap="releases: 2", **{**payload, **parts})
     tiny.fix_key(SECRET)  # the key of the noise has the keyed hash of the records
@@ -226,9 +245,11 @@ def test_entries_that_a_hierarchy_misses_stop_the_release(tmp_path: Path, column
 
 
 def test_grouping_that_cannot_succeed_is_refused_for_nothing(tmp_path: Path) -> None:
-    """More different illnesses asked for than there are: no classes, no charge, and what to do."""
-    payload = columns().replace('"NA"]', '"NA", flu]')  # which nobody has
-    tiny = site_of(tmp_path / "site", columns=payload, protect="{method: k-epsilon, grouping: ola, k: 4, l: 4, epsilon: 2}")
+    """Fewer than k records have the rarer of two coarsest labels: no classes, no charge, and what to do."""
+    payload = columns(town="{rows: [[north, coast], [south, coast], [unknown, coast], [east, inland]]}")
+    tiny = site_of(
+        tmp_path / "site", columns=payload, protect=OLA.replace("k: 4", "k: 60"), gates="{min_rows: 120, differencing_below: 0}"
+    )
     with pytest.raises(DataRefused, match="no classes could be made"):
         run(tiny)
     assert tiny.charges() == []
@@ -296,7 +317,7 @@ def test_a_hierarchy_in_a_file_is_part_of_the_policy(tmp_path: Path, keys: Mappi
     inline = site_of(tmp_path / "inline")
     assert tiny.site.policy("people").canonical_hash() == inline.site.policy("people").canonical_hash()
     trust_people(tiny, keys)
-    approve_as_before(tiny, keys)
+    approve_policy(tiny.site, "people", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
     file.write_text(good.replace("south,coast", "south,inland"))
     with pytest.raises(ReleasePipelineError, match="approv"):
@@ -318,7 +339,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateK
     """A site whose k-epsilon release is published."""
     tiny = mondrian_site(tmp_path_factory.mktemp("published") / "site")
     trust_people(tiny, keys)
-    approve_as_before(tiny, keys)
+    approve_policy(tiny.site, "people", key=keys["olga"])
     approve_populations(tiny.site, key=keys["olga"])
     run(tiny)
     for name in ("ben", "cleo"):

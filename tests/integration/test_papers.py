@@ -23,7 +23,7 @@ from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
-from tests.integration.sites import Row, TinySite, make_rows
+from tests.integration.sites import Row, TinySite, make_rows, make_site
 from tests.integration.test_contract import RECORDS, ROWS, parts_of
 from tests.leaks import find_canaries
 from tests.unit.report.validators import find_entry_faults
@@ -197,15 +197,9 @@ def test_a_release_without_a_candidate_has_no_papers(told: TinySite, tmp_path: P
     assert not (tmp_path / "papers").exists()
 
 
-def test_a_package_of_a_policy_that_says_nothing_has_no_papers(
-    keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Papers for the people of the site there are all the same, and the command says why there is no entry."""
-    tiny = make_trusted_site(tmp_path / "site", keys, suppress=PARTS["suppress"], about="")
-    package = publish_release(tiny, keys)
-    assert not {file.name for file in package.iterdir()} & set(PUBLIC_PAPERS)
-    folder = tmp_path / "papers"
-    assert main(["papers", "people/1", "-o", str(folder), "--home", str(tiny.home)]) == 0
-    assert f"no {ENTRY}: it needs" in capsys.readouterr().out
-    assert {file.name for file in folder.iterdir()} == {NIST, DPIA}
-    assert "does not say what the data are" in (folder / DPIA).read_text()
+def test_a_policy_that_says_nothing_of_its_data_has_no_papers(tmp_path: Path) -> None:
+    """A site without trusted keys makes candidates of one; the papers and the package would have no title and no terms."""
+    tiny = make_site(tmp_path / "site", suppress=PARTS["suppress"], about="")
+    tiny.flow().run()
+    with pytest.raises(Blocked, match="does not say what the data are"):
+        write_papers(tiny.site, ReleaseId("people", "1", 1), tmp_path / "papers")

@@ -35,7 +35,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> tuple[Tin
         protect=PROTECT,
         columns=COLUMNS,
         drop="",
-        gates="{min_rows: 20, linkage: 10%, t_closeness: {name: 0.99}}",
+        gates="{min_rows: 20, linkage: 10%, l_diversity: {name: 2}}",
         suppress="{quasi_groups_below: 10, at_most: 50%}",
         audit="{predict: {income: {above: 300}}, groups: [town, name]}",
     )

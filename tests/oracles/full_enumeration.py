@@ -25,8 +25,6 @@ def nodes(
     hierarchies: Sequence[Labels],
     k: int,
     metric: str,
-    sensitive: Sequence[Sequence[int]] | None = None,
-    least: int = 1,
 ) -> Iterator[Node]:
     """Every node, in lexicographic order of its levels. The loss of metric `entropy` is 2 to the power of its bits."""
     depths = [len(next(iter(labels.values()))) for labels in hierarchies]
@@ -35,7 +33,7 @@ def nodes(
         members = defaultdict(list)
         for record, labels in enumerate(tuples):
             members[labels].append(record)
-        bad = [record for records in members.values() if _too_small(records, k, sensitive, least) for record in records]
+        bad = [record for records in members.values() if len(records) < k for record in records]
         numbers = {labels: number for number, labels in enumerate(members)}
         yield Node(
             levels,
@@ -52,11 +50,6 @@ def best(all_nodes: Iterator[Node], budget: Fraction | int) -> Node | None:
 
 def bits(loss: Fraction) -> float:
     return log2(loss.numerator) - log2(loss.denominator)
-
-
-def _too_small(records: list[int], k: int, sensitive: Sequence[Sequence[int]] | None, least: int) -> bool:
-    columns = len(sensitive[0]) if sensitive else 0
-    return len(records) < k or any(len({sensitive[r][column] for r in records}) < least for column in range(columns))
 
 
 def _loss(metric: str, rows, tuples, levels, depths, sizes) -> Fraction:

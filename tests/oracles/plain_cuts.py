@@ -9,9 +9,8 @@ Row = Sequence[Fraction]
 Tables = Mapping[int, Sequence[Sequence[int]]]  # column -> level -> value -> label
 
 
-def allowable(rows: Sequence[int], k: int, sensitive: Sequence[Sequence[int]], least: int) -> bool:
-    columns = len(sensitive[0]) if least > 1 else 0
-    return len(rows) >= k and all(len({sensitive[row][column] for row in rows}) >= least for column in range(columns))
+def allowable(rows: Sequence[int], k: int) -> bool:
+    return len(rows) >= k
 
 
 def level_of(matrix: Sequence[Row], rows: Sequence[int], table: Sequence[Sequence[int]], column: int) -> int:
@@ -35,17 +34,15 @@ def cuts(matrix: Sequence[Row], rows: Sequence[int], column: int, tables: Tables
         yield [[r for r in rows if matrix[r][column] < value], [r for r in rows if matrix[r][column] >= value]]
 
 
-def can_be_cut(
-    matrix: Sequence[Row], rows: Sequence[int], k: int, tables: Tables, sensitive: Sequence[Sequence[int]], least: int
-) -> bool:
+def can_be_cut(matrix: Sequence[Row], rows: Sequence[int], k: int, tables: Tables) -> bool:
     return any(
-        all(allowable(part, k, sensitive, least) for part in parts)
+        all(allowable(part, k) for part in parts)
         for column in range(len(matrix[0]))
         for parts in cuts(matrix, rows, column, tables)
     )
 
 
-def classes(matrix: Sequence[Row], k: int, tables: Tables, sensitive: Sequence[Sequence[int]], least: int) -> list[list[int]]:
+def classes(matrix: Sequence[Row], k: int, tables: Tables) -> list[list[int]]:
     """The classes in the order of the cuts."""
     everybody = list(range(len(matrix)))
     whole = [max(r[c] for r in matrix) - min(r[c] for r in matrix) for c in range(len(matrix[0]))]
@@ -60,7 +57,7 @@ def classes(matrix: Sequence[Row], k: int, tables: Tables, sensitive: Sequence[S
 
     def divide(rows: list[int]) -> list[list[int]]:
         for column in sorted(range(len(matrix[0])), key=lambda c: (-share(rows, c), c)):
-            fits = [p for p in cuts(matrix, rows, column, tables) if all(allowable(s, k, sensitive, least) for s in p)]
+            fits = [p for p in cuts(matrix, rows, column, tables) if all(allowable(s, k) for s in p)]
             if fits:
                 best = min(fits, key=lambda parts: (abs(2 * len(parts[0]) - len(rows)), len(parts[0])))
                 return [found for part in best for found in divide(part)]

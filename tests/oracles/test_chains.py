@@ -34,7 +34,6 @@ from release_pipeline.privacy.vectors import (
     Insensitive,
     Order,
     Statistic,
-    Transform,
     VectorScope,
     compute_vectors,
 )
@@ -67,19 +66,18 @@ class _Case:
 
     def __init__(self, chance: random.Random, widths: Sequence[int], k: int, kind: str, order: Order) -> None:
         self.widths, self.k, self.order = tuple(widths), k, order
-        self.transforms: tuple[Transform, ...] = tuple(chance.choice(("linear", "log")) for _ in widths)
         self.every = plain_vectors.all_records(widths)
-        keys = order_keys(self.every, widths, order, transforms=self.transforms).tolist()
+        keys = order_keys(self.every, widths, order).tolist()
         self.key = dict(zip(self.every, keys, strict=True)).__getitem__
         self.records = _draw_table(chance, self.widths, chance.randint(2 * k, 3 * k + 2), kind)
         weights = [chance.choice((1, 1, 2, 5)) for _ in widths]
         self.epsilons = Epsilon.of(chance.choice(("0.3", "1", "7.1"))).split(weights)
 
     def spec(self, statistic: Statistic, scope: VectorScope) -> Insensitive:
-        return Insensitive(self.epsilons, self.k, self.order, statistic, scope, self.transforms)
+        return Insensitive(self.epsilons, self.k, self.order, statistic, scope)
 
     def clusters(self) -> OrderClusters:
-        return order_clusters(np.array(self.records), self.widths, self.k, order=self.order, transforms=self.transforms)
+        return order_clusters(np.array(self.records), self.widths, self.k, order=self.order)
 
     def neighbours(self, statistic: Statistic) -> Neighbours:
         clusters = self.clusters()
@@ -199,9 +197,8 @@ def test_a_centroid_claim_holds_and_the_public_bound_covers_the_table(order: Ord
         assert centroid <= spec.epsilon.fraction
         assert float(truth) <= noted
         noise = "".join(
-            f"  c{i}: {{role: confidential, do: noise, domain: [0, {width}], grid: 1, outside: clamp, why: known, "
-            f"transform: {transform}}}\n"
-            for i, (width, transform) in enumerate(zip(case.widths, case.transforms, strict=True))
+            f"  c{i}: {{role: confidential, do: noise, domain: [0, {width}], grid: 1, outside: clamp, why: known}}\n"
+            for i, width in enumerate(case.widths)
         )
         weights = ", ".join(f"c{i}: {part.nano}" for i, part in enumerate(case.epsilons))
         policy = parse_policy(
@@ -216,9 +213,7 @@ def test_a_centroid_claim_holds_and_the_public_bound_covers_the_table(order: Ord
         assert truth <= Fraction(charged, NANO)
 
 
-def _longest_chain(
-    widths: Sequence[int], weights: Sequence[Fraction], order: Order, transforms: Sequence[str], steps: int
-) -> tuple[float, list[Record]]:
+def _longest_chain(widths: Sequence[int], weights: Sequence[Fraction], order: Order, steps: int) -> tuple[float, list[Record]]:
     """The exact maximum of sum_j sum_a w_a |change of sum j| / W_a over all tables of `steps` single records or of clusters, and
     the records that reach it.
 
@@ -226,7 +221,7 @@ def _longest_chain(
     never turns back, over all records that there can be. `steps` clusters of copies of q_0 .. q_{p-1}, one of which becomes q_p.
     """
     every = np.array(plain_vectors.all_records(widths))
-    keys = order_keys(every, widths, order, transforms=transforms)
+    keys = order_keys(every, widths, order)
     ordered = every[np.lexsort((*every.T[::-1], keys))]
     scaled = ordered * np.array([float(w / width) for w, width in zip(weights, widths, strict=True)])
     length = np.abs(scaled[:, None, :] - scaled[None, :, :]).sum(axis=2)  # to, from
@@ -244,22 +239,18 @@ def _longest_chain(
     return float(best.max()), [tuple(record) for record in ordered[path[::-1]].tolist()]
 
 
-REACHES = [((15,), ("linear",)), ((63,), ("log",)), ((15, 15), ("linear", "linear")), ((6, 15), ("linear", "linear")),
-           ((15, 15), ("log", "linear")), ((20, 9), ("log", "log")), ((7, 7, 7), ("linear", "linear", "linear")),
-           ((3, 7, 5), ("linear", "log", "linear"))]  # fmt: skip
+REACHES = [(15,), (63,), (15, 15), (6, 15), (20, 9), (7, 7, 7), (3, 7, 5)]
 
 
 @pytest.mark.parametrize("weights", [(1, 1, 1), (1, 3, 2)])
-@pytest.mark.parametrize(("widths", "transforms"), REACHES)
+@pytest.mark.parametrize("widths", REACHES)
 @pytest.mark.parametrize("order", ORDERS)
-def test_no_chain_is_longer_than_the_reach(
-    order: Order, widths: tuple[int, ...], transforms: tuple[Transform, ...], weights: tuple[int, ...]
-) -> None:
+def test_no_chain_is_longer_than_the_reach(order: Order, widths: tuple[int, ...], weights: tuple[int, ...]) -> None:
     """The longest chain of all tables in 1 to 60 clusters, by dynamic programming; and the reach is never above p sum w."""
     shares = [Fraction(weight, sum(weights[: len(widths)])) for weight in weights[: len(widths)]]
     for count in (1, 2, 3, 4, 7, 12, 25, 60):
-        longest, path = _longest_chain(widths, shares, order, transforms, count)
-        reach = order_reach(widths, shares, count, order=order, transforms=transforms)
+        longest, path = _longest_chain(widths, shares, order, count)
+        reach = order_reach(widths, shares, count, order=order)
         assert longest <= float(reach) * (1 + 1e-12)
         assert reach <= count * sum(shares)
         walked = sum(
@@ -268,12 +259,11 @@ def test_no_chain_is_longer_than_the_reach(
         )  # fmt: skip
         assert walked == pytest.approx(longest)
         assert walked <= reach
-        _check_that_a_table_walks(widths, transforms, order, path, shares, walked)
+        _check_that_a_table_walks(widths, order, path, shares, walked)
 
 
 def _check_that_a_table_walks(
     widths: tuple[int, ...],
-    transforms: tuple[Transform, ...],
     order: Order,
     path: list[Record],
     weights: list[Fraction],
@@ -283,38 +273,35 @@ def _check_that_a_table_walks(
     table = [record for record in path[:-1] for _ in range(2)]
     sums: list[npt.NDArray[np.int64]] = []
     for version in (table, [path[-1], *table[1:]]):
-        found = order_clusters(np.array(version), widths, 2, order=order, transforms=transforms)
+        found = order_clusters(np.array(version), widths, 2, order=order)
         sums.append(np.add.reduceat(np.array(version)[found.order], found.start, axis=0))
     changes = np.abs(sums[1] - sums[0]).sum(axis=0).tolist()
     assert sum((w * c / width for w, c, width in zip(weights, changes, widths, strict=True)), Fraction(0)) == walked
     epsilon = Epsilon.of("0.7")
-    scales = reach_scales(
-        widths, weights, order_reach(widths, weights, len(path) - 1, order=order, transforms=transforms), epsilon
-    )
+    scales = reach_scales(widths, weights, order_reach(widths, weights, len(path) - 1, order=order), epsilon)
     assert sum((Fraction(c, t) for c, t in zip(changes, scales, strict=True)), Fraction(0)) <= epsilon.fraction
 
 
 def test_known_answers_of_the_reach() -> None:
     """m = 2, p = 50: (4^l - 1 + 100) / 2^l is least at l = 3, (63 + 100) / 8; for one column near 1; by the corner p sum w."""
     one = [Fraction(1)]
-    assert order_reach([100, 100], one * 2, 50, order="hilbert", transforms=["linear"] * 2) == Fraction(163, 8)
-    assert order_reach([100, 100], one * 2, 50, order="corner", transforms=["linear"] * 2) == 100
-    assert order_reach([1000], one, 50, order="hilbert", transforms=["linear"]) == 1 + Fraction(49, 1 << 10)
-    assert order_reach([1, 1], one * 2, 3, order="hilbert", transforms=["linear"] * 2) == Fraction(9, 2)
+    assert order_reach([100, 100], one * 2, 50, order="hilbert") == Fraction(163, 8)
+    assert order_reach([100, 100], one * 2, 50, order="corner") == 100
+    assert order_reach([1000], one, 50, order="hilbert") == 1 + Fraction(49, 1 << 10)
+    assert order_reach([1, 1], one * 2, 3, order="hilbert") == Fraction(9, 2)
 
 
-@pytest.mark.parametrize("transform", ["linear", "log"])
 @pytest.mark.parametrize("width", [1, 6, 63, 100, 1000])
-def test_no_two_values_are_further_apart_than_their_cells_say(width: int, transform: Transform) -> None:
-    """|q - q'| <= d x + y for all pairs of values, whose cells of a level are d apart, by the keys of one column."""
+def test_no_two_values_are_further_apart_than_their_cells_say(width: int) -> None:
+    """|q - q'| <= (d + 1) x for all pairs of values, whose cells of a level are d apart, by the keys of one column."""
     values = np.arange(width + 1)
-    keys = order_keys(values[:, None], [width], "hilbert", transforms=[transform]).astype(np.int64)
-    depth = curve_depth([width], transforms=[transform])
+    keys = order_keys(values[:, None], [width], "hilbert").astype(np.int64)
+    depth = curve_depth([width])
     for level in range(min(depth, 12) + 1):
         cell = keys >> (depth - level)
-        x, y = cell_reach(width, level, transform)
+        x = cell_reach(width, level)
         apart = np.abs(values[:, None] - values[None, :])
-        allowed = np.abs(cell[:, None] - cell[None, :]) * float(x) + float(y)
+        allowed = (np.abs(cell[:, None] - cell[None, :]) + 1) * float(x)
         assert np.all(apart <= allowed * (1 + 1e-12))
 
 

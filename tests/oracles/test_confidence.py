@@ -28,7 +28,11 @@ from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD
 
 DIGITS = 60
+
+
 ROUNDING = Decimal("1e-50")  # where two sides are equal, their last digits are not
+
+
 Rows = list[list[int]]
 
 
@@ -44,13 +48,12 @@ def exposed_by_hand(original: Rows, released: Rows, group: list[int], widths: Ro
     return found
 
 
-def small_by_hand(group: list[int], kept: list[bool], k: int, sensitive: Rows, least: int) -> list[bool]:
-    """A kept record with fewer than k kept ones of its class, itself included, or with too few values in some column."""
+def small_by_hand(group: list[int], kept: list[bool], k: int) -> list[bool]:
+    """A kept record with fewer than k kept ones of its class, itself included."""
     found: list[bool] = []
     for mine, stays in zip(group, kept, strict=True):
-        fellows = [row for its, also, row in zip(group, kept, sensitive, strict=True) if its == mine and also]
-        varied = all(len(set(column)) >= least for column in zip(*fellows, strict=True))
-        found.append(stays and mine >= 0 and (len(fellows) < k or not varied))
+        fellows = sum(its == mine and also for its, also in zip(group, kept, strict=True))
+        found.append(stays and mine >= 0 and fellows < k)
     return found
 
 
@@ -102,10 +105,12 @@ def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
 
 
 HEIGHT, WEIGHT = Grid.declare((-10, 20), 1), Grid.declare((0, 10), "0.1")
+
+
 ILLNESSES = ("flu", "mumps", "none")
 
 
-def make_policy(columns: int, k: int, least: int | None, confidence: str | None) -> Policy:
+def make_policy(columns: int, k: int, confidence: str | None) -> Policy:
     """One or two noise columns; a weight on a grid of a tenth, which floats do not have exactly."""
     weight = "  weight: {role: quasi, do: noise, domain: [0, 10], grid: 0.1, outside: clamp, missing: fail, why: test}\n"
     return parse_policy(
@@ -116,7 +121,7 @@ population: people
 source: {{path: people.csv}}
 person: each-row
 releases: once
-protect: {{method: k-epsilon, grouping: ola, k: {k}, {f"l: {least}, " if least else ""}epsilon: 1}}
+protect: {{method: k-epsilon, grouping: ola, k: {k}, epsilon: 1}}
 columns:
   town: {{role: quasi, do: generalise, hierarchy: {{groups: [here, there]}}}}
   height: {{role: quasi, do: noise, domain: [-10, 20], grid: 1, outside: clamp, missing: fail, why: test}}
@@ -171,18 +176,17 @@ def lay_out(chance: random.Random, columns: int, n: int) -> tuple[dict[str, pa.T
         | {name: restore([noisy[i] for i in order], a, grid) for a, (name, grid) in enumerate(grids.items())}
         | {"illness": pa.array([illness[i] for i in order])}
     )
-    return tables, masked, group, [original, noisy, [[ILLNESSES.index(name)] for name in illness]], scales
+    return tables, masked, group, [original, noisy], scales
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_suppression_is_that_of_all_pairs(seed: int) -> None:
-    """The stage as a whole: boxes at c^(1/m) around what is released, then classes of fewer than k or l; all counted."""
+    """The stage as a whole: boxes at c^(1/m) around what is released, then classes of fewer than k; all counted."""
     chance = random.Random(seed)  # noqa: S311
-    columns, k, least = 1 + seed % 2, chance.choice([2, 3, 4]), chance.choice([None, 2, 3])
+    columns, k = 1 + seed % 2, chance.choice([2, 3, 4])
     confidence = chance.choice([None, "30%", "50%", "90%"])
-    tables, masked, group, (original, noisy, illness), scales = lay_out(chance, columns, chance.randint(5, 25))
-    least = None if least is None else min(least, k)  # a policy with more is refused
-    policy = make_policy(columns, k, least, confidence)
+    tables, masked, group, (original, noisy), scales = lay_out(chance, columns, chance.randint(5, 25))
+    policy = make_policy(columns, k, confidence)
     assert isinstance(policy.protect, KEpsilonOptions)
     strategy, read = ClassStrategy(policy), read_tables(tables)
     exposed = [False] * len(group)
@@ -191,7 +195,7 @@ def test_suppression_is_that_of_all_pairs(seed: int) -> None:
         widths = [[width_by_hand(t, share, columns) for t in row] for row in scales]
         exposed = exposed_by_hand(original, noisy, group, widths, k)
     kept = [g >= 0 and not out for g, out in zip(group, exposed, strict=True)]
-    small = small_by_hand(group, kept, k, illness, least or 1)
+    small = small_by_hand(group, kept, k)
     left = [i for i in masked.column(RECORD).to_pylist() if kept[i] and not small[i]]
 
     done = strategy.suppress(read, masked)
@@ -239,6 +243,8 @@ def worst_ratio(found: list[dict[int, Decimal]], outcomes: range) -> Decimal:
 
 
 CLASSES = [[0, 9], [4, 4, 4], [0, 3, 3, 7, 9]]
+
+
 EPSILONS = ["0.1", "1", "8"]
 
 
@@ -325,19 +331,19 @@ def outcomes_of(original: list[int], t: int, w: int, width: int | None) -> list[
     return [{y: chance(y, x) for y in range(low, high + 1)} for x in original]
 
 
-def left_alone(chances: list[float], entries: list[int], own: int, k: int, least: int) -> float:
-    """P[A_x]: of the others as many pass the first rule, each on its own, that with x the class passes the second: k records, and
-    `least` different entries. By every subset of the others, joined where number and entries are the same."""
-    states = {(1, frozenset({entries[own]})): 1.0}
-    for other, (p, entry) in enumerate(zip(chances, entries, strict=True)):
+def left_alone(chances: list[float], own: int, k: int) -> float:
+    """P[A_x]: of the others as many pass the first rule, each on its own, that with x the class passes the second: k records. By
+    every subset of the others, joined where their number is the same."""
+    states = {1: 1.0}
+    for other, p in enumerate(chances):
         if other == own:
             continue
-        following: dict[tuple[int, frozenset[int]], float] = {}
-        for (count, seen), mass in states.items():
-            for state, part in (((count, seen), 1 - p), ((count + 1, seen | {entry}), p)):
+        following: dict[int, float] = {}
+        for count, mass in states.items():
+            for state, part in ((count, 1 - p), (count + 1, p)):
                 following[state] = following.get(state, 0.0) + mass * part
         states = following
-    return sum(mass for (count, seen), mass in states.items() if count >= k and len(seen) >= least)
+    return sum(mass for count, mass in states.items() if count >= k)
 
 
 def both_rules(
@@ -347,13 +353,9 @@ def both_rules(
     epsilon: str,
     *,
     width: int | None = None,
-    entries: list[int] | None = None,
-    least: int = 1,
 ) -> tuple[dict[str, float], list[float], list[float]]:
-    """The largest logarithm of the ratio between two records of a class, over all outcomes: `jointly` kept and released so, the
-    same for two that have the same entry (`alike`), the event of being dropped (`dropped`, of those), and `given` that a record
-    was kept. Beside them P[K_x] and P[A_x] of each."""
-    entries = entries or [0] * len(original)
+    """The largest logarithm of the ratio between two records of a class, over all outcomes: `jointly` kept and released so,
+    the event of being dropped (`dropped`), and `given` that a record was kept. Beside them P[K_x] and P[A_x] of each."""
     (t,) = class_scales(np.array(original), np.zeros(len(original), np.int64), Epsilon.of(epsilon)).tolist()
     w = standing_out.confidence_width(t, Decimal(confidence), 1)
     found = outcomes_of(original, t, w, width)
@@ -361,8 +363,8 @@ def both_rules(
     passes = [1 - sum(mass for y, mass in of_x.items() if y not in set(kept)) for of_x in found]
     if width is not None:  # all outcomes are listed; without the rounding of 1 minus nearly 1
         passes = [sum(of_x[y] for y in kept) for of_x in found]
-    left = [left_alone(passes, entries, own, k, least) for own in range(len(original))]
-    worst = {"jointly": 0.0, "alike": 0.0, "dropped": 0.0, "given": 0.0}
+    left = [left_alone(passes, own, k) for own in range(len(original))]
+    worst = {"jointly": 0.0, "dropped": 0.0, "given": 0.0}
     for i, j in permutations(range(len(original)), 2):
         if not kept or min(left[i], left[j]) == 0:
             continue
@@ -371,10 +373,8 @@ def both_rules(
         worst["jointly"] = max(worst["jointly"], jointly)
         worst["given"] = max(worst["given"], number + math.log(passes[j] / passes[i]))
         gone = [1 - passes[place] * left[place] for place in (i, j)]
-        if entries[i] == entries[j]:
-            worst["alike"] = max(worst["alike"], jointly)
-            if min(gone) > 1e-6:
-                worst["dropped"] = max(worst["dropped"], math.log(gone[0] / gone[1]))
+        if min(gone) > 1e-6:
+            worst["dropped"] = max(worst["dropped"], math.log(gone[0] / gone[1]))
     return worst, passes, left
 
 
@@ -405,22 +405,6 @@ def test_kept_and_released_so_is_within_twice_epsilon(clamped: bool) -> None:
         above += worst["jointly"] > float(epsilon) + SLACK
         assert max(worst["jointly"], worst["dropped"], worst["given"]) <= class_noise.KEPT * float(epsilon) + SLACK
     assert above > 150
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_with_l_the_bound_is_for_records_that_agree_in_what_is_kept(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311
-    for _ in range(60):
-        n = chance.randint(4, 8)
-        k, least = chance.randint(2, n), 2
-        original, entries = [chance.randint(0, 12) for _ in range(n)], [chance.randint(0, 2) for _ in range(n)]
-        if len(set(original)) == 1:
-            continue
-        epsilon = chance.choice(["0.5", "1", "3"])
-        found, _, _ = both_rules(
-            original, k, chance.choice(["0.1", "0.5", "0.9"]), epsilon, width=12, entries=entries, least=least
-        )
-        assert max(found["alike"], found["dropped"], found["given"]) <= class_noise.KEPT * float(epsilon) + SLACK
 
 
 def test_given_that_a_record_was_kept_the_factor_can_be_above_epsilon() -> None:

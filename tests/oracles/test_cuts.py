@@ -65,29 +65,22 @@ def partition(label: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("least", [1, 2, 3])
-def test_the_cuts_are_those_of_the_definition(kind: str, least: int) -> None:
+def test_the_cuts_are_those_of_the_definition(kind: str) -> None:
     """Same classes, in the same order, and the same levels; every class allowable, and none can be cut any further."""
     cut = 0
     for seed in range(60):
-        chance = random.Random(f"{kind} {least} {seed}")  # noqa: S311
+        chance = random.Random(f"{kind} {seed}")  # noqa: S311
         k, n = chance.randint(1, 4), chance.randint(4, 40)
         matrix, hierarchies = random_matrix(chance, kind, n)
-        sensitive = [[chance.randrange(5), chance.randrange(5)][: chance.choice([1, 2])] for _ in range(n)]
-        sensitive = [row[: min(map(len, sensitive))] for row in sensitive]
         tables = {place: in_tree_order(hierarchy) for place, hierarchy in hierarchies.items()}
         exact = as_fractions(matrix)
-        if not plain.allowable(range(n), k, sensitive, least):
-            with pytest.raises(InvalidArgument):
-                cut_classes(matrix, k, hierarchies=hierarchies, sensitive=sensitive, l=least)
-            continue
-        found = cut_classes(matrix, k, hierarchies=hierarchies, sensitive=sensitive, l=least)
+        found = cut_classes(matrix, k, hierarchies=hierarchies)
         rows_of = partition(found.label)
-        assert rows_of == plain.classes(exact, k, tables, sensitive, least)
+        assert rows_of == plain.classes(exact, k, tables)
         assert found.level.shape == (len(rows_of), matrix.shape[1])
         for rows, levels in zip(rows_of, found.level.tolist(), strict=True):
-            assert plain.allowable(rows, k, sensitive, least)
-            assert not plain.can_be_cut(exact, rows, k, tables, sensitive, least)
+            assert plain.allowable(rows, k)
+            assert not plain.can_be_cut(exact, rows, k, tables)
             wanted = [
                 plain.level_of(exact, rows, tables[place], place) if place in tables else -1 for place in range(len(levels))
             ]
@@ -109,7 +102,7 @@ def test_shares_are_compared_beyond_floats() -> None:
         matrix = matrix[:, [2, 0, 1]]
         label = mondrian(matrix, 2)
         exact = as_fractions(matrix)
-        assert partition(label) == plain.classes(exact, 2, {}, [], 1)
+        assert partition(label) == plain.classes(exact, 2, {})
         assert label[0] == label[2]
 
 
@@ -117,9 +110,6 @@ def test_shares_are_compared_beyond_floats() -> None:
     ("changed", "error", "words"),
     [
         ({"k": 0}, InvalidArgument, "k is below 1"),
-        ({"l": 0}, InvalidArgument, "l is below 1"),
-        ({"l": 2}, InvalidArgument, "without a sensitive column"),
-        ({"l": 3, "sensitive": [1, 2, 1, 2]}, InvalidArgument, "2 different values in all"),
         ({"matrix": [1, 2, 3, 4]}, InvalidArgument, "two dimensions"),
         ({"matrix": np.zeros((0, 2))}, InvalidArgument, "0 records"),
         ({"matrix": [[1.0], [np.nan], [np.inf], [-np.inf]]}, InvalidArgument, "holds 3 missing or infinite"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import Any, get_args
 
 import numpy as np
@@ -19,6 +18,8 @@ from release_pipeline.privacy.lattice import Metric, search_lattice
 from tests.oracles import full_enumeration as plain
 
 METRICS = get_args(Metric)
+
+
 Problem = tuple[list[list[str]], list[dict[str, list[str]]]]  # rows; per column, each value's labels
 
 
@@ -46,7 +47,7 @@ def random_problem(chance: random.Random) -> Problem:
 def run(problem: Problem, k: int, allowed: Any, metric: str, **options: Any) -> lattice.Generalisation:
     rows, hierarchies = problem
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return ola(columns, [list(labels.values()) for labels in hierarchies], k, allowed, metric, **options)
+    return ola(columns, [list(labels.values()) for labels in hierarchies], k, allowed, metric)
 
 
 def same_partition(one: list[Any], other: list[Any]) -> bool:
@@ -66,7 +67,7 @@ def assert_equal(found: lattice.Generalisation, wanted: plain.Node, metric: str)
 
 @pytest.mark.parametrize("seed", [*range(40), 110])
 def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every metric, with and without suppression, with and without l, for one or two sensitive columns; by table and by sorting,
+    """Every metric, with and without suppression; by table and by sorting,
     from the first histogram and from those in between.
     """
     chance = random.Random(seed)  # noqa: S311
@@ -75,20 +76,17 @@ def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.Monkey
     problem = random_problem(chance)
     n = len(problem[0])
     k = chance.choice([1, 2, 2, 3, 5])
-    sensitive = [[chance.randrange(3) for _ in range(chance.choice([1, 2]))] for _ in range(n)]
-    sensitive = [row[:1] for row in sensitive] if len({len(row) for row in sensitive}) > 1 else sensitive
-    for metric, least in product(METRICS, (1, 2)):
-        every = list(plain.nodes(*problem, k, metric, sensitive, least))
+    for metric in METRICS:
+        every = list(plain.nodes(*problem, k, metric))
         assert len(every) == np.prod([len(next(iter(h.values()))) for h in problem[1]])
         for allowed in (0, chance.randint(0, n), chance.choice([0.05, 0.1, 0.3])):
             budget = allowed if isinstance(allowed, int) else Fraction(str(allowed)) * n
             wanted = plain.best(iter(every), budget)
-            options = {"sensitive": np.array(sensitive), "l": least} if least > 1 else {}
             if wanted is None:
                 with pytest.raises(InvalidArgument, match="no generalisation is possible"):
-                    run(problem, k, allowed, metric, **options)
+                    run(problem, k, allowed, metric)
                 continue
-            found = run(problem, k, allowed, metric, **options)
+            found = run(problem, k, allowed, metric)
             assert_equal(found, wanted, metric)
             assert found.nodes == len(every)
             assert 1 <= found.evaluated <= found.nodes
@@ -117,6 +115,8 @@ def test_the_budget_is_exact(allowed: Any, levels: tuple[int, ...]) -> None:
 
 
 HIERARCHY = Hierarchy.of([("a", "*"), ("b", "*")])
+
+
 CODES = np.array([[0], [0], [1]])
 
 
@@ -125,9 +125,6 @@ CODES = np.array([[0], [0], [1]])
     [
         ({"k": 0}, InvalidArgument, "k is below 1"),
         ({"k": True}, InvalidType, "k must be a whole number"),
-        ({"l": 0}, InvalidArgument, "l is below 1"),
-        ({"l": 2}, InvalidArgument, "without a sensitive column"),
-        ({"l": 2, "sensitive": ["a", "b", "c"]}, InvalidType, "integer codes"),
         ({"max_suppressed": 1.5}, InvalidArgument, "not from 0 to 1"),
         ({"max_suppressed": "5%"}, InvalidType, "number of records"),
         ({"metric": "aecs"}, InvalidArgument, "no such metric"),
@@ -137,7 +134,6 @@ CODES = np.array([[0], [0], [1]])
         ({"hierarchies": [HIERARCHY] * 2}, InvalidArgument, "1 columns and 2 hierarchies"),
         ({"codes": np.zeros((3, 25), dtype=np.int64), "hierarchies": [HIERARCHY] * 25}, InvalidArgument, "33,554,432 nodes"),
         ({"k": 4}, InvalidArgument, "no generalisation is possible"),
-        ({"l": 3, "sensitive": [1, 2, 1]}, InvalidArgument, "more records are in classes that are too small than the 0 of 3"),
     ],
 )
 def test_refusals(changed: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -13,12 +13,12 @@ import pytest
 from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.tables import (
     Shape,
+    ends_of,
     laplace_noise,
     multiply_ends,
     noise_of_share,
     of_amounts,
     of_counts,
-    of_sums,
     reconcile,
     sum_levels,
 )
@@ -62,7 +62,7 @@ def test_one_record_changes_a_level_by_its_sensitivity_and_no_more(name: str, do
             l1, l2 = worst.get(level, (0, 0))
             worst[level] = max(l1, int(change.sum())), max(l2, int((change**2).sum()))
     for level, cells in enumerate(shape.cells):
-        found = of_counts(cells) if domain is None else of_sums(Grid.declare(domain, 1), cells)
+        found = of_counts(cells) if domain is None else of_amounts(*ends_of(Grid.declare(domain, 1)), cells)
         assert (found.l1, found.l2_squared) == worst[level]
 
 
@@ -70,7 +70,7 @@ def test_one_record_changes_a_level_by_its_sensitivity_and_no_more(name: str, do
 def test_no_outcome_of_a_table_in_two_levels_loses_more_than_its_share(domain: tuple[int, int]) -> None:
     """Of a sum: the log ratio of an outcome is largest at the exact cells of one of the tables."""
     shape, epsilon = SHAPES["two levels"], Fraction(1, 2)
-    changes = [of_sums(Grid.declare(domain, 1), cells) for cells in shape.cells]
+    changes = [of_amounts(*ends_of(Grid.declare(domain, 1)), cells) for cells in shape.cells]
     noise = [laplace_noise(change, epsilon / 2) for change in changes]
     assert sum(law.loses(change) for law, change in zip(noise, changes, strict=True)) <= epsilon
     worst = Fraction(0)
@@ -84,7 +84,7 @@ def test_no_outcome_of_a_table_in_two_levels_loses_more_than_its_share(domain: t
 def test_noise_loses_what_it_may_and_nearly_all_of_it(*, by_rho: bool) -> None:
     """Scales are whole numbers, variances fractions."""
     for share in (Fraction(1, 7), Fraction(3), Fraction(1, 1000)):
-        for change in (of_counts(5), of_sums(Grid.declare((-100, 400), 1), 3)):
+        for change in (of_counts(5), of_amounts(*ends_of(Grid.declare((-100, 400), 1)), 3)):
             lost = noise_of_share(change, share, by_rho=by_rho).loses(change)
             assert lost <= share
             assert by_rho is False or lost == share

@@ -152,7 +152,7 @@ def test_a_whole_table_loses_at_most_what_its_design_says(
     cannot occur too: tables that have it are looked at all the same, for the claim is for all tables."""
     monkeypatch.setattr(design, "NARROW", 2)
     columns = (Column(wide, labels=labels), Column(VALUES - 1, nominal=True))
-    made = make_design(columns, 2, TableBudget(Fraction(6)), None, never)
+    made = make_design(columns, 2, TableBudget(Fraction(6)), never)
     columns = made.columns
     assert columns[0].edges == (2,) * len(never)
     [(e, _)] = made.cuts.values()

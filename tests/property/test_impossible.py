@@ -103,7 +103,7 @@ def draw_case(seed: int) -> tuple[list[Column], list[Impossible], list[IntArray]
 
 def design_of(columns: list[Column], records: int, rules: list[Impossible], seed: int) -> Design:
     """Epsilon 2 or 20, or rho."""
-    return make_design(columns, records, TableBudget(Fraction((2, 20)[seed % 2]), by_rho=seed % 3 == 0), None, rules)
+    return make_design(columns, records, TableBudget(Fraction((2, 20)[seed % 2]), by_rho=seed % 3 == 0), rules)
 
 
 @pytest.mark.slow

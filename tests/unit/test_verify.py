@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +210,24 @@ def write_ssh_signature(message: bytes, secret: Ed25519PrivateKey, namespace: st
     return armor(b"SSHSIG\0\0\0\1" + pack_texts(pack_texts(kind, key), namespace.encode(), b"", b"sha512", signature))
 
 
+STATEMENT, SIGNERS = "attestation.intoto.json", "allowed_signers"
+SSH, PACKAGES = f"{STATEMENT}.sig", "package@release-pipeline"
+
+
+def sign_for_ssh(payload: bytes, secret: Ed25519PrivateKey, namespace: str = PACKAGES) -> bytes:
+    return write_ssh_signature(payload, secret, namespace).encode()
+
+
+def make_statement(files: Mapping[str, bytes], predicate: Mapping[str, Any]) -> dict[str, Any]:
+    """About these files, after the specification of in-toto."""
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": digest(files[name])}} for name in sorted(files)],
+        "predicateType": "urn:release-pipeline:package:1",
+        "predicate": predicate,
+    }
+
+
 def plain(document: str, content: Any) -> Any:
     return content
 
@@ -342,8 +360,28 @@ class World:
             "RELEASE_NOTE.md": b"note\n",
             **self.key_files(),
         }
+        self.package |= self.attest(by)
         self.package["SHA256SUMS"] = sums(self.package)
         self.package["SHA256SUMS.sig"] = json.dumps(self.sign(by, "package", RELEASE, self.package_hash)).encode()
+
+    def attest(self, by: str) -> Files:
+        """The statement about the package's files, its signature, and who may sign such."""
+        card, files = json.loads(self.package["privacy-card.json"]), {**self.package, SIGNERS: self.write_signers()}
+        predicate = {
+            name: card[name] for name in ("release", "hashes", "registry_head") if isinstance(card, dict) and name in card
+        }
+        payload = json.dumps(make_statement(files, predicate)).encode()
+        return {SIGNERS: files[SIGNERS], STATEMENT: payload, SSH: sign_for_ssh(payload, self.secrets[by])}
+
+    def write_signers(self) -> bytes:
+        """The officer and the service, as ssh-keygen reads them."""
+        keys = self.keys()
+        entries = keys["keys"] if isinstance(keys, dict) and isinstance(keys.get("keys"), dict) else {}
+        return "".join(
+            f'{name} namespaces="{PACKAGES},statement@release-pipeline" {entry["key"]}\n'
+            for name, entry in entries.items()
+            if isinstance(entry, dict) and entry.get("role") in ("officer", "service")
+        ).encode()
 
     def key_files(self) -> Files:
         keys = canonical(self.keys()).encode()

@@ -27,25 +27,27 @@ from tests.unit.test_verify import (
     OFFICER,
     RELEASE,
     SECRETS,
+    SIGNERS,
+    SSH,
+    STATEMENT,
     Files,
     armor,
     digest,
     failures,
+    make_statement,
     pack_texts,
     public_text,
     put,
     raw,
     sums,
     usual,
-    write_ssh_signature,
 )
+from tests.unit.test_verify import sign_for_ssh as sign_payload
 
-STATEMENT, SIGNERS = "attestation.intoto.json", "allowed_signers"
-SSH = f"{STATEMENT}.sig"
+ALLOWED = usual().package[SIGNERS]
+
+
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
-
-
-# --- A package with them --------------------------------------------------------------------------------------------------------
 
 
 def encode(content: bytes) -> str:
@@ -53,7 +55,7 @@ def encode(content: bytes) -> str:
 
 
 def sign_for_ssh(payload: bytes, by: str = "robot", namespace: str = "package@release-pipeline") -> bytes:
-    return write_ssh_signature(payload, SECRETS[by], namespace).encode()
+    return sign_payload(payload, SECRETS[by], namespace)
 
 
 def put_under_package(signature: bytes) -> bytes:
@@ -62,22 +64,9 @@ def put_under_package(signature: bytes) -> bytes:
     return armor(b"SSHSIG\0\0\0\1" + pack_texts(key, b"package@release-pipeline", b"", b"sha512", kind)).encode()
 
 
-def write_signers() -> bytes:
-    """The officer and the service, as ssh-keygen reads them."""
-    space = "package@release-pipeline,statement@release-pipeline"
-    return "".join(
-        f'{name} namespaces="{space}" ssh-ed25519 {encode(pack_texts(b"ssh-ed25519", raw(name)))}\n' for name in ("olga", "robot")
-    ).encode()
-
-
-def make_statement(files: Mapping[str, bytes]) -> dict[str, Any]:
+def state_files(files: Mapping[str, bytes]) -> dict[str, Any]:
     card = json.loads(files["privacy-card.json"])
-    return {
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{"name": name, "digest": {"sha256": digest(files[name])}} for name in sorted(files)],
-        "predicateType": "urn:release-pipeline:package:1",
-        "predicate": {name: card[name] for name in ("release", "hashes", "registry_head")},
-    }
+    return make_statement(files, {name: card[name] for name in ("release", "hashes", "registry_head")})
 
 
 Change = Callable[[Any], Any]
@@ -86,9 +75,8 @@ Change = Callable[[Any], Any]
 def attest(change: Change = lambda said: said, /, **parts: bytes | Callable[[bytes], bytes]) -> Files:
     """A package whose service signed everything: its statement after `change`, and files of it that are made otherwise."""
     world = usual()
-    files = {name: content for name, content in world.package.items() if not name.startswith("SHA256SUMS")}
-    files[SIGNERS] = write_signers()
-    payload = json.dumps(change(make_statement(files)), indent=2).encode()
+    files = {name: content for name, content in world.package.items() if not name.startswith(("SHA256SUMS", "attestation"))}
+    payload = json.dumps(change(state_files(files)), indent=2).encode()
     files |= {STATEMENT: payload, SSH: sign_for_ssh(payload)}
     for name, part in parts.items():
         files[name] = part if isinstance(part, bytes) else part(payload)
@@ -125,6 +113,16 @@ def test_a_package_with_them_passes(tmp_path: Path) -> None:
     assert f"package/{SSH}: that statement is signed by robot (service)" in [finding.words for finding in found]
 
 
+def test_every_package_has_them(tmp_path: Path) -> None:
+    """They must be there, whether the list of sums names them or not."""
+    files = attest()
+    for name in (STATEMENT, SIGNERS, SSH):
+        assert f"{name}: it is missing" in judge({key: part for key, part in files.items() if key != name}, tmp_path / "away")
+    left = {name: part for name, part in files.items() if not name.startswith(("attestation", "allowed"))}
+    assert len(judge(left, tmp_path / "all")) >= 3
+    assert {words.partition(":")[0] for words in judge(seal(left), tmp_path / "unlisted")} == {SIGNERS, STATEMENT}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [STATEMENT, SIGNERS, SSH])
 def test_one_that_was_changed_is_named(name: str, tmp_path: Path) -> None:
@@ -150,6 +148,8 @@ def with_subjects(change: Callable[[list[Any]], list[Any]]) -> Change:
 
 
 OTHER = {"name": "data.csv", "digest": {"sha256": "ab" * 32}}
+
+
 WRONG: dict[str, tuple[Change, str]] = {
     "another type": (lambda said: {**said, "_type": "https://in-toto.io/Statement/v0.1"}, "it is not a statement of"),
     "another predicate": (lambda said: {**said, "predicateType": "https://slsa.dev/provenance/v1"}, "it is not a statement of"),
@@ -186,8 +186,8 @@ PARTS: dict[str, tuple[str, bytes | Callable[[bytes], bytes], str]] = {
     "ssh: another file": (SSH, lambda payload: sign_for_ssh(payload + b"\n"), "of 'robot' is not valid"),
     "ssh: a reviewer's": (SSH, lambda payload: sign_for_ssh(payload, by="ben"), "a key that may not sign packages"),
     "ssh: the officer's": (SSH, lambda payload: sign_for_ssh(payload, by="olga"), "signed by olga, who did not sign SHA256SUMS"),
-    "signers: one more": (SIGNERS, write_signers() + b"eve ssh-ed25519 AAAA\n", "the keys that may sign packages"),
-    "signers: for everything": (SIGNERS, write_signers().replace(b"package@release-pipeline,", b"*,"), "the keys that may sign"),
+    "signers: one more": (SIGNERS, ALLOWED + b"eve ssh-ed25519 AAAA\n", "the keys that may sign packages"),
+    "signers: for everything": (SIGNERS, ALLOWED.replace(b"package@release-pipeline,", b"*,"), "the keys that may sign"),
 }
 
 
@@ -198,7 +198,7 @@ def test_a_file_that_is_made_otherwise(name: str, tmp_path: Path) -> None:
     files = attest(**{file: part})
     if file == SIGNERS:  # of which the statement has the hash
         rest = {key: content for key, content in files.items() if not key.startswith(("SHA256SUMS", "attestation"))}
-        payload = json.dumps(make_statement(rest)).encode()
+        payload = json.dumps(state_files(rest)).encode()
         files = seal({**rest, STATEMENT: payload, SSH: sign_for_ssh(payload)})
     [found] = judge(files, tmp_path / "package")
     assert found.startswith(f"{file}: ")
@@ -211,9 +211,6 @@ def test_who_signed_the_sums_must_have_signed_the_statement(tmp_path: Path) -> N
     assert [words.partition(":")[0] for words in found] == [SSH]
     files = attest(**{SSH: lambda payload: sign_for_ssh(payload, by="olga")})
     assert judge(seal(files, by="olga"), tmp_path / "package") == []
-
-
-# --- What the product writes ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +227,8 @@ CARD = {
     "rows": {"in": 7},
     "claim": {"words": "epsilon 1 \u00e9"},
 }
+
+
 HASHES = {"data.csv": "cd" * 32, "a.json": "ef" * 32}
 
 
@@ -242,7 +241,7 @@ def test_what_is_written_is_what_the_specifications_say(trust: Trust) -> None:
     names = [subject["name"] for subject in json.loads(payload)["subject"]]
     assert names == ["a.json", "data.csv"]
     assert made[SSH].encode() == sign_for_ssh(payload)
-    assert list_signers(trust).encode() == write_signers()
+    assert list_signers(trust).encode() == ALLOWED
 
 
 def run_ssh_keygen(folder: Path, name: str, namespace: str, signature: str, message: bytes) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -14,7 +14,7 @@ from release_pipeline.errors import WrongUsage
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.policy.sketch import ColumnSketch, Sketch
+from release_pipeline.policy.sketch import ColumnSketch
 from release_pipeline.privacy.unclaimed import Random, make_random
 from release_pipeline.stages.simulation import Records
 
@@ -22,7 +22,6 @@ Numbers = npt.NDArray[np.float64]
 KEY = bytes(32)  # of choices that protect nothing: the same table every time
 NOTHING = ColumnSketch()
 TAIL = 3.0  # e-foldings over which values beyond the last quantile reach the end of the domain
-LEAST_EIGENVALUE = 1e-6
 
 
 def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ...]]:
@@ -42,10 +41,7 @@ def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ..
         )
     count, random = rows or sketch.rows, make_random(KEY, policy.policy, "made up")
     numbers = {name: column for name, column in policy.released_columns.items() if isinstance(column, NoiseColumn)}
-    warnings: list[str] = []
-    scores, is_moved = draw_scores(list(numbers), sketch, count, random)
-    if is_moved:
-        warnings.append("no table has all of these correlations together: those that are nearest were taken")
+    scores = random.standard_normal((len(numbers), count))  # which of the records have the low values of each column
     columns: dict[str, pa.Array] = {}
     for name, column in policy.released_columns.items():
         said = sketch.columns.get(name, NOTHING)
@@ -55,21 +51,8 @@ def make_up(policy: Policy, *, rows: int | None) -> tuple[Records, tuple[str, ..
             columns[name] = _make_entries(column, said, count, random)
     unsaid = [name for name in columns if name not in sketch.columns]
     if unsaid:
-        warnings.append(f"of {name_some(unsaid)} the shape says nothing: values are even over what is declared")
-    return Records(columns), tuple(warnings)
-
-
-def draw_scores(names: Sequence[str], sketch: Sketch, count: int, random: Random) -> tuple[Numbers, bool]:
-    """Normal scores of every record, correlated as the sketch says; and whether that had to be moved to what is possible."""
-    wanted = np.eye(len(names))
-    for pair in sketch.correlations:
-        one, other = (names.index(name) for name in pair.of)
-        wanted[one, other] = wanted[other, one] = float(pair.correlation)
-    values, vectors = np.linalg.eigh(wanted)
-    is_moved = bool(len(names)) and float(values.min()) < LEAST_EIGENVALUE
-    near = vectors * np.sqrt(np.maximum(values, LEAST_EIGENVALUE))
-    near /= np.linalg.norm(near, axis=1, keepdims=True) if len(names) else 1.0
-    return near @ random.standard_normal((len(names), count)), is_moved
+        return Records(columns), (f"of {name_some(unsaid)} the shape says nothing: values are even over what is declared",)
+    return Records(columns), ()
 
 
 def make_numbers(column: NoiseColumn, said: ColumnSketch, scores: Numbers, random: Random) -> Numbers:

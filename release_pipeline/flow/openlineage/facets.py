@@ -86,8 +86,7 @@ def list_table_facets(policy: Policy, stage: str, *, version: str, namespace: st
 
 
 def _inputs(policy: Policy, column: Column, namespace: str, source: str) -> list[dict[str, Any]]:
-    """The columns of the source that a released one comes from, and what was done. A calibrated weight comes of what is
-    published."""
+    """The columns of the source that a released one comes from, and what was done."""
     is_kept = column.name in policy.kept_columns and column.name not in policy.swapped_columns
     done = {
         "type": "DIRECT",
@@ -95,8 +94,7 @@ def _inputs(policy: Policy, column: Column, namespace: str, source: str) -> list
         "description": column.words,
         "masking": not is_kept,
     }
-    named = () if column.name in policy.calibrated_columns else column.sources
-    return [{"namespace": namespace, "name": source, "field": name, "transformations": [done]} for name in named]
+    return [{"namespace": namespace, "name": source, "field": name, "transformations": [done]} for name in column.sources]
 
 
 def make_assertions(assertions: Sequence[Assertion]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.report.datapackage import render_datapackage, render_hierarchy
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
-from release_pipeline.report.standards import STANDARDS, name_standards
+from release_pipeline.report.standards import STANDARDS
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import make_folder, sync
 from release_pipeline.verify import ALLOWED
@@ -61,8 +61,8 @@ def build_package(
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
         known[name] = _know(folder / name)
-    for name in name_standards(view):  # the last of them names every file before it
-        (folder / name).write_text(STANDARDS[name](view, known), encoding="utf-8")
+    for name, render in STANDARDS.items():  # the last of them names every file before it
+        (folder / name).write_text(render(view, known), encoding="utf-8")
         known[name] = _know(folder / name)
     for name, text in attest(json.loads(texts[CARD]), {name: digest for name, (digest, _) in known.items()}).items():
         (folder / name).write_text(text, encoding="utf-8")

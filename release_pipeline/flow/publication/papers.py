@@ -53,7 +53,7 @@ def view_papers(site: Site, release: ReleaseId) -> PaperView:
             public=build_view(site, events, status, policy),
             state=status.state,
             published=events[-1].noted if status.package_hash is not None else None,
-            assessment=(policy.assessment or Assessment()).model_dump(),
+            assessment={part: getattr(policy.assessment, part, None) for part in Assessment.model_fields},
             internal=build_internal_view(policy, evidence),
             withdrawn=_find_withdrawal(registry.events, status),
         )

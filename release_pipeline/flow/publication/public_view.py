@@ -10,8 +10,9 @@ from pathlib import Path
 
 from release_pipeline import __version__
 from release_pipeline.analyst import explain_kit, law_of
-from release_pipeline.analyst.facts import ANYWHERE, CALIBRATE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
+from release_pipeline.analyst.facts import ANYWHERE, INSIDE, MISSING, RECOMPUTE, SYNTHESISE
 from release_pipeline.analyst.facts import read_facts as read_card
+from release_pipeline.errors import Blocked
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.data_files import list_data
 from release_pipeline.flow.exploring.trials import Look, find_gap_before, find_looks_before
@@ -28,7 +29,6 @@ from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.kinds import (
-    CalibrateColumn,
     GeneraliseColumn,
     KeepColumn,
     NoiseColumn,
@@ -37,7 +37,6 @@ from release_pipeline.policy.kinds import (
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.loss import sum_series
-from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.statements import state_claim
@@ -49,8 +48,7 @@ from release_pipeline.policy.words import (
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import join_names
-from release_pipeline.report.card import CalibratedView, ColumnView, EntryLabel, MadeView, SwappedView
+from release_pipeline.report.card import ColumnView, EntryLabel, MadeView, SwappedView
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.public import render_card_json
 from release_pipeline.report.tables import view_table
@@ -62,6 +60,12 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
+    if policy.about is None:  # such a policy is never approved, but a site without trusted keys makes candidates of it
+        raise Blocked(
+            "its policy does not say what the data are.",
+            where=str(status.id),
+            remedy=f"Add it: 'release-pipeline check policies/{policy.policy}.yaml --skeleton' prints what is missing.",
+        )
     intent = events[-1]
     protect, facts = policy.protect, read_facts(status.facts, where=str(status.id))
     plan = make_plan(policy, rows=facts.rows_in)
@@ -116,7 +120,6 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         head_hash=intent.hash,
         head_first=events[0].hash,
         supersedes=_find_published_before(events, status.id),
-        diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
         parts=tuple(wording.list_parts(policy)),
         values=INSIDE if policy.clamps else ANYWHERE,
@@ -127,7 +130,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
             for tabulation in policy.tabulations.values()
         ),
         looks=_tell_looks(find_looks_before(events, status.id)),
-        about=None if policy.about is None else tell_about(policy.about),
+        about=tell_about(policy.about),
         data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
         swap=_view_swap(policy),
     )
@@ -251,8 +254,6 @@ def _view_column(policy: Policy, name: str, plan: Plan, facts: PublicFacts) -> C
     match policy.columns[name]:
         case RecomputeColumn() as column:
             return _recomputed(policy, name, column)
-        case CalibrateColumn() as column:
-            return _calibrated(name, column, facts)
         case _:
             return _column(policy, name, plan, facts)
 
@@ -272,12 +273,6 @@ def _recomputed(policy: Policy, name: str, column: RecomputeColumn) -> ColumnVie
         missing=PUBLIC("missing.made", columns=inputs),
         made=MadeView(how.key(), how.inputs, words),
     )
-
-
-def _calibrated(name: str, column: CalibrateColumn, facts: PublicFacts) -> ColumnView:
-    off = join_names(f"{table}: {gap}" for table, gap in facts.weights.items())
-    words = PUBLIC("calibrated.words", tables=name_some(column.to), off=off)
-    return ColumnView(name, column.role, CALIBRATE, "number", column.why or "", calibrated=CalibratedView(column.to, words))
 
 
 def _masked_leaves(policy: Policy, name: str) -> list[str]:
@@ -308,7 +303,6 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
             missing=wording.describe_missing(policy, name, column),
             atoms=_atom_texts(column),
             centre=_centre_text(column) if by_value else None,
-            tail=column.tail if by_value else None,
         )
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)

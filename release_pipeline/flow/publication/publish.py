@@ -36,10 +36,7 @@ from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.report.papers import render_public_papers
-from release_pipeline.report.tables import file_of
 from release_pipeline.report.view import PublicView
-from release_pipeline.stages.calibrate import check_calibrated
-from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.criteria import judge_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
@@ -237,12 +234,8 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     for form in policy.publish.formats:
         table = read_data(candidate, form, policy)
         yield from check_released(table, policy, rows=facts.rows_out)
-        if tuple(table.column_names) == policy.published_columns:
-            if policy.calibrated_columns:
-                files = {name: (candidate / file_of(name)).read_text(encoding="utf-8") for name in policy.tables}
-                yield from check_calibrated(load_table(table), policy, files)
-            if policy.gates.of_groups:
-                gates += judge_groups(measure_groups(read_back(table, policy), policy), policy.gates)
+        if tuple(table.column_names) == policy.published_columns and policy.gates.of_groups:
+            gates += judge_groups(measure_groups(read_back(table, policy), policy), policy.gates)
     evidence = load_evidence(candidate)
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:
         yield "The registry tells other facts of it than the evidence that was signed."

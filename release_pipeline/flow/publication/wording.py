@@ -176,8 +176,6 @@ def list_uses(policy: Policy, *, together: bool = False, blanked: bool = True) -
         yield PUBLIC("use.swapped_links", records=policy.block_size)
     if policy.recomputed_columns:
         yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
-    for name, column in policy.calibrated_columns.items():
-        yield PUBLIC("use.calibrated", name=name, tables=name_some(column.to))
     if policy.tables:
         yield PUBLIC("use.tables", files=name_some(map(file_of, policy.tables)))
     if isinstance(policy.suppress, SuppressClasses):

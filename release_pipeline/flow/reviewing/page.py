@@ -279,7 +279,6 @@ def _view_structure(policy: Policy, audit: AuditFigures) -> StructureView | None
         closest=None
         if closest is None or closest.equal is None or closest.control_equal is None
         else (closest.median, closest.control_median, closest.equal, closest.control_equal),
-        slopes=tuple((slope.column, slope.by, slope.kept, slope.error) for slope in found.slopes),
     )
 
 
@@ -296,9 +295,7 @@ def _view_classes(policy: Policy, audit: AuditFigures) -> ClassesView | None:
         least=max(policy.groups_below, policy.gates.anonymity_k or 0),
         bars=groups.bars,
         diversity=tuple(groups.diversity.items()),
-        closeness=tuple(groups.closeness.items()),
         prosecutor=groups.prosecutor,
-        marketer=groups.marketer,
         journalist=groups.journalist,
     )
 

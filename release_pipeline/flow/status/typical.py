@@ -65,11 +65,10 @@ def _tell_apart(policy: Policy, name: str, column: NoiseColumn) -> tuple[object,
     """What the noise of a column depends on, as a share of its domain: columns that have this in common are simulated once. All
     scales are in proportion to the width, and cells are halves of halves of it, so that widths count by their doublings, except
     for those of few points, where noise is rounded to one of these."""
-    grid, width = column.exact_grid, column.exact_grid.width
-    places = (*column.exact_atoms, *(() if column.centre is None else grid.units_of([column.centre])))
-    within = tuple(round(place / width, 3) for place in places)
+    width = column.exact_grid.width
+    within = tuple(round(place / width, 3) for place in column.exact_atoms)
     size = width.bit_length() if width >= FINE else -width
-    return (size, policy.column_epsilon[name].nano, within, column.centre is None, str(column.tail), len(column.reasons))
+    return (size, policy.column_epsilon[name].nano, within, len(column.reasons))
 
 
 def find_noise(policy: Policy, name: str, column: NoiseColumn, rows: int, *, draws: int = DRAWS) -> float:
@@ -91,8 +90,6 @@ def find_noise(policy: Policy, name: str, column: NoiseColumn, rows: int, *, dra
             consistency=None if by_value else "none",
             atoms=column.atoms,
             clamp=policy.clamps,
-            centre=column.centre if by_value else None,
-            tail=column.tail if by_value else "prove",
             secret=SECRET,
             context=(name, draw),
         )

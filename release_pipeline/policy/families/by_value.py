@@ -55,7 +55,6 @@ class ByValueFamily(Family[ByValueOptions]):
             k=self.of(policy).k,
             centre=column.exact_centre,
             atoms=column.exact_atoms,
-            trusts_tail=column.tail == "trust",
             labels=len(column.reasons),
         )
 
@@ -129,5 +128,3 @@ def _describe_column(column: NoiseColumn) -> Iterator[str]:
         yield f"a cell of its own for {list_atoms(column)}"
     if column.reasons:
         yield f"one for each reason to have no value ({', '.join(column.reasons)})"
-    if column.tail == "trust":
-        yield f"what noisy counts have in the tail needs no proof, as the domain's end is a known cap: {column.why}"

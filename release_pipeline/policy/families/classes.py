@@ -53,7 +53,6 @@ class ClassFamily(Family[KEpsilonOptions]):
             if column.role in RECOGNISED:
                 what = f"{protect.method} releases no quasi-identifier as it is: with it groups would be smaller than k."
                 yield ("columns", name, "do"), what, "Generalise it."
-        yield from _check_different_values(parts, protect)
         mondrian = protect.grouping == "mondrian"
         if mondrian and protect.metric is not None:
             yield ("protect", "metric"), "mondrian cuts by width and chooses by no metric.", "Remove metric."
@@ -110,8 +109,6 @@ class ClassFamily(Family[KEpsilonOptions]):
         protect = self.of(policy)
         by = f", least by {protect.chosen_metric}" if protect.grouping == "ola" else ""
         yield "grouping", f"{protect.grouping}: {GROUPINGS[protect.grouping]}{by}"
-        if protect.l is not None:
-            yield "l", f"every class has at least {protect.l} different values of {' and of '.join(policy.kept_columns)}"
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What suppression makes of the claim, what is not covered, and which epsilon gives how much noise."""
@@ -127,11 +124,10 @@ class ClassFamily(Family[KEpsilonOptions]):
         if not _drops_after_noise(policy):
             return
         twice = format_nano(KEPT * protect.epsilon.nano)
-        which = "two records of a class that agree in the kept confidential columns" if protect.l else "two records of a class"
         yield (
             f"Epsilon is of the numbers as they are drawn. That a record is kept, and released with these numbers, is covered "
-            f"with {KEPT} times epsilon, {twice}, for {which}: whether a class keeps k records depends on the noise of the "
-            "others, too."
+            f"with {KEPT} times epsilon, {twice}, for two records of a class: whether a class keeps k records depends on the "
+            "noise of the others, too."
         )
 
     def list_uncovered(self, policy: Policy) -> Iterator[str]:
@@ -186,22 +182,6 @@ def _epsilon_for_noise(diameter: int, wanted: float) -> float:
         return math.inf if diameter else 0.0
     found = epsilon_for(lambda epsilon: mean_magnitude(domain_scale(diameter, epsilon)), wanted)
     return math.inf if found is None else float(found)
-
-
-def _check_different_values(parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
-    """Whether there can be l different values."""
-    if protect.l is None:
-        return
-    if parts.complete and not parts.kept:
-        what = "l counts different values of the confidential columns that are kept, and there are none."
-        yield ("protect", "l"), what, "Remove l."
-    for name, column in parts.kept.items():
-        if len(column.values) < protect.l:
-            what = f"'{name}' has {len(column.values)} declared values, so that no class can have l = {protect.l} of them."
-            yield ("protect", "l"), what, "Lower l."
-    if protect.l > protect.k:
-        what = "l is above k, and a class of k records cannot have more different values."
-        yield ("protect", "l"), what, "Raise k, or lower l."
 
 
 def _check_hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterator[Problem]:

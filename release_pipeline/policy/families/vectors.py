@@ -15,7 +15,6 @@ from release_pipeline.policy.families.base import (
     refuse_generalised,
     together_words,
 )
-from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import DpMdavOptions, split_epsilon
 from release_pipeline.policy.parts import Parts
@@ -135,11 +134,8 @@ class VectorFamily(Family[DpMdavOptions]):
 
     def _describe_order(self, policy: Policy) -> str:
         protect = self.of(policy)
-        logs = [name for name, column in policy.noise_columns.items() if column.transform == "log"]
         words, sums = POLICY.read_section("order")[protect.order], POLICY.read_section("sums")[protect.statistic]
-        if not logs:
-            return POLICY("method.ordered", order=protect.order, words=words, sums=sums)
-        return POLICY("method.ordered_by_logs", order=protect.order, words=words, columns=name_some(logs), sums=sums)
+        return POLICY("method.ordered", order=protect.order, words=words, sums=sums)
 
 
 def check_together(parts: Parts, spec: Insensitive | MdavSpec, *, least_k: int) -> Iterator[Problem]:

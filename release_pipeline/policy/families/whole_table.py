@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some, say_unit
+from release_pipeline.policy.formats import decimal_text, name_some, say_unit
 from release_pipeline.policy.gate_words import describe_record_gates
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
@@ -19,7 +19,7 @@ from release_pipeline.policy.text import Problem
 from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
 from release_pipeline.privacy.concentrated import epsilon_of
 from release_pipeline.privacy.figures import count_of, format_count, join_names, show_figure
-from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, deviation, make_design
+from release_pipeline.privacy.whole_table.design import Column, Design, TableBudget, make_design
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 from release_pipeline.sentences import POLICY
 
@@ -61,11 +61,10 @@ class WholeTableFamily(Family[WholeTableOptions]):
             yield ("tables",), what, "Remove them, or publish them by a policy of their own."
         if parts.gates is not None and parts.gates.group_mean:
             what = "means of groups follow from rows of all columns together, which are not simulated before the charge."
-            yield ("gates", "group_mean"), what, "Use quantile, expected_error or ks; the page has the means of groups."
+            yield ("gates", "group_mean"), what, "Use expected_error or ks; the page has the means of groups."
         if parts.gates is not None and parts.gates.group_error:
             what = "rows are nobody's, so that no record of a group has an error."
-            yield ("gates", "group_error"), what, "Use quantile, expected_error or ks; the page has the means of groups."
-        yield from _check_pairs(parts, protect)
+            yield ("gates", "group_error"), what, "Use expected_error or ks; the page has the means of groups."
         yield from check_never(parts, protect.never, pick_synthetic(parts.columns))
         count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
         if count > MOST_COLUMNS:
@@ -215,32 +214,8 @@ def maker_of(columns: Mapping[str, AnyColumn], protect: WholeTableOptions | None
     """What makes the design for a number of records and a budget."""
     declared = declare_columns(columns)
     places = {name: place for place, name in enumerate(declared)}
-    weights: dict[Pair, int] = {}
-    for (one, other), weight in protect.pair_weights if protect is not None else ():
-        if one in places and other in places:  # of others `_check_pairs` tells
-            low, high = sorted((places[one], places[other]))
-            weights[low, high] = weight
     never = read_rules(protect.never, pick_synthetic(columns), places) if protect is not None else ()
-    return lambda records, budget: make_design(tuple(declared.values()), records, budget, weights, never)
-
-
-def _check_pairs(parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
-    """Each is named once, of two columns that are counted."""
-    counted, seen = pick_synthetic(parts.columns), set[frozenset[str]]()
-    for (one, other), _ in protect.pair_weights:
-        here = ("protect", "pairs", one)
-        unknown = [name for name in (one, other) if name not in counted]
-        if unknown and unknown[0] in parts.names and unknown[0] not in parts.columns:
-            continue  # a fault of the column, which says so
-        if unknown:
-            what = f"'{unknown[0]}' is no column that is counted."
-            yield here, what, ask_for_near(unknown[0], counted, "Name two columns with do: synthesise.")
-        elif one == other:
-            yield here, f"'{one}' is no pair with itself.", "Name another column: single ones are counted anyway."
-        elif (pair := frozenset((one, other))) in seen:
-            yield here, f"'{one}' and '{other}' are there twice.", "Name each pair once, in either order."
-        else:
-            seen.add(pair)
+    return lambda records, budget: make_design(tuple(declared.values()), records, budget, never)
 
 
 def pick_synthetic(columns: Mapping[str, AnyColumn]) -> dict[str, NoiseColumn | ListedColumn]:
@@ -315,40 +290,23 @@ def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]
         deep = [f"{names[place]} {2**depth}" for place, (_, depth) in design.cuts.items()]
         yield "cells", f"of wide columns, cut where noisy ranks say, about: {name_some(deep)}"
     if design.pairs:
-        noise = max(design.pairs.values(), key=lambda noise: noise.magnitude)
-        named = sorted(
-            f"{names[one]} and {names[other]} {show_figure(known.magnitude)}"
-            for (one, other), known in design.pairs.items()
-            if known != noise
-        )
+        noise = next(iter(design.pairs.values()))  # that of every pair
         most = "about" if design.in_blocks else "at most"
-        less = f"; where more is asked for {name_some(named)}" if named else ""
         yield (
             "pairs",
             f"of {most} {design.groups} groups by {design.groups}: noise {show_figure(noise.magnitude)} on average in each cell"
-            f"{less}{_LESS_TOGETHER if design.in_blocks else ''}",
+            f"{_LESS_TOGETHER if design.in_blocks else ''}",
         )
-        yield from _describe_group_means(names, design)
+        yield from _describe_group_means(design)
 
 
-def _describe_group_means(names: Sequence[str], design: Design) -> Iterator[tuple[str, str]]:
-    """By how much noise moves the means of small and large groups: in most pairs, and in each that has more of the budget."""
+def _describe_group_means(design: Design) -> Iterator[tuple[str, str]]:
+    """By how much noise moves the means of small and large groups."""
     sizes = [people for part in _PARTS if (people := design.records // part)]
-    usual = max(map(deviation, design.pairs.values()))
-    sums: dict[str, float] = {}
-    for (one, other), noise in design.pairs.items():
-        numbers = [place for place in (one, other) if not design.columns[place].nominal]
-        if numbers:
-            pair = "" if deviation(noise) == usual else f"{names[one]} and {names[other]}"
-            worst = max(design.group_sum_deviation((one, other), place) for place in numbers)
-            sums[pair] = max(sums.get(pair, 0.0), worst)
-    means = [_describe_means(pair, off, sizes) for pair, off in sorted(sums.items())]
-    if means and sizes:
-        yield "group means", POLICY("group_means.known", means=join_names(means, "semicolon"))
-
-
-def _describe_means(pair: str, off: float, sizes: Sequence[int]) -> str:
-    """By how much the means of groups of so many people move, whose sum is off by so much; of a pair, or of all others."""
-    each = (POLICY("group_means.mean", people=format_count(people), off=show_figure(off / people)) for people in sizes)
-    means = join_names(each)
-    return POLICY("group_means.pair", pair=pair, means=means) if pair else means
+    off = max(
+        (design.group_sum_deviation(pair, place) for pair in design.pairs for place in pair if not design.columns[place].nominal),
+        default=None,
+    )
+    if off is not None and sizes:
+        each = (POLICY("group_means.mean", people=format_count(people), off=show_figure(off / people)) for people in sizes)
+        yield "group means", POLICY("group_means.known", means=join_names(each))

@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeAlias, TypeVar, cast
 from pydantic import Discriminator, Tag
 
 from release_pipeline.policy.kinds.base import ColumnKind, MissingCategory, Role
-from release_pipeline.policy.kinds.calibrate import CalibrateColumn
 from release_pipeline.policy.kinds.counted import CountedColumn
 from release_pipeline.policy.kinds.drop import DropColumn
 from release_pipeline.policy.kinds.generalise import GeneraliseColumn
@@ -22,7 +21,6 @@ from release_pipeline.policy.readings import NumberReading
 __all__ = [
     "KINDS",
     "AnyColumn",
-    "CalibrateColumn",
     "Column",
     "ColumnKind",
     "CountedColumn",
@@ -44,14 +42,7 @@ __all__ = [
 ]
 
 AnyColumn: TypeAlias = (
-    DropColumn
-    | CountedColumn
-    | KeepColumn
-    | NoiseColumn
-    | GeneraliseColumn
-    | RecomputeColumn
-    | CalibrateColumn
-    | SynthesiseColumn
+    DropColumn | CountedColumn | KeepColumn | NoiseColumn | GeneraliseColumn | RecomputeColumn | SynthesiseColumn
 )
 ReleasedColumn: TypeAlias = KeepColumn | NoiseColumn | GeneraliseColumn | SynthesiseColumn
 KINDS: dict[str, type[ColumnKind]] = {
@@ -61,7 +52,6 @@ KINDS: dict[str, type[ColumnKind]] = {
     "noise": NoiseColumn,
     "generalise": GeneraliseColumn,
     "recompute": RecomputeColumn,
-    "calibrate": CalibrateColumn,
     "synthesise": NoiseColumn,  # of numbers; of listed values see `find_kind`
 }
 _LISTED = {"synthesise": "synthesise values", "drop": "drop values"}  # kinds that list values
@@ -96,7 +86,6 @@ Column: TypeAlias = Annotated[
     | Annotated[NoiseColumn, Tag("synthesise")]
     | Annotated[GeneraliseColumn, Tag("generalise")]
     | Annotated[RecomputeColumn, Tag("recompute")]
-    | Annotated[CalibrateColumn, Tag("calibrate")]
     | Annotated[SynthesiseColumn, Tag(_LISTED["synthesise"])]
     | Annotated[CountedColumn, Tag(_LISTED["drop"])],
     Discriminator(_name_kind),

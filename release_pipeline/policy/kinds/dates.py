@@ -66,10 +66,9 @@ def count_units(column: Mapping[str, Any], here: Path, problems: list[Problem]) 
         clock = Clock.read(low, unit)
         counted["domain"] = [0, clock.find(high)]
         counted[MADE] = {"first": clock.show(0), "unit": unit}
-        for option in ("atoms", "centre"):
-            at = (*here, option)
-            if option in column:
-                counted[option] = _count(column[option], clock)
+        at = (*here, "atoms")
+        if "atoms" in column:
+            counted["atoms"] = _count(column["atoms"], clock)
         at = (*here, "missing")
         if isinstance(column.get("missing"), dict) and "fill" in column["missing"]:
             counted["missing"] = {**column["missing"], "fill": _count(column["missing"]["fill"], clock)}
@@ -107,7 +106,7 @@ def write_dates(form: Mapping[str, Any]) -> dict[str, Any]:
         clock = Dated.model_validate(column[MADE]).clock
         written = {key: part for key, part in column.items() if key != MADE}
         written["grid"] = write_span(int(Decimal(column["grid"])), clock.unit)
-        for option in ("domain", "atoms", "centre"):
+        for option in ("domain", "atoms"):
             if written.get(option) is not None:
                 written[option] = _show(written[option], clock)
         if isinstance(written.get("missing"), dict):

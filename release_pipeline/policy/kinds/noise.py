@@ -25,7 +25,6 @@ from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy import Grid
 from release_pipeline.privacy.by_value import usual_centre
 from release_pipeline.privacy.dates import DATE, Clock, write_span
-from release_pipeline.privacy.vectors import Transform
 from release_pipeline.sentences import POLICY
 
 MOST_ATOMS = 100  # of one column
@@ -43,21 +42,14 @@ def _declare_grid(domain: tuple[Decimal, Decimal], step: Decimal) -> Grid:
     return Grid.declare(domain, step)
 
 
-_ONLY_BY_VALUE: dict[str, str] = dict.fromkeys(
-    ("columns", "whole-table", "vectors", "mdav", "classes"),
-    "it is for methods that count by value, like dp-cdf; {method} does not.",
-)
 _NO_ATOMS = "atoms are for methods that work column by column: {}."
 
 
 class NoiseColumn(CodedColumn):
     """A number, released masked; with `do: synthesise` nobody's, made of noisy counts.
 
-    Domain, grid and what happens outside are declared, never learned from data. `transform`: what
-    the order of dp-mdav sees of it. `atoms`: values that readers count, which consistency does not move. Of methods that count
-    by value, `centre`: where cells are finest, at 0 or next to it if nothing is said; `tail: trust`: the end of the domain is a
-    known cap, as `why` says, and what noisy counts have there needs no proof. `dated`: its numbers stand for dates or times
-    (`kinds.dates`)."""
+    Domain, grid and what happens outside are declared, never learned from data. `atoms`: values that readers count, which
+    consistency does not move. `dated`: its numbers stand for dates or times (`kinds.dates`)."""
 
     missing_form: ClassVar[type[Frozen]] = Fill
 
@@ -68,15 +60,6 @@ class NoiseColumn(CodedColumn):
     outside: Outside
     why: Why
     missing: Literal["fail", "keep"] | Fill = "fail"
-    transform: Annotated[
-        Transform | None,
-        Option(
-            not_for=dict.fromkeys(
-                ("columns", "by-value", "whole-table", "mdav", "classes"),
-                "transform is for the order of dp-mdav; {method} has none.",
-            ),
-        ),
-    ] = None
     atoms: Annotated[
         tuple[Exact, ...],
         AfterValidator(unique),
@@ -93,12 +76,6 @@ class NoiseColumn(CodedColumn):
             instead="Remove them, or use dp-cdf, idp-cbls, idp-ls or dp-um.",
         ),
     ] = ()
-    centre: Annotated[
-        Exact | None,
-        Option(hint="Name a value of the grid where most differences matter, like 0.", not_for=_ONLY_BY_VALUE),
-    ] = None
-    tail: Annotated[Literal["prove", "trust"], Option(not_for=_ONLY_BY_VALUE)] = "prove"
-
     dated: Dated | None = None
 
     @property
@@ -134,11 +111,6 @@ class NoiseColumn(CodedColumn):
     def noise_unit(self) -> str:
         """What differences of its values are counted in, where that needs to be said."""
         return "" if self.dated is None else POLICY.read_section("unit")[self.dated.unit]
-
-    @property
-    def seen_as(self) -> Transform:
-        """What the order sees of it."""
-        return self.transform or "linear"
 
     @property
     def exact_grid(self) -> Grid:
@@ -179,11 +151,9 @@ class NoiseColumn(CodedColumn):
 
     @property
     def exact_centre(self) -> int:
-        """Its centre in units of the grid."""
+        """Where cells are finest, in units of the grid: at 0 or next to it, or in the middle of dates."""
         grid = self.exact_grid
-        if self.centre is None:
-            return grid.width // 2 if self.dated is not None else usual_centre(grid)  # no date is what 0 is among numbers
-        return grid.units_of([self.centre])[0]
+        return grid.width // 2 if self.dated is not None else usual_centre(grid)  # no date is what 0 is among numbers
 
     @property
     def fill(self) -> Decimal | None:
@@ -244,16 +214,10 @@ class NoiseColumn(CodedColumn):
             grid.units_of(self.atoms)
         except ReleasePipelineError as error:
             yield (*here, "atoms"), error.what, error.remedy
-        try:
-            _ = self.exact_centre
-        except ReleasePipelineError as error:
-            yield (*here, "centre"), error.what.replace("an atom", "the centre"), error.remedy
         if self.role == "weight" and self.domain[0] < 0:
             yield (*here, "domain"), "a weight is no number below 0.", "Begin the domain at 0 or above."
         if self.clock is not None and self.role == "weight":
             yield (*here, "role"), "a weight is a number, and no date.", "Give it another role."
-        if self.clock is not None and self.transform is not None:
-            yield (*here, "transform"), "a date has no logarithm.", "Remove transform."
         if len(self.atoms) > MOST_ATOMS:
             what = f"there are {len(self.atoms)} atoms, and a column has {MOST_ATOMS} at the most."
             yield (*here, "atoms"), what, "Name those that readers count."

@@ -20,14 +20,13 @@ from release_pipeline.privacy.noise import NoiseStream
 @dataclass(frozen=True, slots=True)
 class ByValue:
     """What is declared of a column: nothing here is of the data. `k` ranks are given one value; `centre` and `atoms` are in grid
-    units; `trusts_tail` and `labels` as in `Facts`."""
+    units; `labels` as in `Facts`."""
 
     grid: Grid
     budget: Budget
     k: int = 1
     centre: int = 0
     atoms: tuple[int, ...] = ()
-    trusts_tail: bool = False
     labels: int = 0
 
     @property
@@ -37,7 +36,7 @@ class ByValue:
 
     def facts(self, records: int) -> Facts:
         """What is public before anything is counted."""
-        return Facts(self.grid.width, records, self.centre, self.atoms, self.trusts_tail, self.labels)
+        return Facts(self.grid.width, records, self.centre, self.atoms, self.labels)
 
     def measure(self, count: Count, records: int, stream: NoiseStream) -> list[Stage]:
         """The noisy counts of a column of so many records, whose exact ones `count` gives: all that is ever learned of it."""

@@ -11,14 +11,13 @@ from release_pipeline.privacy.grid import IntArray
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Declared facts, and how many records there are. Values are grid units in 0..width. `atoms`: those that many records may
-    share. `centre`: where cells are finest. `trusts_tail`: whether the upper end is a known cap that values may pile up at.
-    `labels`: how many reasons there are for a record to have no value; they stand behind the values, width + 1, width + 2, ..."""
+    share. `centre`: where cells are finest. `labels`: how many reasons there are for a record to have no value; they
+    stand behind the values, width + 1, width + 2, ..."""
 
     width: int
     records: int
     centre: int = 0
     atoms: tuple[int, ...] = ()
-    trusts_tail: bool = False
     labels: int = 0
 
 

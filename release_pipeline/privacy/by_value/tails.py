@@ -48,7 +48,7 @@ def cut_noise(masses: Masses, facts: Facts, spread: float) -> Masses:
 
 def cut_tails(masses: Masses, stages: Sequence[Stage], facts: Facts) -> Masses:
     """Without outer mass that nothing counted speaks for: up to where the counts are likelier with the mass beyond than with
-    none. What would change much needs more, unless it is a tail that is trusted."""
+    none. What would change much needs more."""
     upward = _gains(masses, stages, facts.records)
     downward = _gains(_mirror(masses), [_mirror_stage(stage) for stage in stages], facts.records)
     cells = len(masses.share)
@@ -60,10 +60,8 @@ def cut_tails(masses: Masses, stages: Sequence[Stage], facts: Facts) -> Masses:
     if high <= low:
         return masses
     unit = sum(stage.noise.spread**-2 for stage in stages) ** -0.5 / facts.records
-    if high_is_near or not facts.trusts_tail:
-        high = _last_worthy(masses, upward, first, low, high, unit)
-    if low_is_near or not facts.trusts_tail:
-        low = cells - _last_worthy(_mirror(masses), downward, mirrored, cells - high, cells - low, unit)
+    high = _last_worthy(masses, upward, first, low, high, unit)
+    low = cells - _last_worthy(_mirror(masses), downward, mirrored, cells - high, cells - low, unit)
     return masses if high <= low else _move(masses, low, high - 1)
 
 

@@ -16,7 +16,6 @@ from release_pipeline.privacy.tables.noise import (
     noise_of_share,
     of_amounts,
     of_counts,
-    of_sums,
     sum_units,
 )
 from release_pipeline.privacy.tables.shape import MOST_CELLS, MOST_LEVELS, Shape
@@ -36,7 +35,6 @@ __all__ = [
     "noise_of_share",
     "of_amounts",
     "of_counts",
-    "of_sums",
     "reconcile",
     "sum_levels",
     "sum_units",

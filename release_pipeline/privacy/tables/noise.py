@@ -118,17 +118,6 @@ def of_counts(cells: int) -> Sensitivity:
     return Sensitivity(2, 2) if cells > 1 else Sensitivity(0, 0)
 
 
-def of_sums(grid: Grid, cells: int) -> Sensitivity:
-    """Of a level of so many cells in which the numbers of a column are added up.
-
-    >>> of_sums(Grid.declare((-10, 10), 1), 5)
-    Sensitivity(l1=20, l2_squared=400)
-    >>> of_sums(Grid.declare((0, 10), 1), 5)
-    Sensitivity(l1=20, l2_squared=200)
-    """
-    return of_amounts(*ends_of(grid), cells)
-
-
 def of_amounts(low: int, high: int, cells: int) -> Sensitivity:
     """Of a level of so many cells to which a record adds from `low` to `high` units, both of which occur.
 

@@ -41,11 +41,6 @@ class Cells:
         return len(self.edges) - 1 + self.column.labels
 
     @property
-    def is_alone(self) -> npt.NDArray[np.bool_]:
-        """Which cells hold one entry, or reason, alone."""
-        return np.append(np.diff(self.edges) == 1, np.ones(self.column.labels, dtype=np.bool_))
-
-    @property
     def sides(self) -> IntArray:
         """The side of each cell: none has entries of two, and no group may have cells of two. Reasons are on that of entries of
         which nothing is declared."""

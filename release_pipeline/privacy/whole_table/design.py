@@ -162,11 +162,9 @@ def make_design(
     columns: Sequence[Column],
     records: int,
     budget: TableBudget,
-    weights: Mapping[Pair, int] | None = None,
     never: Sequence[Impossible] = (),
 ) -> Design:
-    """The design for these columns. `weights`: how much more than 1 a pair counts whose table matters: there pairs are counted
-    one by one, each with its share. `never`: what cannot occur."""
+    """The design for these columns. `never`: what cannot occur."""
     if not columns:
         raise InvalidArgument("there is no column to measure.", where="columns")
     columns = [_split(column, never, place) for place, column in enumerate(columns)]
@@ -176,15 +174,10 @@ def make_design(
     cuts: dict[int, tuple[Fraction, int]] = {}
     for place in wide:
         cuts[place] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[place].width)
-    design = Design(
-        tuple(columns), records, budget, cuts, margins, never=tuple(never), in_blocks=not budget.by_rho and not weights
-    )
+    design = Design(tuple(columns), records, budget, cuts, margins, never=tuple(never), in_blocks=not budget.by_rho)
     if not pairs:
         return design
-    left = design.left
-    weigh = {pair: (weights or {}).get(pair, 1) for pair in pairs}
-    noise = {weight: budget.noise_of(left * weight / sum(weigh.values())) for weight in set(weigh.values())}
-    return replace(design, pairs={pair: noise[weigh[pair]] for pair in pairs})
+    return replace(design, pairs=dict.fromkeys(pairs, budget.noise_of(design.left / len(pairs))))
 
 
 def _split(column: Column, never: Sequence[Impossible], place: int) -> Column:

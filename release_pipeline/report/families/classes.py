@@ -21,9 +21,8 @@ class ClassTexts(FamilyTexts):
         return PUBLIC("no_bound.classes")
 
     def describe_k(self) -> str:
-        """That of k-anonymity on the generalised columns; and l where that is promised."""
-        different = f" {PUBLIC('k.different', l=self.view.diversity)}" if self.view.diversity else ""
-        return PUBLIC("k.of_classes") + different
+        """That of k-anonymity on the generalised columns."""
+        return PUBLIC("k.of_classes")
 
     def describe_anonymity(self) -> str:
         """That of generalised quasi-identifiers."""

@@ -81,22 +81,14 @@ def _judge_classes(classes: ClassesView, swap: SwapView | None) -> list[Sentence
             said.append(review("classes.l_of_one_swapped", column=column))
         else:
             said.append(review("classes.l_swapped", values=values, column=column))
-    for name, far in classes.closeness:
-        column, distance = Name(name), format_number(far)
-        if swap is not None:
-            said.append(review("classes.t_swapped", column=column, distance=distance))
-        else:
-            said.append(review("classes.t", column=column, distance=distance))
     if swap is not None:
         return [
             *said,
             REVIEWERS("classes.prosecutor_swapped", risk=format_share(classes.prosecutor)),
-            REVIEWERS("classes.marketer_swapped", risk=format_share(classes.marketer)),
             REVIEWERS("classes.journalist_swapped", risk=format_share(classes.journalist)),
         ]
     return [
         *said,
         REVIEWERS("classes.prosecutor", risk=format_share(classes.prosecutor)),
-        REVIEWERS("classes.marketer", risk=format_share(classes.marketer)),
         REVIEWERS("classes.journalist", risk=format_share(classes.journalist)),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_things, format_count, format_number, format_share
+from release_pipeline.privacy.figures import count_things, format_count, format_number
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import GroupMeansView, InternalView, StructureView
 from release_pipeline.report.prose import Name, Sentence, format_interval, list_heads, review
@@ -12,7 +12,6 @@ from release_pipeline.report.values import format_value
 from release_pipeline.sentences import REVIEWERS
 
 _MANY_COLUMNS = 12  # in one picture
-_MOST_NOISE = 0.5  # of a slope, of which more is said
 
 
 def describe_structure(view: InternalView) -> Section:
@@ -43,7 +42,6 @@ def _judge(found: StructureView) -> list[Sentence]:
         said.append(review("structure.worst", one=Name(one), other=Name(other), distance=format_number(distance)))
     if found.triples:
         said.append(REVIEWERS("structure.lost", triples=count_things(found.triples, "set")))
-    said += [_judge_slope(*slope) for slope in found.slopes]
     if found.group_means is not None:
         said += _judge_groups(found.group_means)
     if found.closest is not None:
@@ -58,16 +56,6 @@ def _judge(found: StructureView) -> list[Sentence]:
             )
         )
     return said
-
-
-def _judge_slope(column: str, by: str, kept: float | None, error: float | None) -> Sentence:
-    if kept is None or error is None:
-        return review("structure.no_slope", column=Name(column), by=Name(by))
-    if error > _MOST_NOISE:
-        return review("structure.noisy_slope", column=Name(column), by=Name(by), error=format_share(error))
-    share = format_share(abs(1 - kept))
-    off = REVIEWERS("structure.steeper", off=share) if kept > 1 else REVIEWERS("structure.flatter", off=share)
-    return review("structure.slope", column=Name(column), by=Name(by), off=off, error=format_share(error))
 
 
 def _judge_groups(found: GroupMeansView) -> list[Sentence]:

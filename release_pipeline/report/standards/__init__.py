@@ -1,6 +1,5 @@
 """What catalogues, archives and programs read of a package, each a standard a file: pure functions of the view and of the files
-that there are. Only packages whose policy says what the data are have these files: without title, licence and publisher none of
-them could be valid."""
+that there are."""
 
 from __future__ import annotations
 
@@ -24,8 +23,3 @@ STANDARDS: Mapping[str, Render] = {
     "CITATION.cff": render_citation,
     CRATE: render_ro_crate,
 }
-
-
-def name_standards(view: PublicView) -> tuple[str, ...]:
-    """The files of standards that a package has."""
-    return () if view.about is None else tuple(STANDARDS)

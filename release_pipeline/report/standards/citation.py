@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from release_pipeline.report.standards.terms import Files, about_of
+from release_pipeline.report.standards.terms import Files
 from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
@@ -30,7 +30,7 @@ def render_citation(view: PublicView, _: Files) -> str:
 
 
 def _list_lines(view: PublicView) -> Iterator[str]:
-    about = about_of(view)
+    about = view.about
     yield "cff-version: 1.2.0"
     yield f"message: {_quote(PUBLIC('about.cite_message'))}"
     yield "type: dataset"

@@ -10,7 +10,6 @@ from release_pipeline.report.card import ColumnView
 from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.standards.terms import (
     Files,
-    about_of,
     drop_unsaid,
     find_media_type,
     list_rows,
@@ -63,7 +62,7 @@ _TYPES = {"number": "sc:Float", "integer": "sc:Integer", "string": "sc:Text", DA
 
 def render_croissant(view: PublicView, files: Files) -> str:
     """The data set, its files with their hashes, and the columns of its rows, read from the first of the open formats."""
-    about = about_of(view)
+    about = view.about
     name, email, url = about.contact
     document = {
         "@context": _CONTEXT,

@@ -7,7 +7,6 @@ from typing import Any
 
 from release_pipeline.report.standards.terms import (
     Files,
-    about_of,
     drop_unsaid,
     find_media_type,
     list_rows,
@@ -31,7 +30,7 @@ _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 def render_dcat(view: PublicView, files: Files) -> str:
     """The data set and, as its distributions, the files that have the rows."""
-    about = about_of(view)
+    about = view.about
     name, email, url = about.contact
     contact = {
         "@type": "vcard:Kind",
@@ -75,7 +74,7 @@ def _make_period(first: str | None, last: str | None) -> dict[str, Any] | None:
 
 
 def _make_distribution(view: PublicView, name: str, digest: str, size: int) -> dict[str, Any]:
-    about = about_of(view)
+    about = view.about
     algorithm = {"@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256", "@type": "spdx:ChecksumAlgorithm"}
     return {
         "@id": f"./{name}#distribution",

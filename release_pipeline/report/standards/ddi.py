@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from release_pipeline.report.card import ColumnView
 from release_pipeline.report.datapackage import list_coded
 from release_pipeline.report.escaping import end_sentence
-from release_pipeline.report.standards.terms import Files, about_of, find_media_type, list_rows
+from release_pipeline.report.standards.terms import Files, find_media_type, list_rows
 from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
@@ -33,7 +33,7 @@ def render_ddi(view: PublicView, files: Files) -> str:
 
 
 def _study(view: PublicView) -> Lines:
-    about = about_of(view)
+    about = view.about
     yield from _within("citation", _citation(view))
     words = [_tag("keyword", word) for word in about.keywords]
     info = [*_within("subject", words)] if words else []
@@ -60,7 +60,7 @@ def _find_address(contact: tuple[str | None, str | None, str | None]) -> dict[st
 
 
 def _citation(view: PublicView) -> Lines:
-    about = about_of(view)
+    about = view.about
     yield from _within("titlStmt", [_tag("titl", about.title), _tag("IDNo", view.release, agency=about.publisher[0])])
     made = [_tag("AuthEnty", one.name, **_belongs(one.organisation)) for one in about.contributors if one.role == "creator"]
     others = [one for one in about.contributors if one.role in ("curator", "contributor")]
@@ -82,7 +82,7 @@ def _belongs(organisation: str | None) -> dict[str, str]:
 
 
 def _summary(view: PublicView) -> Lines:
-    about = about_of(view)
+    about = view.about
     if about.first is not None and about.last is not None:
         yield _tag("timePrd", about.first, event="start", date=about.first)
         yield _tag("timePrd", about.last, event="end", date=about.last)
@@ -139,9 +139,9 @@ def _variable(column: ColumnView, *, anywhere: bool) -> Lines:
     for value in dict.fromkeys((*column.values, *labels)):
         named = [_tag("labl", labels[value])] if value in labels else []
         yield from _within("catgry", [_tag("catValu", value), *named])
-    of_making = [column.made.words if column.made else None, column.calibrated.words if column.calibrated else None]
+    of_making = column.made.words if column.made else None
     why = PUBLIC("package.why", why=column.why) if column.why else None
-    said = [why, column.hierarchy, *of_making, column.noise, column.missing]
+    said = [why, column.hierarchy, of_making, column.noise, column.missing]
     yield from (_tag("codInstr", words) for words in said if words)
     yield f'<varFormat type="{"numeric" if column.type in ("number", "integer") else "character"}"/>'
 

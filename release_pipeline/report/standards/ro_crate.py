@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.report.standards.chain import ACTIVITY, PROV, STEPS, tell_activity, tell_chain
-from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_media_type, write_json
+from release_pipeline.report.standards.terms import Files, drop_unsaid, find_media_type, write_json
 from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
@@ -16,7 +16,7 @@ _CONFORMS = "https://w3id.org/ro/crate/1.1"
 
 def render_ro_crate(view: PublicView, files: Files) -> str:
     """Every file that is known; and the making of the release as one action: its input, the program, who answers for it."""
-    about = about_of(view)
+    about = view.about
     home, name = about.publisher[1], about.publisher[0]
     publisher = drop_unsaid({"@id": home or "#publisher", "@type": "Organization", "name": name, "url": home})
     made = [(place, one) for place, one in enumerate(about.contributors, 1) if one.role == "creator"]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from release_pipeline.report.about import AboutView
 from release_pipeline.report.datapackage import MEDIA_TYPES
 from release_pipeline.report.view import PublicView
 
@@ -22,13 +21,6 @@ OTHERS = {
     "sig": "application/json",
     "allowed_signers": "text/plain",
 }
-
-
-def about_of(view: PublicView) -> AboutView:
-    """What the data are; a package without it has no file of a standard."""
-    if view.about is None:
-        raise ValueError("the policy says nothing of what the data are")
-    return view.about
 
 
 def find_media_type(name: str) -> str:

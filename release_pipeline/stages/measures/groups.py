@@ -1,9 +1,9 @@
 """Groups of records that share their released quasi-identifiers: how small they are, and what they give away.
 
 A prosecutor knows that a person is in the release, a journalist only that the person is in the population that it was drawn
-from, a marketer wants as many as possible (EED08).
+from (EED08).
 
-The sizes, l-diversity and t-closeness are of the released table alone, so that a gate may limit them. The journalist's risk looks
+The sizes and l-diversity are of the released table alone, so that a gate may limit them. The journalist's risk looks
 at the records that the release was made of, and is internal.
 """
 
@@ -21,7 +21,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.groups import count_numbers, group_by
-from release_pipeline.privacy.risk import closeness, distinct_diversity, number_entries
+from release_pipeline.privacy.risk import distinct_diversity, number_entries
 from release_pipeline.stages.column_table import AnyTable, number_cells
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
 from release_pipeline.stages.suppress import combine_cells, spell_rows
@@ -32,9 +32,8 @@ MOST_BARS = 40
 @dataclass(frozen=True, slots=True)
 class Groups:
     """The groups of one released table. `bars`: how many groups there are of sizes from one to another. `diversity`: of every
-    kept confidential column, the fewest different values in a group, or block; `closeness`: of every released confidential
-    column, the largest distance of one from the table. `prosecutor`: the chance of finding somebody of the smallest group, for
-    who knows that the person is in the table; `marketer`: the mean chance over all records."""
+    kept confidential column, the fewest different values in a group, or block. `prosecutor`: the chance of finding somebody of
+    the smallest group, for who knows that the person is in the table."""
 
     number: int
     smallest: int
@@ -43,9 +42,7 @@ class Groups:
     discernibility: int
     bars: tuple[tuple[int, int, int], ...]
     diversity: dict[str, int]
-    closeness: dict[str, float]
     prosecutor: float
-    marketer: float
 
     def to_json(self) -> dict[str, Any]:
         """As evidence keeps it."""
@@ -62,17 +59,11 @@ def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY, 
     sizes = count_numbers(group, arrays)
     smallest = int(sizes.min())
     group = group if blocks is None else blocks
-    diversity: dict[str, int] = {}
-    distance: dict[str, float] = {}
-    for name, column in policy.released_columns.items():
-        if column.role != "confidential":
-            continue
-        if isinstance(column, NoiseColumn):
-            distance[name] = closeness(group, table.column(name).to_numpy(), ordered=True, arrays=arrays)
-        else:
-            codes = _number(table, name, arrays)
-            diversity[name] = distinct_diversity(group, codes, arrays)
-            distance[name] = closeness(group, codes, ordered=False, arrays=arrays)
+    diversity = {
+        name: distinct_diversity(group, _number(table, name, arrays), arrays)
+        for name, column in policy.released_columns.items()
+        if column.role == "confidential" and not isinstance(column, NoiseColumn)
+    }
     return Groups(
         number=len(sizes),
         smallest=smallest,
@@ -81,9 +72,7 @@ def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY, 
         discernibility=int(np.sum(sizes * sizes)),
         bars=tuple(count_sizes(sizes)),
         diversity=diversity,
-        closeness=distance,
         prosecutor=1 / smallest,
-        marketer=len(sizes) / table.num_rows,
     )
 
 

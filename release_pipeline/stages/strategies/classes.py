@@ -46,12 +46,10 @@ from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.served import errors_of_groups, place_groups, summarise_groups
 from release_pipeline.stages.strategies.grouping import (
     Classes,
-    Codes,
     Ints,
     label_ranges,
     make_classes,
     measure_loss,
-    read_sensitive,
 )
 from release_pipeline.stages.strategies.strategy import (
     CLASS,
@@ -167,7 +165,6 @@ class ClassStrategy:
             class_scales(q, group, self.policy.column_epsilon[name], arrays) for name, q in zip(names, original, strict=True)
         ]
         widths = confidence_widths(scales, rule.confidence)
-        sensitive = read_sensitive(self.policy, self.protect, read, arrays)
         after: list[int] = []
         for number in range(FORECASTS):
             how: dict[str, Any] = {"secret": secret, "arrays": arrays}
@@ -176,7 +173,7 @@ class ClassStrategy:
                 for q, scale, grid, name in zip(original, scales, grids, names, strict=True)
             ]
             exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
-            small = self._find_left_too_small(group, exposed, sensitive)
+            small = self._find_left_too_small(group, exposed)
             after.append(count_where(np.logical_or, exposed, small, arrays=arrays))
         share = float(np.mean(after)) / len(group)
         dropped = len(group) - count_where(has_class, group, arrays=arrays)
@@ -254,8 +251,7 @@ class ClassStrategy:
                 for name, column in columns.items()
             ]
             exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
-        sensitive = [pick(arrays, column, is_member) for column in read_sensitive(self.policy, self.protect, read, arrays)]
-        small = self._find_left_too_small(group, exposed, sensitive)
+        small = self._find_left_too_small(group, exposed)
         is_left = arrays.put(partial(_are_neither, exposed, small), by_record, np.bool_)
         left = count_where(np.asarray, is_left, arrays=arrays)
         table = self._narrow(read, filter_rows(masked, is_left, left))
@@ -280,11 +276,11 @@ class ClassStrategy:
         counts = class_sizes(rows.of_record, is_left, self.records.arrays)
         return find_smallest(rows.codes[counts > 0], counts[counts > 0])
 
-    def _find_left_too_small(self, group: Ints, exposed: Flags, sensitive: Sequence[Codes]) -> Flags:
+    def _find_left_too_small(self, group: Ints, exposed: Flags) -> Flags:
         """The records whose class has too few that do not stand out."""
         arrays = self.records.arrays
         kept = make(arrays, np.logical_not, exposed, dtype=np.bool_)
-        return find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1, arrays=arrays)
+        return find_small_classes(group, kept, k=self.protect.k, arrays=arrays)
 
     def _narrow(self, read: Read, cut: ColumnTable) -> AnyTable:
         """Ranges of mondrian as those of the records that are left, so that none ends at the number of somebody who was dropped;

@@ -53,12 +53,11 @@ class _Coded:
 def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress, arrays: Arrays = IN_MEMORY) -> Classes:
     """The classes of these records: a function of the records alone."""
     coded = {name: _encode(protect, read, name, column, arrays) for name, column in policy.generalised_columns.items()}
-    sensitive = read_sensitive(policy, protect, read, arrays)
     progress(f"grouping by {', '.join(coded)}")
     try:
         if protect.grouping == "ola":
-            return _search(policy, protect, coded, sensitive, progress, arrays)
-        return _cut(protect, coded, sensitive)
+            return _search(policy, protect, coded, progress, arrays)
+        return _cut(protect, coded)
     except ReleasePipelineError as error:
         raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
 
@@ -83,14 +82,13 @@ def _search(
     policy: Policy,
     protect: KEpsilonOptions,
     coded: dict[str, _Coded],
-    sensitive: Sequence[Codes],
     progress: Progress,
     arrays: Arrays,
 ) -> Classes:
     """By the different rows of these columns: who shares one is in one class."""
     rule = policy.suppress
-    rows = combine([*(column.codes for column in coded.values()), *sensitive], arrays)
-    codes = rows.codes[:, : len(coded)].astype(np.int64)
+    rows = combine([column.codes for column in coded.values()], arrays)
+    codes = rows.codes.astype(np.int64)
     share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
     found = search_lattice(
         codes,
@@ -98,8 +96,6 @@ def _search(
         protect.k,
         max_suppressed=int(share * len(rows.of_record)),
         metric=protect.chosen_metric,
-        sensitive=rows.codes[:, len(coded) :],
-        l=protect.l or 1,
         counts=rows.counts,
         progress=progress,
     )
@@ -113,11 +109,10 @@ def _search(
     return Classes(make(arrays, partial(np.take, found.group), rows.of_record, dtype=np.int64), labels, noted)
 
 
-def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded], sensitive: Sequence[Codes]) -> Classes:
+def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded]) -> Classes:
     codes = np.stack([column.codes.astype(np.int64) for column in coded.values()], axis=1)
     hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
-    values = np.stack(sensitive, axis=1).astype(np.int64) if sensitive else None
-    group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies, sensitive=values, l=protect.l or 1)
+    group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies)
     first = _first_of_each(group)
     labels, noted = dict[str, list[str]](), Figures()
     for place, (name, column) in enumerate(coded.items()):
@@ -193,12 +188,6 @@ def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: Gen
     reasons = [reason for unit in found.tolist() if (reason := column.find_reason(unit)) is not None]
     rows = [*spec.label_units(values), *map(column.row_of, reasons)]
     return _Coded(codes, Hierarchy.of(rows), column)
-
-
-def read_sensitive(policy: Policy, protect: KEpsilonOptions, read: Read, arrays: Arrays = IN_MEMORY) -> list[Codes]:
-    """The confidential columns that `l` is about, as numbers."""
-    names = policy.kept_columns if protect.l is not None else ()
-    return [number_cells(read("records", [name]).column(name), arrays)[1] for name in names]
 
 
 def measure_loss(

@@ -18,7 +18,7 @@ from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_first, take_secret
-from release_pipeline.privacy.risk import closeness, distinct_diversity
+from release_pipeline.privacy.risk import distinct_diversity
 from release_pipeline.privacy.swapping import NO_BLOCK, describe_alike, make_blocks, swap_positions
 from release_pipeline.stages.audit import MODEL_SAMPLE, Streams, audit_table, predict_targets
 from release_pipeline.stages.audit_synthetic import attack_without_control
@@ -56,29 +56,23 @@ class SwapStrategy:
         is_left = block >= 0
         for name in self._limited if is_left.any() else ():
             cells, of_blocks = number_cells(read("records", [name]).column(0))[1][is_left], block[is_left]
-            told = {
-                "l-diversity": distinct_diversity(of_blocks, cells),
-                "t-closeness": closeness(of_blocks, cells, ordered=False),
-            }
-            expected[f"{BLOCK} {name}"] = told
+            expected[f"{BLOCK} {name}"] = {"l-diversity": distinct_diversity(of_blocks, cells)}
         return expected
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does, and the limits on what blocks give away of swapped categories."""
-        found, gates = self.strategy.judge(expected), self.policy.gates
+        found, limits = self.strategy.judge(expected), self.policy.gates.l_diversity
         for name in self._limited:
-            for what, limits, at_least in (("l-diversity", gates.l_diversity, True), ("t-closeness", gates.t_closeness, False)):
-                value = expected.get(f"{BLOCK} {name}", {}).get(what)
-                if name in limits and value is not None:
-                    found.append(Gate(f"{what} of {name} in blocks", value, float(limits[name]), at_least, OF_BLOCKS, name))
+            value = expected.get(f"{BLOCK} {name}", {}).get("l-diversity")
+            if value is not None:
+                found.append(Gate(f"l-diversity of {name} in blocks", value, float(limits[name]), True, OF_BLOCKS, name))
         return found
 
     @property
     def _limited(self) -> list[str]:
         """The swapped categories on which the policy has a limit."""
-        gates = self.policy.gates
         swapped = (name for name in self.policy.swapped_columns if name not in self.policy.noise_columns)
-        return [name for name in swapped if name in gates.l_diversity or name in gates.t_closeness]
+        return [name for name in swapped if name in self.policy.gates.l_diversity]
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """The tables of the method, and `swapped`: the block of each record, -1 of those that suppression drops."""

@@ -28,10 +28,9 @@ from release_pipeline.privacy.utility import column_error, variance_of
 from release_pipeline.privacy.whole_table import Cells, Column, Design, Measured, expect_column, make_rows, measure_table
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
-from release_pipeline.privacy.whole_table.slopes import find_slope
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table, take_few
+from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
@@ -47,7 +46,6 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 CELLS, PAIRS, BLOCKS = "column_cells", "pair_cells", "block_cells"  # in the vault
 ORDINALS = ("one", "other", "third", "fourth", "fifth", "sixth")  # of the columns of a block
 _FAMILY = WholeTableFamily(WholeTableOptions)
-_FEW = 1 << 18  # rows that slopes are found of
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,26 +164,8 @@ class WholeTableStrategy:
 
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
-        slopes = list(self._find_slopes(read, released))
         compared = self.compare(read, released)
-        return audit_synthetic(compared, slopes=slopes, remake=remake, streams=streams, progress=progress)
-
-    def _find_slopes(self, read: Read, released: AnyTable) -> Iterator[dict[str, Any]]:
-        """Of every pair with more of the budget, the slope that rows keep of that in the noisy counts: `kept` and `error` of
-        `Slope`, None where there is none."""
-        columns, pairs = pick_synthetic(self.policy.columns), _FAMILY.of(self.policy).pair_weights
-        if not pairs:
-            return
-        measured, few = self._read_measured(read), np.arange(min(released.num_rows, _FEW))  # in random order
-        for pair, _ in pairs:
-            of, by = sorted(pair, key=lambda name: isinstance(columns[name], ListedColumn))
-            slope = None
-            if not isinstance(columns[of], ListedColumn):
-                entries = (find_entries(columns[name], take_few(released.column(name), few)) for name in (of, by))
-                places = self._names.index(of), self._names.index(by)
-                slope = find_slope(measured, places, (next(entries), next(entries)))
-            kept, error = (None, None) if slope is None else (slope.kept, slope.error)
-            yield {"column": of, "by": by, "kept": kept, "error": error}
+        return audit_synthetic(compared, remake=remake, streams=streams, progress=progress)
 
     def _read_measured(self, read: Read) -> Measured:
         """The noisy counts of this release."""

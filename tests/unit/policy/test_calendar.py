@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.calendar import find_upcoming, list_upcoming
+from release_pipeline.policy.calendar import Upcoming, list_upcoming
 from release_pipeline.policy.cron import Cron
 from release_pipeline.policy.periods import KINDS, Every, begin_of, end_of, name_period, next_period
 
 MONTHLY = "0 6 1 * *"
+
+
+def find_next(policy: Policy, opened: Mapping[str, datetime], **when: Any) -> Upcoming | None:
+    """The first of those that come."""
+    return next(list_upcoming(policy, opened, **when), None)
 
 
 def policy_of(releases: str) -> Policy:
@@ -43,16 +49,17 @@ def upcoming(
     now: datetime,
 ) -> tuple:
     """The next release and when it is due; nothing if there is none."""
-    found = find_upcoming(policy_of(releases), opened or {}, charged=charged, seen=seen, now=now)
+    found = find_next(policy_of(releases), opened or {}, charged=charged, seen=seen, now=now)
     return () if found is None else (found.release, found.due)
 
 
 NOW = at(2026, 3, 15, 12)
+
+
 LISTED = '["b", "a", "c"]'
+
+
 TIMED = f'{{list: ["b", "a", "c"], cron: "{MONTHLY}"}}'
-
-
-# lists
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,7 @@ def test_the_first_of_the_list_that_was_not_opened_is_next(opened: list[str], ex
     """In the order of the file, by hand opened ones left out, and nothing when all are; with a timetable or without."""
     moments = dict.fromkeys(opened, at(2026, 3, 1))
     for releases in (LISTED, TIMED):
-        found = find_upcoming(policy_of(releases), moments, seen=at(2026, 2, 1), now=NOW)
+        found = find_next(policy_of(releases), moments, seen=at(2026, 2, 1), now=NOW)
         assert (None if found is None else found.release) == expected
 
 
@@ -87,9 +94,6 @@ def test_a_list_with_a_timetable_is_due_at_the_next_firing(
 ) -> None:
     """After the one before was opened or the policy was seen, whichever is later."""
     assert upcoming(TIMED, opened, seen=seen, now=NOW)[1] == due
-
-
-# periods
 
 
 def test_a_series_begins_where_the_policy_says() -> None:
@@ -116,7 +120,7 @@ def test_nothing_before_a_charged_release_comes_by_itself() -> None:
     opened = dict.fromkeys(["2025-Q2", "2026-Q1"], moment)
 
     def first(charged: Collection[str]) -> tuple[str, tuple[str, ...]]:
-        found = find_upcoming(policy, opened, charged=charged, seen=moment, now=moment)
+        found = find_next(policy, opened, charged=charged, seen=moment, now=moment)
         assert found is not None
         return found.release, found.left_out
 
@@ -165,7 +169,7 @@ def test_a_period_is_never_due_before_its_end_and_follows_the_opened_ones(
     for _ in range(count):
         names.append(next_period(every, names[-1]))
     policy = policy_of(f'{{every: {every}, cron: "{cron}"}}')
-    found = find_upcoming(policy, dict.fromkeys(names[:-1], NOW), seen=moment.replace(tzinfo=UTC), now=NOW)
+    found = find_next(policy, dict.fromkeys(names[:-1], NOW), seen=moment.replace(tzinfo=UTC), now=NOW)
     assert found is not None
     assert found.due is not None
     assert found.release == names[-1]

@@ -28,7 +28,7 @@ PARTS = {
 }
 
 
-NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity", "t_closeness", "marketer_risk"}
+NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity"}
 
 
 SHARES = {"singling_out", "linkability", "linkage"}

@@ -41,7 +41,6 @@ def load(more: str = "", **changes: str) -> Policy:
     ("more", "words"),
     [
         ("gates: {anonymity_k: 1}\n", "gates.anonymity_k"),
-        ("gates: {marketer_risk: 0.1}\n", "must be a percentage"),
         ("gates: {l_diversity: {site: 2}}\n", "'site' is not a released column with role: confidential."),
         ("gates: {l_diversity: {income: 2}}\n", "'income' gets noise, so that different values of it say nothing."),
         ("gates: {l_diversity: {ill: 3}}\n", "'ill' has 2 declared values, so that no group can have so many."),

@@ -168,15 +168,14 @@ IN_WORDS = [
         "",
         "site:",
         "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, swap, noise, generalise, recompute, "
-        "calibrate, synthesise.",
+        "synthesise.",
     ),
     case(
         "unknown-do",
         "do: keep",
         "do: hide",
         "site:",
-        "columns.site: 'hide' is not something to do. Allowed: drop, keep, swap, noise, generalise, recompute, "
-        "calibrate, synthesise.",
+        "columns.site: 'hide' is not something to do. Allowed: drop, keep, swap, noise, generalise, recompute, synthesise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
     case("domain-of-texts", "[0, 100]", "[0, many]", "many", "columns.score.domain.1: 'many': must be a number."),

@@ -14,6 +14,8 @@ from release_pipeline.policy.settings import Axes, Setting, apply, list_settings
 from release_pipeline.policy.text import read_yaml
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
+
+
 TEXT = """\
 # who may see what
 policy: people
@@ -32,7 +34,7 @@ protect:
 # what every column is
 columns:
   town:   {role: quasi, do: keep, values: [north, south], why: needed}
-  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: "known, all", centre: 10}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: "known, all"}
   rent:
     role: confidential
     do: noise   # masked
@@ -40,7 +42,7 @@ columns:
     grid: 0.5
     outside: clamp
     why: known
-    tail: trust
+    atoms: [0]
 suppress: {quasi_groups_below: 5, at_most: 5%}
 gates: {min_rows: 20000}
 """

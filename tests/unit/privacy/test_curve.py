@@ -20,21 +20,13 @@ from release_pipeline.privacy import (
 )
 
 WIDE = 2**52
+
+
 SECRET = bytes(range(32))
 
 
-def logarithm(q: int) -> int:
-    v = q + 1
-    e = v.bit_length() - 1
-    return e * 2**20 + ((v - 2**e) * 2**20 >> e)
-
-
-def transformed(q: int, transform: str) -> int:
-    return logarithm(q) if transform == "log" else q
-
-
-def cell(q: int, width: int, level: int, transform: str) -> int:
-    return min(transformed(q, transform) * 2**level // transformed(width, transform), 2**level - 1)
+def cell(q: int, width: int, level: int) -> int:
+    return min(q * 2**level // width, 2**level - 1)
 
 
 def random_rows(chance: random.Random, widths: Sequence[int], n: int) -> list[list[int]]:
@@ -69,12 +61,11 @@ def test_keys_are_those_of_the_exact_cells(m: int) -> None:
     chance = random.Random(m)  # noqa: S311
     for _ in range(40):
         widths = [chance.choice([1, 3, 10**6, 2**40, WIDE - 1, WIDE, chance.randint(1, WIDE)]) for _ in range(m)]
-        transforms = [chance.choice(["linear", "log"]) for _ in range(m)]
-        depth = curve_depth(widths, transforms=transforms)
-        assert depth == min(32, 64 // m, max(transformed(w, t).bit_length() for w, t in zip(widths, transforms, strict=True)))
+        depth = curve_depth(widths)
+        assert depth == min(32, 64 // m, max(widths).bit_length())
         rows = random_rows(chance, widths, 50)
-        cells = [[cell(q, w, depth, t) for q, w, t in zip(row, widths, transforms, strict=True)] for row in rows]
-        keys = order_keys(rows, widths, "hilbert", transforms=transforms)
+        cells = [[cell(q, w, depth) for q, w in zip(row, widths, strict=True)] for row in rows]
+        keys = order_keys(rows, widths, "hilbert")
         assert keys.tolist() == order_keys(cells, [2**depth - 1] * m, "hilbert").tolist()
 
 
@@ -89,14 +80,13 @@ def test_records_are_ordered_by_key_values_and_keyed_position(order: str, secret
         widths = [chance.choice([1, 2, 4, 30, 2**16 - 1, WIDE]) for _ in range(m)]
         near = chance.random() < 0.5
         rows = [[min(chance.choice([0, 1, 2, 3, w] if near else range(5)), w) for w in widths] for _ in range(n)]
-        transforms = [chance.choice(["linear", "log"]) for _ in range(m)]
-        keys = order_keys(rows, widths, order, transforms=transforms).tolist()
+        keys = order_keys(rows, widths, order).tolist()
         tie = [0] * n
         for place, record in enumerate(rank_clusters([0] * n, 1, ties=noise_stream(secret) if secret else None).order.tolist()):
             tie[record] = place
         k = chance.randint(1, n)
         ties = noise_stream(secret) if secret else None
-        found = order_clusters(rows, widths, k, order=order, transforms=transforms, ties=ties)
+        found = order_clusters(rows, widths, k, order=order, ties=ties)
         assert found.order.tolist() == sorted(range(n), key=lambda i: (keys[i], rows[i], tie[i]))
         assert found.size.tolist() == [k] * (n // k - 1) + [n - k * (n // k - 1)]
         assert found.start.tolist() == [k * j for j in range(n // k)]
@@ -123,13 +113,12 @@ MATRIX = [[0, 1], [1, 0]]
         ({"widths": [9, WIDE + 1]}, InvalidArgument),
         ({"widths": [9, 9.0]}, InvalidType),
         ({"order": "peano"}, InvalidArgument),
-        ({"transforms": ["log", "sqrt"]}, InvalidArgument),
         ({"quantised": [[0] * 65], "widths": [9] * 65}, InvalidArgument),
     ],
 )
 def test_what_has_no_order_is_refused_in_words(changes: dict[str, Any], error: type[Exception]) -> None:
     """By both functions, without a value of the data."""
-    given: dict[str, Any] = {"quantised": MATRIX, "widths": [9, 9], "order": "hilbert", "transforms": None} | changes
+    given: dict[str, Any] = {"quantised": MATRIX, "widths": [9, 9], "order": "hilbert"} | changes
     with pytest.raises(error) as refused:
         order_keys(given.pop("quantised"), given.pop("widths"), given.pop("order"), **given)
     assert "7321" not in str(refused.value)

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from release_pipeline.privacy.neighbours import Neighbours
-from release_pipeline.privacy.risk import (
-    record_linkage,
-)
+from release_pipeline.privacy.risk import record_linkage
 
 
 def count(known: Any, points: Any, power: int = 2) -> tuple[list[float], list[int]]:

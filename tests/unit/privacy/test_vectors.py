@@ -32,7 +32,6 @@ def spec_of(**changes: Any) -> Insensitive:
         "order": "hilbert",
         "statistic": "plain",
         "scope": "table",
-        "transforms": ("linear", "linear"),
         **changes,
     }
     return Insensitive(**content)
@@ -98,7 +97,6 @@ def test_whether_noise_fits_is_told_by_public_facts_for_trimmed_sums_too() -> No
         ({"epsilon": 0}, "epsilon must be above 0"),
         ({"k": 401}, "cannot fill one cluster"),
         ({"order": "peano"}, "the order is none of corner, hilbert"),
-        ({"transforms": ["linear", "sqrt"]}, "transform"),
     ],
 )
 def test_wrong_input_is_refused_in_words(changes: dict[str, Any], words: str) -> None:

@@ -214,7 +214,7 @@ def sample_view(**changes: Any) -> InternalView:
         classes=ClassesView(
             ("site", "female"), 12, 84, 469.8, 912, 5, ((1, 4, 0), (5, 49, 0), (50, 99, 1), (100, 199, 2), (200, 499, 4), (500,
             999, 5)),
-            (("mdvis", 17), ("outpdol", 31)), (("mdvis", 0.0821), ("outpdol", 0.0934)), 1 / 84, 12 / 5638, 1 / 91,
+            (("mdvis", 17), ("outpdol", 31)), 1 / 84, 1 / 91,
         ),
         has_weights=True,
         sample=SampleView(

@@ -747,7 +747,7 @@ def test_bars_and_whiskers_are_as_long_as_their_figures() -> None:
 
 def test_the_limit_stands_between_the_groups_that_are_too_small_and_the_others() -> None:
     """Above it outlines alone; without a limit no line."""
-    view = ClassesView(("a",), 9, 2, 5.0, 20, 5, ((1, 2, 3), (3, 7, 2), (8, 20, 4)), (), (), 0.5, 0.2, 0.5)
+    view = ClassesView(("a",), 9, 2, 5.0, 20, 5, ((1, 2, 3), (3, 7, 2), (8, 20, 4)), (), 0.5, 0.5)
     picture = draw_classes(view)
     (line,) = [shape for shape in picture.shapes if isinstance(shape, Line)]
     boxes = [shape for shape in picture.shapes if isinstance(shape, Box)]

@@ -186,8 +186,8 @@ def test_an_entry_of_individual_differential_privacy_says_what_it_is() -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [of(MDAV), of(DP, published=None, state="candidate"), of(dataclasses.replace(DP, about=None))],
-    ids=["no claim", "not published", "no about"],
+    [of(MDAV), of(DP, published=None, state="candidate")],
+    ids=["no claim", "not published"],
 )
 def test_there_is_no_entry_where_there_can_be_none(view: PaperView) -> None:
     """Nor is one made by mistake."""
@@ -198,7 +198,7 @@ def test_there_is_no_entry_where_there_can_be_none(view: PaperView) -> None:
 
 
 def test_the_package_has_papers_of_public_facts_alone() -> None:
-    """Of a claim of DP or individual DP and a policy that says what the data are; no paper at all otherwise."""
+    """Of a claim of DP or individual DP; no paper at all otherwise."""
     files = render_public_papers(IDP)
     assert tuple(files) == PUBLIC_PAPERS
     assert files[ENTRY] == render_papers(of(IDP, published=IDP.published))[ENTRY]
@@ -207,7 +207,7 @@ def test_the_package_has_papers_of_public_facts_alone() -> None:
     assert "Not known from what is public" in files[NIST]
     assert "noindex" not in files[NIST]
     assert "noindex" in render_paper(NIST, of(IDP))
-    assert render_public_papers(MDAV) == render_public_papers(dataclasses.replace(DP, about=None)) == {}
+    assert render_public_papers(MDAV) == {}
 
 
 def test_texts_stay_texts() -> None:

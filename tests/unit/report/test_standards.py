@@ -21,7 +21,7 @@ from release_pipeline.report.about import AboutView
 from release_pipeline.report.card import ColumnView, ContributorView, EntryLabel, MadeView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.standards import CRATE, STANDARDS, name_standards
+from release_pipeline.report.standards import CRATE, STANDARDS
 from release_pipeline.report.standards.ddi import NAMESPACE
 from release_pipeline.report.view import PublicView
 from tests.unit.report.validators import (
@@ -99,7 +99,7 @@ def write(folder: Path, view: PublicView) -> dict[str, tuple[str, int]]:
     texts |= {"privacy-card.json": render_card_json(view), "datapackage.json": render_datapackage(view, known)}
     for name, text in texts.items():
         put(name, text)
-    for name in name_standards(view):
+    for name in STANDARDS:
         put(name, STANDARDS[name](view, known))
     return known
 
@@ -140,15 +140,6 @@ def test_what_is_said_of_columns_is_true_of_them() -> None:
     croissant = json.loads(STANDARDS["croissant.json"](view, files))
     assert [field["@id"] for field in croissant["recordSet"][0]["field"]] == [f"rows/{place}" for place in range(1, 5)]
     assert "epsilon 3 in all." in croissant["description"]
-
-
-def test_a_policy_that_says_nothing_has_none() -> None:
-    """Its package is what it ever was."""
-    assert name_standards(sample_view()) == ()
-    for render in STANDARDS.values():
-        with pytest.raises(ValueError, match="says nothing"):
-            render(sample_view(), {})
-    assert json.loads(render_card_json(sample_view()))["about"] is None
 
 
 def test_card_and_descriptor_follow_their_schemas(package: Path) -> None:

@@ -71,28 +71,6 @@ def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "error", "words"),
-    [
-        (
-            0.8,
-            0.05,
-            "The slope of income by town is 20% flatter in the rows than in the noisy counts. "
-            "Noise moves the latter by about 5%.",
-        ),
-        (1.25, 0.1, "The slope of income by town is 25% steeper in the rows than in the noisy counts."),
-        (0.8, 0.9, "noise moves it by about 90% of itself"),
-        (None, None, "The noisy counts show no slope of income by town"),
-    ],
-)
-def test_how_far_the_slope_of_a_declared_pair_is_flattened(kept: float | None, error: float | None, words: str) -> None:
-    view = make_view()
-    assert view.structure is not None
-    assert "slope" not in read(view)
-    structure = dataclasses.replace(view.structure, slopes=(("income", "town", kept, error),))
-    assert words in read(dataclasses.replace(view, structure=structure))
-
-
-@pytest.mark.parametrize(
     ("beyond", "words"),
     [((0.2, 0.1, 0.3), "rows tell more of their people than of strangers"), ((-0.2, -0.3, -0.1), "no gain was seen")],
 )

@@ -19,7 +19,7 @@ LOCK = Path(__file__).parents[3] / "requirements.lock"
 # Of each file of a package: the standard, who judges it in tests (packages of the lock in braces), who did by hand
 JUDGES: Mapping[str, tuple[str, str, str]] = {
     "datapackage.json": (
-        "Data Package 2.0; 1 where the policy has no `about`",
+        "Data Package 2.0",
         "its profile by {jsonschema}; {frictionless}",
         "",
     ),

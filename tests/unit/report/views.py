@@ -9,10 +9,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.catalogue import METHODS, list_methods
+from release_pipeline.report.about import AboutView
 from release_pipeline.report.card import ColumnView, EntryLabel, MadeView
 from release_pipeline.report.view import LooksView, PublicView
 
 WORST = "the worst over all data; usually far less"
+ABOUT = AboutView(
+    title="Families of six sites",
+    description="Yearly waves of the same people.",
+    licence=("House rules", "House rules", "https://example.org/rules"),
+    publisher=("Town", None),
+    contact=(None, None, "https://example.org"),
+)
 
 
 def noise_column(name: str, upper: str, grid: str, why: str, noise: str) -> ColumnView:
@@ -36,6 +44,7 @@ def sample_view(**changes: Any) -> PublicView:
     """The demo's first release; `changes` replaces fields of it."""
     view = PublicView(
         release="rand-hie/1/r1",
+        about=ABOUT,
         policy="rand-hie",
         steward="ana",
         population="rand-hie-participants",

@@ -16,6 +16,8 @@ from release_pipeline.stages.measures.discrimination import REGRESSION, TREE, te
 from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
 
 STREAM = noise_stream(bytes(32), "test")
+
+
 POLICY = """
 policy: people
 steward: ana
@@ -54,7 +56,7 @@ def people(count: int, seed: int) -> pa.Table:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_groups_equal_pycanons(policy: Policy, seed: int) -> None:
-    """k, l and t of the released table, with both kinds of confidential columns."""
+    """k and l of the released table."""
     table = people(60 + 40 * seed, seed)
     found = measure_groups(table, policy)
     assert found is not None
@@ -64,8 +66,6 @@ def test_groups_equal_pycanons(policy: Policy, seed: int) -> None:
     quasi = ["town", "sex"]
     assert found.smallest == anonymity.k_anonymity(frame, quasi)
     assert found.diversity == {"ill": anonymity.l_diversity(frame, quasi, ["ill"])}
-    assert found.closeness["ill"] == pytest.approx(anonymity.t_closeness(frame, quasi, ["ill"]))
-    assert found.closeness["income"] == pytest.approx(anonymity.t_closeness(frame, quasi, ["income"]))
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Expected quantiles and means of groups, by plain sums."""
+"""Expected means and errors of groups, by plain sums."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy
 from release_pipeline.policy.load import parse_policy
+from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.stages.served import Served, expect_served
 from tests.integration.sites import policy_text
 
@@ -15,12 +16,14 @@ COLUMNS = """
   town: {role: quasi, do: keep, values: [a, b, c], why: needed}
   w: {role: weight, do: keep, values: [1, 3], why: design}
   income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"""
+
+
 PARTS = {"columns": COLUMNS, "drop": "", "person": "each-row", "releases": "once", "source": "{path: x.csv}"}
 
 
 def make(**parts: str) -> Policy:
-    """A policy with limits on both."""
-    gates = "{quantile: {income: 5}, group_mean: {income: 2}}"
+    """A policy with a limit on means of groups."""
+    gates = "{group_mean: {income: 2}}"
     return parse_policy(policy_text(**{**PARTS, "gates": gates, "audit": "{groups: [town]}", **parts}), name="people")
 
 
@@ -31,8 +34,6 @@ def test_figures_are_means_over_releases_of_the_worst() -> None:
     simulated = [np.array([12.0, 20, 30, 44, np.nan]), np.array([8.0, 20, 30, 40, np.nan])]
     served = Served((np.array([0, 0, 1, 1, -1]),))
     found = expect_served("income", make(), simulated, numbers, cluster, served)
-    # of the 10% quantile |12 - 10| and |8 - 10|; of the 90% one |44 - 40| and 0: both 2 on average
-    assert found["quantile"] == pytest.approx(2.0)
     # means 15 and 35 before; 16, 37 and 14, 35 after: 1 and 1, 2 and 0
     assert found["group_mean"] == pytest.approx(1.0)
     weighted = Served((np.array([0, 0, 1, 1, -1]),), np.array([3.0, 1, 1, 3, 5]))
@@ -57,12 +58,18 @@ def test_errors_of_groups_are_means_over_releases_and_records() -> None:
     ("parts", "words"),
     [
         ({"audit": ""}, "no groups are declared whose means could be limited"),
-        ({"gates": "{quantile: {town: 5}}"}, "'town' is not a column with do: noise"),
+        ({"gates": "{group_mean: {town: 5}}"}, "'town' is not a column with do: noise"),
         ({"protect": "{method: idp-cbls, epsilon: 2, k: 5, partitions: 2}"}, "masked in random parts"),
     ],
 )
 def test_limits_without_a_figure_are_refused(parts: dict[str, str], words: str) -> None:
-    gates = "{quantile: {income: 5}, group_mean: {income: 2}, min_rows: 40}"
+    gates = "{group_mean: {income: 2}, min_rows: 40}"
     with pytest.raises(PolicyInvalid) as refused:
         make(**{"gates": gates, **parts})
     assert words in str(refused.value.problems)
+
+
+def test_check_says_the_limit() -> None:
+    """In the column's own unit."""
+    words = " ".join(" ".join(describe_plan(make_plan(make()))).split())
+    assert "the mean of a group of income expected to differ by at most 2" in words

@@ -1,4 +1,4 @@
-"""A table that is as a steward says: quantiles, heaps, reasons, shares, correlations."""
+"""A table that is as a steward says: quantiles, heaps, reasons, shares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ shape:
   columns:
     income: {at: {0: 20%}, quantiles: {25%: 100, 50%: 250, 90%: 700}, missing: {refused: 5%}}
     town: {shares: {north: 30%}}
-  correlations: [{of: [income, rent], is: 0.6}]
 """
 TEXT = """\
 policy: people
@@ -50,8 +49,6 @@ def test_it_is_as_it_is_said() -> None:
     assert np.mean(towns == "north") == pytest.approx(0.3, abs=0.01)
     assert np.mean(towns == "east") == pytest.approx(0.35, abs=0.01)
     assert np.mean(rent) == pytest.approx(50, abs=1)
-    both = income <= 1000
-    assert 0.4 < np.corrcoef(income[both], rent[both])[0, 1] < 0.65
     again, _ = make_up(policy, rows=None)
     assert again.columns["income"].equals(made.columns["income"])
     assert any("rent" in warning for warning in warnings)
@@ -60,16 +57,6 @@ def test_it_is_as_it_is_said() -> None:
 def test_rows_may_be_others() -> None:
     """As --rows says."""
     assert make_up(parse_policy(TEXT + SHAPE, name="people.yaml"), rows=500)[0].count == 500
-
-
-def test_correlations_that_no_table_has_are_moved_and_told() -> None:
-    """a with b, b with c, and a against c."""
-    text = TEXT.replace(
-        "  rent:", "  food:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: x}\n  rent:"
-    )
-    pairs = "[{of: [income, rent], is: 0.95}, {of: [rent, food], is: 0.95}, {of: [income, food], is: -0.95}]"
-    _, warnings = make_up(parse_policy(text + f"shape: {{rows: 1000, correlations: {pairs}}}\n", name="people.yaml"), rows=None)
-    assert "no table has all of these correlations together" in warnings[0]
 
 
 def test_without_a_shape_it_says_what_one_is() -> None:

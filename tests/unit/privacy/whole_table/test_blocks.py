@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
@@ -22,6 +23,8 @@ from release_pipeline.privacy.whole_table.blocks import MOST_COLUMNS, SummedNois
 from release_pipeline.privacy.whole_table.measure import count_together, list_sizes
 
 SECRET = b"b" * 32
+
+
 ROWS = 3000
 
 
@@ -114,18 +117,18 @@ def test_pairs_are_sums_of_blocks_and_have_less_noise() -> None:
     entries = make_entries()
     off: dict[bool, list[float]] = {True: [], False: []}
     for number in range(20):
-        for weights in (None, {(0, 1): 2}):  # pairs that weigh more are counted one by one
-            design = make_design(COLUMNS, ROWS, TableBudget(Fraction(1)), weights)
+        for in_blocks in (True, False):
+            design = replace(make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), in_blocks=in_blocks)
             measured = measure_table(entries.__getitem__, design, partial(stream, number))
-            assert bool(measured.blocks) == (weights is None)
+            assert bool(measured.blocks) == in_blocks
             usual = float(np.mean([math.log(sums.deviation) for sums in measured.noise.values()]))
-            assert weights or usual < math.log(0.9 * design.pair_deviation)
+            assert not in_blocks or usual < math.log(0.9 * design.pair_deviation)
             for (one, other), counts in measured.pairs.items():
                 grouped = [measured.groups[place][measured.cells[place].find(entries[place])] for place in (one, other)]
                 exact = count_together([own.astype(np.uint16) for own in grouped], counts.shape)
                 standard = (counts - exact) / measured.noise[one, other].deviation
-                off[weights is None].append(float((standard**2).mean()))
-                if weights is None:
+                off[in_blocks].append(float((standard**2).mean()))
+                if in_blocks:
                     block, terms = find_homes(list(measured.blocks), list_sizes(measured.groups))[one, other]
                     assert (counts == sum_block(measured.blocks[block].counts, block, (one, other))).all()
                     assert measured.noise[one, other] == SummedNoise(measured.blocks[block].noise, terms)
@@ -144,3 +147,11 @@ def test_blocks_have_noise_of_their_own() -> None:
     measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), note)
     assert {purpose[1:] for purpose in purposes if purpose[0] == "block"} == set(measured.blocks)
     assert set(purposes.values()) == {1}
+
+
+def test_by_rho_pairs_are_counted_one_by_one() -> None:
+    """There is hardly anything to be had by rho."""
+    design = make_design(COLUMNS, ROWS, TableBudget(Fraction(1, 50), by_rho=True))
+    measured = measure_table(make_entries().__getitem__, design, stream)
+    assert not measured.blocks
+    assert {pair: SummedNoise(law) for pair, law in measured.design.pairs.items()} == measured.noise
