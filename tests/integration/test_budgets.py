@@ -26,12 +26,11 @@ from release_pipeline.flow.reviewing.page import build_internal_view
 from release_pipeline.flow.same_people import warn_by_name
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
-from release_pipeline.flow.status.ledger_document import ledger_to_json
-from release_pipeline.flow.status.page import build_status
+from release_pipeline.flow.status.ledger_document import ledger_to_json, view_population
 from release_pipeline.flow.status.run import describe_run, tell_run
 from release_pipeline.policy.populations import load_populations
 from release_pipeline.privacy.budget import NANO
-from release_pipeline.report.status import list_sums
+from release_pipeline.report.budgets import list_sums
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.holdings import VaultDamaged
 from release_pipeline.store.ledger import Charge, list_charges
@@ -252,7 +251,8 @@ def test_pages_and_ledger_take_the_most_of_one_cohort(cohorts: TinySite) -> None
     cohorts.flow("1").run()
     cohorts.write_policy(gates=NO_GUARD, releases='["1", "2", "3"]')
     charge(cohorts, "2")
-    [ledger], [shown] = read_ledgers(cohorts.site), build_status(cohorts.site).populations
+    [ledger] = read_ledgers(cohorts.site)
+    shown = view_population(ledger)
     assert list_sums(shown) == [NANO] * 3
     assert [(step.release, step.state) for step in shown.steps][2:] == [("people/3/r1", "planned")]
     lines = list(describe_ledger(ledger))
@@ -291,7 +291,7 @@ def test_a_plan_that_a_cohort_has_no_room_for_takes_nothing(cohorts: TinySite) -
     declare(cohorts, f"folk: {{cap: {{epsilon: 4, {IDP}}}, cohorts: disjoint}}\n")
     revise_release(cohorts.site, "people", "1", why="once more")
     declare(cohorts, f"folk: {{cap: {{epsilon: 3, {IDP}}}, cohorts: disjoint}}\n")
-    [shown] = build_status(cohorts.site).populations
+    [shown] = map(view_population, read_ledgers(cohorts.site))
     assert [(step.release, step.state) for step in shown.steps] == [
         ("people/1/r1", "reserved"),
         ("people/1/r2", "refused"),
@@ -491,7 +491,7 @@ def test_nobody_in_common_is_no_warning(tmp_path: Path) -> None:
 def test_pages_take_the_most_of_a_disjoint_merge(two: TinySite) -> None:
     """2 charged to each side: one person was charged 2, and 2 of 4 remain after either."""
     declare(two, f"all: {{{ROOMY}, from: [folk, sick], disjoint: true}}\n")
-    [shown] = [known for known in build_status(two.site).populations if known.name == "all"]
+    [shown] = map(view_population, read_ledgers(two.site, "all"))
     assert (list_sums(shown)[:2], shown.spent, shown.remaining) == ([2 * NANO] * 2, 2 * NANO, 2 * NANO)
 
 

@@ -28,7 +28,6 @@ from release_pipeline.flow.reviewing.subjects import find_subject
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.status.overview import describe_status, view_status
-from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.trust import keys as trust_keys
 from release_pipeline.flow.trust.approvals import (
     approve_candidate,
@@ -90,9 +89,8 @@ def remarks_on(tiny: TinySite, *entries: tuple[str, str], target: str = "people/
 def say(tiny: TinySite) -> str:
     """Everything that commands and pages tell of the site's releases."""
     document = json.dumps(to_json(view_status(tiny.site)))
-    page = json.dumps(dataclasses.asdict(build_status(tiny.site)), default=str)
     papers = render_papers(view_papers(tiny.site, RELEASE)).values()
-    return "\n".join([*describe_status(tiny.site), document, page, *papers])
+    return "\n".join([*describe_status(tiny.site), document, *papers])
 
 
 def test_a_vote_that_is_dated_before_its_candidate_is_refused(
@@ -323,8 +321,7 @@ def test_nothing_tells_what_somebody_who_is_gone_said(
         with pytest.raises(Blocked, match="0 of 2 reviewers have voted") as refusal:
             publish(tiny.site, RELEASE, key=keys["robot"])
         main(["status", "--home", str(tiny.home)])
-        page = build_status(tiny.site)
-        lines = [(one.approvers, one.blind, one.state) for each in page.series for one in each.releases]
+        lines = [(one.approvals, one.state) for one in view_status(tiny.site).releases]
         heard[deed] = [refusal.value.what, *describe_status(tiny.site), *map(str, lines)]
         assert CANARY not in say(tiny) + capsys.readouterr().out
     assert heard["approve"] == heard["return"]

@@ -1,9 +1,8 @@
-"""The page of a site's state: every state is told in words, no text becomes anything but text, the charts are what they say."""
+"""The picture of a budget shows what the ledger says: sums, exact amounts, and labels that fit."""
 
 from __future__ import annotations
 
 import dataclasses
-import html
 import re
 from itertools import pairwise
 
@@ -11,24 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.flow.states import MOVES, ReleaseStatus
-from release_pipeline.report.status import (
+from release_pipeline.report.budgets import (
     MOST_SHOWN,
-    STATES,
     Label,
     PopulationView,
-    ReleaseView,
-    SeriesView,
-    StatusView,
     StepView,
     draw_burndown,
     format_amount,
-    list_matters,
     list_sums,
-    render_status,
 )
-from tests.unit.report.pages import Page
-from tests.unit.report.views import HOSTILE, TEXTS
 
 NANO = 10**9
 
@@ -47,13 +37,6 @@ def population(
         steps.append(StepView(f"people/{len(amounts) + i}/r1", amount, "planned" if fits else "refused"))
     unit = "releases" if releases else "epsilon, iDP, column"
     return PopulationView("folk", unit, releases, cap, total, 0, remaining, tuple(steps))
-
-
-def site(*releases: ReleaseView, broken: tuple[str, ...] = (), populations: tuple[PopulationView, ...] = ()) -> StatusView:
-    """A site with one policy."""
-    return StatusView(
-        "office", "2026-11-20 12:00 UTC", "tool 1", populations, (SeriesView("people", "ana", "folk", releases),), broken
-    )
 
 
 AMOUNTS = st.none() | st.integers(0, 12 * NANO) | st.integers(0, 10**20)
@@ -87,113 +70,6 @@ def boxes_overlap(one: Label, other: Label) -> bool:
 # the page
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_every_state_is_told_in_words_and_with_a_sign(state: str) -> None:
-    """Never by colour alone."""
-    text = Page(render_status(site(ReleaseView("people/1/r1", state)))).text
-    assert f"{STATES[state][0]}{state}" in text
-
-
-def test_the_states_of_the_flow_all_have_a_sign_of_their_own() -> None:
-    """Those that the registry has, and those that the clock and the candidate's folder make of them."""
-    assert set().union(*MOVES.values()) - {""} | {ReleaseStatus.__dataclass_fields__["state"].default} <= STATES.keys()
-    assert {"late", "waiting", "damaged", "rejected"} <= STATES.keys()
-    assert len({sign for sign, _ in STATES.values()}) == len(STATES)
-
-
-def test_a_state_that_nobody_has_heard_of_is_shown() -> None:
-    """A newer flow does not break the page."""
-    assert "?dreaming" in Page(render_status(site(ReleaseView("people/1/r1", "dreaming")))).text
-
-
-def test_what_needs_attention_is_said_and_linked_and_the_rest_is_not() -> None:
-    """By kind, the worst first; what was given up for another release needs none."""
-    view = site(
-        ReleaseView("people/1/r1", "candidate", approvers=("ben",), needed=2),
-        ReleaseView("people/2/r1", "blocked", reason="no room", given_up="people/2/r2"),
-        ReleaseView("people/2/r2", "blocked", reason="no room"),
-        ReleaseView("people/3/r1", "published"),
-        ReleaseView("people/4", "late", reason="due"),
-        ReleaseView("people/5/r1", "reserved", reason="The last run broke off: killed"),
-        ReleaseView("people/6/r1", "damaged"),
-        ReleaseView("people/7/r1", "approved"),
-        broken=("census.yaml: 2 errors.",),
-    )
-    words = "1 damaged, 1 blocked, 1 late, 1 broken off, 1 waiting for approval, 1 waiting for publication, 1 broken at the site"
-    assert ", ".join(matter.words for matter in list_matters(view)) == words
-    page = Page(render_status(view))
-    assert f"Needs attention: {words}." in page.text
-    assert "people/1/r1: candidate, approvals 1 of 2: ben." in page.text
-    assert "census.yaml: 2 errors." in page.text
-    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
-    assert links[:6] == [f"#release-people/{name}" for name in ("6/r1", "2/r2", "4", "5/r1", "1/r1", "7/r1")]
-
-
-def test_nothing_needs_attention() -> None:
-    """It is said too, and an empty site is a page."""
-    assert "Nothing needs attention." in render_status(site(ReleaseView("people/1/r1", "open")))
-    assert "No population can be read." in render_status(dataclasses.replace(site(), series=()))
-
-
-def test_every_link_within_the_page_arrives() -> None:
-    """Of successors, of charges, and of plans for releases that are not begun, whatever they are called."""
-    names = ("people/1 a%/r1", "people/2", 'people/"3"/r1')
-    view = site(
-        ReleaseView(names[0], "superseded", successor=names[2]),
-        ReleaseView(names[1], "open"),
-        ReleaseView(names[2], "rejected", given_up=names[0]),
-        populations=(
-            dataclasses.replace(population(), steps=tuple(StepView(name, 1, "spent") for name in (*names, "people/2/r1"))),
-        ),
-    )
-    page = Page(render_status(view))
-    ids = [attributes["id"] for _, attributes in page.tags if attributes.get("id")]
-    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
-    assert len(set(ids)) == len(ids)
-    assert not any(re.search(r"[\s\"]", str(name)) for name in ids)
-    assert {str(link) for link in links} <= {f"#{name}" for name in ids}
-    assert len(links) == 2 + 2 + 4  # navigation, successors, charges
-
-
-@pytest.mark.slow
-@given(TEXTS | HOSTILE)
-def test_no_text_becomes_anything_but_text(text: str) -> None:
-    """With the same text everywhere the page has the same tags as with a plain one, and none of the unseen characters."""
-
-    def fill(text: str) -> StatusView:
-        release = ReleaseView("people/1/r1", text, 5, text, text, f"x{text}", (f"x{text}",), 2, f"x{text}", f"x{text}")
-        step = StepView(f"x{text}", 1, "spent", f"x{text}", f"x{text}")
-        folk = PopulationView(text, text, False, 10, 1, 0, 9, (step,), (f"x{text}",))
-        return StatusView(text, text, text, (folk,), (SeriesView(text, f"x{text}", text, (release,)),), (text,))
-
-    rendered = render_status(fill(text))
-    page, plain = Page(rendered), Page(render_status(fill("x")))
-    assert page.open == []
-    assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
-    assert [list(attributes) for _, attributes in page.tags] == [list(attributes) for _, attributes in plain.tags]
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]", rendered)
-
-
-def test_a_reason_is_shown_as_it_was_written() -> None:
-    """Escaped, not dropped."""
-    reason = "<script>alert('1')</script> & \"more\""
-    rendered = render_status(site(ReleaseView("people/1/r1", "blocked", reason=reason)))
-    assert "<script" not in rendered
-    assert reason in Page(rendered).text
-
-
-def test_it_needs_nothing_from_elsewhere() -> None:
-    """No script, no address but within the page and its site, and a policy that forbids the browser to load anything."""
-    view = site(ReleaseView("people/1/r1", "published", card="r1/privacy-card.html"), populations=(population(NANO),))
-    rendered = render_status(view)
-    page = Page(rendered)
-    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in page.tags}
-    assert "default-src 'none'" in rendered
-    assert not re.search(r"https?:|url\(|@import| on\w+=", rendered)
-    assert {"header", "nav", "main", "footer"} <= {tag for tag, _ in page.tags}
-    assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
-
-
 # the amounts
 
 
@@ -201,17 +77,10 @@ def test_it_needs_nothing_from_elsewhere() -> None:
 @given(POPULATIONS)
 def test_amounts_are_exact_decimals(folk: PopulationView) -> None:
     """At most nine places of epsilon, whole releases, and no trace of a float."""
-    text = Page(render_status(site(populations=(folk,)))).text
+    chart = draw_burndown(folk)
+    text = " ".join(mark.words for mark in chart.marks) + chart.last.text + chart.cap.text
     assert not re.search(r"\d\.\d{10,}|\de[-+]?\d|nan\b|\binf\b|None", text)
     assert not (folk.in_releases and re.search(r"\d\.\d", text))
-
-
-def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
-    """Not 0.30000000000000004."""
-    folk = population(NANO // 10, NANO // 5, cap=NANO)
-    assert format_amount(folk.spent, folk) == "0.3"
-    assert [format_amount(amount, folk) for amount in list_sums(folk)] == ["0.9", "0.7"]
-    assert "Spent0.3" in Page(render_status(site(populations=(folk,)))).text.replace(" ", "")
 
 
 def test_infinity_is_a_word_and_leaves_nothing() -> None:
@@ -220,7 +89,7 @@ def test_infinity_is_a_word_and_leaves_nothing() -> None:
     assert (format_amount(folk.spent, folk), list_sums(folk)) == ("infinity", [9 * NANO, 0, 0])
     chart = draw_burndown(folk)
     assert [mark.y for mark in chart.marks][1:] == [chart.bottom, chart.bottom]
-    assert "people/1/r1: infinity, spent; 0 left" in html.unescape(render_status(site(populations=(folk,))))
+    assert chart.marks[1].words == "people/1/r1: infinity, spent; 0 left"
 
 
 def test_a_plan_that_will_be_refused_takes_nothing_and_says_so() -> None:
@@ -231,7 +100,7 @@ def test_a_plan_that_will_be_refused_takes_nothing_and_says_so() -> None:
     assert [mark.state for mark in chart.marks] == ["spent", "planned", "refused"]
     assert chart.after is not None
     assert (chart.last.text, chart.after.text) == ("2 left", "1 as planned")
-    assert "planned: will be refused" in Page(render_status(site(populations=(folk,)))).text
+    assert "planned: will be refused" in chart.marks[-1].words
 
 
 def test_what_is_left_after_a_step_is_what_the_ledger_says() -> None:
@@ -303,8 +172,6 @@ def test_the_last_charges_and_the_next_plans_are_drawn() -> None:
     assert (chart.earlier, chart.later, len(chart.marks)) == (22, 12, MOST_SHOWN)
     assert chart.marks[0].words == "people/22/r1: 1, spent; 77 left"
     assert points(chart.charged)[0][1] == chart.bottom - 78 * (chart.bottom - chart.top) // 100
-    text = Page(render_status(site(populations=(folk,)))).text
-    assert "Not drawn: 22 earlier charges. Not drawn: 12 later releases." in text
 
 
 def test_names_are_short_in_a_chart_and_whole_in_its_words() -> None:
