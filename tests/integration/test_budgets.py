@@ -6,8 +6,6 @@ import contextlib
 import itertools
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,25 +14,17 @@ import pytest
 
 from release_pipeline.cli import main as command
 from release_pipeline.errors import Blocked, OverCap, PolicyInvalid, ReleasePipelineError
-from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.exposure import describe_overlap, read_overlap
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.reviewing.page import build_internal_view
 from release_pipeline.flow.same_people import warn_by_name
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
-from release_pipeline.flow.status.ledger_document import ledger_to_json, view_population
-from release_pipeline.flow.status.run import describe_run, tell_run
 from release_pipeline.policy.populations import load_populations
-from release_pipeline.privacy.budget import NANO
-from release_pipeline.report.budgets import list_sums
-from release_pipeline.store.connections import open_database
 from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.ledger import Charge, list_charges
-from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.ledger import Charge
 from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
@@ -195,28 +185,6 @@ def test_what_the_registry_knows_is_asked(tiny: TinySite, text: str, words: str)
         check_lineage(read_caps(tiny.site), tiny.charges())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a: {cap: {releases: 1}, was: a}",
-        "a: {cap: {releases: 1}, was: b}\nb: {cap: {releases: 1}, was: a}",
-        "a: {cap: {releases: 1}, was: b, from: [b, c]}",
-        "a: {cap: {releases: 1}, from: [b]}",
-        "a: {cap: {releases: 1}, from: [b, b]}",
-        "a: {cap: {releases: 1}, was: b, disjoint: true}",
-        "a: {cap: {releases: 1}, from: [b, c], disjoint: false}",
-        "a: {cap: {releases: 1}, cohorts: mostly}",
-        "a: {cap: {releases: 1}, was: 7}",
-        "".join(f"a{n}: {{cap: {{releases: 1}}, from: [a{n + 1}, b{n + 1}], disjoint: true}}\n" for n in range(300)),
-    ],
-)
-def test_tangles_are_refused_when_the_file_is_read(tmp_path: Path, text: str) -> None:
-    """Circles, halves of a declaration, and lineages beyond reading; at once, however long they are."""
-    (tmp_path / "populations.yaml").write_text(text)
-    with pytest.raises(PolicyInvalid):
-        load_populations(tmp_path / "populations.yaml")
-
-
 # cohorts
 
 
@@ -246,58 +214,11 @@ def test_a_revision_adds_up_within_its_cohort(cohorts: TinySite) -> None:
         revise_release(cohorts.site, "people", "2", why="once more")
 
 
-def test_pages_and_ledger_take_the_most_of_one_cohort(cohorts: TinySite) -> None:
-    """By hand: of 3, two cohorts of 2 leave 1, and so would a third. Without the one that is not drawn as much is spent."""
-    cohorts.flow("1").run()
-    cohorts.write_policy(gates=NO_GUARD, releases='["1", "2", "3"]')
-    charge(cohorts, "2")
-    [ledger] = read_ledgers(cohorts.site)
-    shown = view_population(ledger)
-    assert list_sums(shown) == [NANO] * 3
-    assert [(step.release, step.state) for step in shown.steps][2:] == [("people/3/r1", "planned")]
-    lines = list(describe_ledger(ledger))
-    assert "  spent      2, of it 0 reserved for noise not drawn yet" in lines
-    assert "  remaining  1" in lines
-    assert shown.reserved == ledger.reserved == 0
-    assert ledger_to_json(ledger)["reserved"] == "0"
-
-
 def test_what_is_reserved_is_at_most_what_is_spent(cohorts: TinySite) -> None:
     """Two cohorts without noise: 2 are spent, and 2 of it reserved, not 4."""
     charge(cohorts, "2")
     [ledger] = read_ledgers(cohorts.site)
     assert "  spent      2, of it 2 reserved for noise not drawn yet" in list(describe_ledger(ledger))
-
-
-def test_the_reviewers_page_takes_the_most_of_one_cohort(cohorts: TinySite) -> None:
-    """As it was with its own charge; a site where everything adds up notes what it always did."""
-    cohorts.flow("2").run()
-    evidence = load_evidence(cohorts.folder("2"))
-    view = build_internal_view(cohorts.site.policy("people"), evidence)
-    assert view.budget is not None
-    assert list_sums(view.budget) == [NANO, NANO]
-    assert view.budget.remaining == NANO
-
-
-def test_where_everything_adds_up_evidence_is_what_it_was(tiny: TinySite) -> None:
-    """No release has a figure of what is left after it."""
-    tiny.flow("1").run()
-    noted = json.loads((tiny.folder("1") / EVIDENCE).read_text())["budget"]["steps"]
-    assert noted == [{"release": "people/1/r1", "amount": 2 * NANO}]
-
-
-def test_a_plan_that_a_cohort_has_no_room_for_takes_nothing(cohorts: TinySite) -> None:
-    """A second revision of one cohort does not fit; the line goes on at the same height."""
-    declare(cohorts, f"folk: {{cap: {{epsilon: 4, {IDP}}}, cohorts: disjoint}}\n")
-    revise_release(cohorts.site, "people", "1", why="once more")
-    declare(cohorts, f"folk: {{cap: {{epsilon: 3, {IDP}}}, cohorts: disjoint}}\n")
-    [shown] = map(view_population, read_ledgers(cohorts.site))
-    assert [(step.release, step.state) for step in shown.steps] == [
-        ("people/1/r1", "reserved"),
-        ("people/1/r2", "refused"),
-        ("people/2/r1", "refused"),
-    ]
-    assert list_sums(shown) == [NANO] * 3
 
 
 def test_one_person_in_two_cohorts_is_found_before_anything_is_charged(cohorts: TinySite) -> None:
@@ -443,58 +364,6 @@ def test_the_same_people_elsewhere_are_told_of(two: TinySite, capsys: pytest.Cap
     assert warn_by_name(two.site, "people") == []  # which counts both
 
 
-def test_a_run_warns_of_the_same_people(tmp_path: Path) -> None:
-    """As a sentence of its own, whatever was noticed in the data; 13 people are up to 20."""
-    rows = make_rows(releases=["1"])
-    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
-    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
-    tiny.write_rows([*rows[:13], *others(rows[13:], "s")], name="sick.csv")
-    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
-    tiny.flow().run()
-    charge(tiny, "1", "health")
-    done = tell_run(tiny.site, ReleaseId("people", "1"), served=False)
-    words = "Up to 20 people of folk are in sick too. The ledger adds up each population separately."
-    assert done.same_people == (words,)
-    assert f"warning: {words}" in list(describe_run(done))
-
-
-def test_populations_that_were_not_compared_are_told_of(two: TinySite) -> None:
-    """While another process has one of them: silence would say that nobody is in both."""
-    with open_database(two.site.vault / "sick.duckdb"):
-        [words] = in_another_process(two.home)
-    assert words.startswith("folk and sick were not compared: ")
-    assert words.endswith("`release-pipeline ledger --overlap` does it.")
-
-
-def in_another_process(home: Path) -> list[str]:
-    """What it is warned of: within one process DuckDB locks nothing."""
-    program = (
-        "import json, pathlib, sys; from release_pipeline.flow.same_people import warn_by_name;"
-        "from release_pipeline.flow.site import find_site;"
-        "print(json.dumps(warn_by_name(find_site(pathlib.Path(sys.argv[1])), 'people')))"
-    )
-    done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def test_nobody_in_common_is_no_warning(tmp_path: Path) -> None:
-    rows = make_rows(releases=["1"])
-    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
-    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
-    tiny.write_rows(others(rows, "s"), name="sick.csv")
-    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
-    charge(tiny, "1")
-    charge(tiny, "1", "health")
-    assert warn_by_name(tiny.site, "people") == []
-
-
-def test_pages_take_the_most_of_a_disjoint_merge(two: TinySite) -> None:
-    """2 charged to each side: one person was charged 2, and 2 of 4 remain after either."""
-    declare(two, f"all: {{{ROOMY}, from: [folk, sick], disjoint: true}}\n")
-    [shown] = map(view_population, read_ledgers(two.site, "all"))
-    assert (list_sums(shown)[:2], shown.spent, shown.remaining) == ([2 * NANO] * 2, 2 * NANO, 2 * NANO)
-
-
 def test_a_disjoint_merge_is_believed_when_the_hashes_show_it(two: TinySite) -> None:
     """20 people are in both: the merge is refused as disjoint, and adds up without the claim."""
     two.write_policy(population="all", gates=NO_GUARD)
@@ -508,11 +377,3 @@ def test_a_disjoint_merge_is_believed_when_the_hashes_show_it(two: TinySite) -> 
     assert spent(two)["all"] == "4"
     with pytest.raises(OverCap):
         charge(two, "2")
-
-
-def test_charges_are_read_back_with_what_they_carried(tiny: TinySite) -> None:
-    """Events have no new key where nothing is new."""
-    [event] = [event for event in tiny.events() if event.kind == "reserved"]
-    assert not {"cohort", "carries"} & set(event.content)
-    with tiny.site.open_registry(read_only=True) as registry:
-        assert [charge.id for charge in list_charges(registry)] == [ReleaseId("people", "1")]

@@ -8,18 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import pytest
 
 from release_pipeline.flow import content
-from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import Policy as PolicyModel
 from release_pipeline.stages.measures import groups
 from release_pipeline.stages.strategies import columns
 from release_pipeline.store import registry, rooms, vault
 from release_pipeline.store.vault import ReleaseWorkspace
-from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, run_job
+from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site
 
 pytestmark = GX_WARNINGS
 
@@ -94,22 +92,3 @@ def test_every_event_is_read_and_verified_once(tiny: TinySite, counts: Counter[s
     """As it is added, and as it is found in the next opening."""
     tiny.flow().run()
     assert counts["event read"] <= 2 * len(tiny.events())
-
-
-def test_the_job(tiny: TinySite, counts: Counter[str]) -> None:
-    """In Dagster every step finds the release and its policy anew."""
-    with dg.DagsterInstance.ephemeral() as instance:
-        assert run_job(tiny, instance=instance).success
-    assert {name: counts[f"read {name}"] for name in READS} == READS
-    assert counts["opening of the vault"] == 8
-    assert counts["opening of the registry"] <= 16
-    assert counts["event read"] <= 2 * len(tiny.events())
-    assert counts["canonical form"] <= 9
-    assert counts["measuring of groups"] == 1
-
-
-def test_nothing_is_counted_that_is_not_there(tiny: TinySite, counts: Counter[str]) -> None:
-    """The counters see what they are to see: an opening is counted."""
-    with Site(tiny.home, {}).open_registry():
-        pass
-    assert counts == {"opening of the registry": 1}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from release_pipeline.desk.backend import auditing
 from release_pipeline.errors import SourceError
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication import dossier
 from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
@@ -161,23 +158,6 @@ def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, P
     assert browser.post(f"/chain/{RELEASE}/dossier").status == 200
 
 
-def test_a_vote_that_comes_before_a_dossier_is_written_is_not_in_it(
-    published: Path, keys: dict[str, PrivateKey], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is judged are the events that are written, not those of a look before."""
-    desk = open_desk(copy_site(published, tmp_path / "site"))
-    browser = desk.open("vic")
-    desk.tiny.flow("2").run()
-
-    def write(*args: Any, **options: Any) -> Path:
-        approve_candidate(desk.tiny.site, SECOND, key=keys["cleo"])
-        return dossier.write_dossier(*args, **options)
-
-    monkeypatch.setattr("release_pipeline.desk.backend.auditing.write_dossier", write)
-    page = browser.post(f"/chain/{RELEASE}/dossier")
-    assert (page.status, "people/2/r1 are not to be told yet" in page.text) == (409, True)
-
-
 def test_a_dossier_is_what_the_command_writes(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """It verifies; nothing of it is left in the vault; reviewers and stewards do not get it, nor does anybody of what is not
     published."""
@@ -259,15 +239,6 @@ def test_what_is_large_is_verified_elsewhere(desk: OpenDesk, monkeypatch: pytest
     auditing._working.release()
 
 
-def test_all_releases_are_listed(desk: OpenDesk) -> None:
-    """With their packages, and the head of the chain to compare."""
-    page, last = desk.open("vic").get("/audit").text, desk.tiny.events()[-1]
-    assert last.hash in page
-    for release, status in desk.tiny.statuses().items():
-        assert f">{release}</a>" in page
-        assert status.package_hash is None or status.package_hash[:16] in page
-
-
 def test_the_pages_are_whole(desk: OpenDesk) -> None:
     """For who does not see them; with no cell of the data, no style and no script of their own, and no path of the machine."""
     browser = desk.open("vic")
@@ -288,16 +259,6 @@ def test_no_other_path_is_read(desk: OpenDesk, name: str) -> None:
     for page in (browser.get(f"/chain/{name}"), browser.post(f"/chain/{name}/verify"), browser.post(f"/chain/{name}/dossier")):
         assert page.status in (400, 404, 405)
         assert str(desk.tiny.home) not in page.text
-
-
-def test_an_event_of_a_kind_that_is_not_known_is_told(desk: OpenDesk, tmp_path: Path) -> None:
-    """A later version's, say: it stands in the chain, without words."""
-    tiny = copy_site(desk.tiny.home, tmp_path / "site")
-    with tiny.site.open_registry() as registry:
-        event = registry.add("polished", RELEASE, how="well")
-    [entry] = [one for one in tell_history(tiny.site, RELEASE).entries if one.number == event.number]
-    assert replace(entry, facts=()).title == "Something that this page has no words for"
-    assert entry.facts == (("kind", "polished"),)
 
 
 def test_a_release_that_was_refused_has_a_chain(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
-import duckdb
 import pytest
 from dagster._daemon.types import DaemonHeartbeat
 
@@ -20,14 +19,11 @@ from release_pipeline.cli import main
 from release_pipeline.dagster_app.heartbeat import read_heartbeat
 from release_pipeline.dagster_app.launch import prepare
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.alerts.look import HEAD, look
-from release_pipeline.flow.alerts.outbox import folder_of
+from release_pipeline.flow.alerts.look import look
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status import health
 from release_pipeline.flow.status.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
-from release_pipeline.flow.status.metrics import write_metrics
-from release_pipeline.flow.timetable import record_policies
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
 
@@ -98,29 +94,6 @@ def test_every_way_to_be_unwell_is_told(
     shutil.move(tiny.home / "key", tiny.site.vault / "key")
     shutil.move(tiny.site.vault, tiny.home / "elsewhere")
     assert unwell(check(tiny.site))["vault"] == "it is gone: restore it from a backup"
-
-
-def test_a_registry_that_was_changed_is_found(tiny: TinySite) -> None:
-    """An event that is another one, and a registry that is no database."""
-    with duckdb.connect(str(tiny.site.registry)) as connection:
-        connection.execute("UPDATE events SET body = body || ' ' WHERE number = 2")
-    assert list(unwell(check(tiny.site))) == ["chain"]
-    tiny.site.registry.write_bytes(b"no database" * 9000)
-    assert "registry" in unwell(check(tiny.site))
-
-
-@pytest.mark.parametrize("damaged", ["", "{", "[1]", '{"event": 1}', '{"event": "one", "hash": "x"}'])
-def test_what_the_last_look_saw_and_cannot_be_read_stops_no_look(tiny: TinySite, damaged: str) -> None:
-    """It stays as it is, for the next look would hide that; who asks is told."""
-    (tiny.home / "site.yaml").write_text(RULES)
-    look(tiny.site)
-    head = folder_of(tiny.site) / HEAD
-    head.write_text(damaged)
-    look(tiny.site)
-    assert head.read_text() == damaged
-    [chain] = [one for one in check(tiny.site).checks if one.name == "chain"]
-    assert chain.ok
-    assert chain.words.endswith("what the last look saw cannot be read")
 
 
 def test_an_older_pair_of_vault_and_registry_is_found_by_what_the_last_look_saw(tiny: TinySite, tmp_path: Path) -> None:
@@ -262,37 +235,3 @@ def test_the_figures_of_a_site(tiny: TinySite, capsys: pytest.CaptureFixture[str
     assert value("vault_free_bytes") > 0
     assert found["release_pipeline_published_timestamp_seconds"].samples == {}
     assert not any(word in text for word in ("income", "rent", "ana", "it failed", str(tiny.home)))
-
-
-@pytest.mark.slow
-def test_figures_of_what_is_late_and_published(published: Path, tmp_path: Path) -> None:
-    """In seconds; nothing is late while the timetable is kept, or the series is held."""
-    tiny = copy_site(published, tmp_path / "office")
-    moment = next(event.moment for event in tiny.events() if event.kind == "published")
-    [value] = parse(write_metrics(tiny.site))["release_pipeline_published_timestamp_seconds"].samples.values()
-    assert value == pytest.approx(moment.timestamp())
-    late = make_site(tmp_path / "late", releases='{list: ["1", "2"], cron: "* * * * *"}')
-    record_policies(late.site)
-    now = datetime.now(UTC)
-    name = "release_pipeline_late_seconds"
-    assert 3500 < parse(write_metrics(late.site, now=now + timedelta(hours=1)))[name].samples[(("policy", "people"),)] <= 3600
-    assert main(["hold", "people", "--why", "a doubt", "--home", str(late.home)]) == 0
-    assert parse(write_metrics(late.site, now=now + timedelta(hours=1)))[name].samples[(("policy", "people"),)] == 0
-
-
-def test_the_parser_can_fail() -> None:
-    """A sample twice, a unit that is not in the name, a counter without its ending, no end."""
-    good = '# TYPE a_seconds gauge\n# UNIT a_seconds seconds\n# HELP a_seconds b\na_seconds{c="d\\n\\"e"} 1.5\n# EOF\n'
-    assert parse(good)["a_seconds"].samples == {(("c", 'd\n"e'),): 1.5}
-    for old, new in (
-        ("# EOF\n", ""),
-        (" 1.5\n", ' 1.5\na_seconds{c="d\\n\\"e"} 2\n'),
-        ("UNIT a_seconds seconds", "UNIT a_seconds bytes"),
-        ("gauge", "counter"),
-        (" 1.5", " one"),
-        ('"} 1.5', '",} 1.5'),
-        ("d\\n", "d\\x"),
-    ):
-        assert old in good
-        with pytest.raises(AssertionError):
-            parse(good.replace(old, new))

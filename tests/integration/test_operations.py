@@ -25,7 +25,6 @@ from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobO
 from release_pipeline.dagster_app import operations, releases
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.names import Names
-from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import StoreBusy
@@ -33,7 +32,7 @@ from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import describe_status
-from release_pipeline.policy.periods import begin_of, name_period
+from release_pipeline.policy.periods import name_period
 from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
@@ -43,14 +42,12 @@ from tests.integration.sites import (
     GX_WARNINGS,
     QUIET,
     ROOT,
-    SPOILED,
     TinySite,
     failures,
     make_rows,
     make_site,
     policy_text,
     run_job,
-    spoil,
 )
 
 pytestmark = GX_WARNINGS
@@ -263,16 +260,6 @@ def test_tick_opens_the_next_release_and_asks_for_its_run(scheduled: Operated) -
     ]
 
 
-def test_release_that_was_opened_and_never_run_is_asked_for_again(scheduled: Operated) -> None:
-    """The daemon stopped between the tick and the run: the next tick asks once more and opens nothing."""
-    scheduled.tick()
-    again = scheduled.tick()
-    assert requested(again) == ["1"]
-    assert again.run_requests[0].tags["release-pipeline/opened"] == "it was opened before, and no run was begun"
-    assert scheduled.tiny.states() == ["opened"]
-    assert "2" not in {str(name.release) for name in scheduled.tiny.statuses()}
-
-
 @pytest.mark.parametrize("status", UNFINISHED)
 def test_tick_waits_for_the_release_that_is_being_made(scheduled: Operated, status: str) -> None:
     """Whatever stage its run is at, queued or being cancelled: nothing is opened, and the reason names release and run. The
@@ -282,14 +269,6 @@ def test_tick_waits_for_the_release_that_is_being_made(scheduled: Operated, stat
         assert requested(found) == []
         assert found.skip_message == f"release 1 is being made (run {run.run_id[:8]}); one after the other."
     assert scheduled.tiny.events() == ()
-
-
-@pytest.mark.parametrize("status", ["FAILURE", "CANCELED"])
-def test_release_whose_run_failed_is_not_asked_for_again(scheduled: Operated, status: str) -> None:
-    """A failed run is for a person to look at; the timetable goes on."""
-    scheduled.tick()
-    scheduled.begin("1", status=status)
-    assert requested(scheduled.tick()) == ["2"]
 
 
 def backfill(operated: Operated, release: str, *, status: str) -> dg.DagsterRun:
@@ -323,32 +302,6 @@ def test_a_backfill_is_a_run_of_the_release(scheduled: Operated) -> None:
     assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
 
 
-def test_a_run_that_failed_elsewhere_is_no_failure_of_a_release(scheduled: Operated) -> None:
-    """A team's run that made all that it was to make of a release, and failed at something else."""
-    policy, keys = scheduled.tiny.site.policy("people"), Names().chain("people")
-
-    @dg.asset(deps=[keys[0]], partitions_def=partitions_of(policy, Names()))
-    def dashboard() -> None:
-        raise RuntimeError
-
-    chosen = dg.AssetSelection.assets(keys[0], dashboard)
-    job = dg.define_asset_job("team", selection=chosen, executor_def=dg.in_process_executor)
-    defs = dg.Definitions.merge(dg.Definitions(assets=[dashboard], jobs=[job]), build_defs(scheduled.tiny.home))
-    result = defs.resolve_job_def("team").execute_in_process(
-        partition_key="1", instance=scheduled.instance, raise_on_error=False, run_config=QUIET
-    )
-    assert not result.success
-    scheduled.look()
-    assert scheduled.failed() == []
-
-
-def test_run_of_another_policy_is_not_waited_for(scheduled: Operated) -> None:
-    """Each policy has its own timetable; the pool of the vault keeps their steps apart."""
-    scheduled.tiny.write_policy(policy="others")
-    scheduled.begin("1", policy="others")
-    assert requested(scheduled.tick()) == ["1"]
-
-
 def test_tick_says_why_nothing_is_opened(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
     """No source, too few records, no room under the cap, a broken policy, population or registry: each in words, without an
     event or a charge, and never a failed tick."""
@@ -377,20 +330,6 @@ def test_tick_says_why_nothing_is_opened(scheduled: Operated, monkeypatch: pytes
         assert BUSY in skipped()
     spoil_registry(tiny.site)
     assert "registry.duckdb" in skipped()
-
-
-def test_policy_broken_while_the_daemon_lives_is_a_skipped_tick(scheduled: Operated) -> None:
-    """The definitions were loaded before the file was broken: the tick says so, and is no failure."""
-    repository = scheduled.repository()
-    (scheduled.tiny.home / "policies" / "people.yaml").write_text(policy_text(releases=MINUTELY, protect="{method: magic}"))
-    resources = {"site": SiteResource(home=str(scheduled.tiny.home))}
-    now = datetime.now(UTC)
-    with dg.build_schedule_context(
-        instance=scheduled.instance, repository_def=repository, scheduled_execution_time=now, resources=resources
-    ) as context:
-        found = repository.get_schedule_def("timetable_people").evaluate_tick(context)
-    assert requested(found) == []
-    assert "people.yaml" in str(found.skip_message)
 
 
 def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> None:
@@ -440,19 +379,6 @@ def test_period_becomes_a_partition_when_its_tick_comes(
     assert list(operated.instance.get_dynamic_partitions("releases_people")) == [year]
 
 
-def test_period_is_run_to_its_candidate_as_requested(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the tick asks for can be run: the partition is there for the job."""
-    year = str(datetime.now(UTC).year - 1)
-    operated = operate(releases=f'{{every: year, first: {year}, cron: "* * * * *"}}', rows=make_rows(releases=(year,)))
-    operated.look()  # the watch notes the policy, as it does every half minute
-    put_on(monkeypatch, timedelta(minutes=1))
-    [request] = operated.tick().run_requests
-    result = operated.run(request.partition_key)
-    assert result.success, failures(result)
-    assert operated.tiny.folder(year).is_dir()
-    assert operated.tiny.states(year) == ["opened", "reserved", "secret", "drawn", "candidate"]
-
-
 # the arrival of a source
 
 
@@ -470,67 +396,6 @@ def test_arrival_is_believed_at_the_second_look(operate: Callable[..., Operated]
     third = operated.look("arrival_people", second.cursor)
     assert (requested(third), third.skip_message) == ([], NEW_SOURCE)
     assert requested(operated.look("arrival_people", third.cursor)) == ["2"]
-
-
-def test_changed_source_is_waited_for_again(operate: Callable[..., Operated]) -> None:
-    """As long as every look finds another file, nothing is opened."""
-    operated = operate()
-    cursor = operated.look("arrival_people").cursor
-    for count in (59, 58, 57):
-        operated.tiny.write_rows(make_rows(count))
-        found = operated.look("arrival_people", cursor)
-        assert (requested(found), found.skip_message) == ([], NEW_SOURCE)
-        cursor = found.cursor
-    assert requested(operated.look("arrival_people", cursor)) == ["1"]
-
-
-def test_source_that_was_judged_is_not_read_again(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too few records: the reason stays without another look into the file, until it is another file."""
-    operated = operate(rows=make_rows(10))
-    cursor = operated.look("arrival_people").cursor
-    counted: list[str] = []
-    count_arrived = timetable.count_arrived
-    monkeypatch.setattr(timetable, "count_arrived", lambda *args: counted.append(args[2]) or count_arrived(*args))
-    for _ in range(3):
-        found = operated.look("arrival_people", cursor)
-        assert requested(found) == []
-        assert found.skip_message == "the source has too few records of release 1 yet."
-        cursor = found.cursor
-    assert counted == ["1"]
-    operated.tiny.write_rows(make_rows())
-    found = operated.look("arrival_people", cursor)
-    assert found.skip_message == NEW_SOURCE
-    assert requested(operated.look("arrival_people", found.cursor)) == ["1"]
-
-
-def test_source_that_is_missing_is_said_and_looked_for_again(operate: Callable[..., Operated]) -> None:
-    """No file, no failure; once it is there, two looks as ever."""
-    operated = operate()
-    (operated.tiny.home / "people.csv").unlink()
-    found = operated.look("arrival_people")
-    assert requested(found) == []
-    assert "people.csv" in str(found.skip_message)
-    operated.tiny.write_rows(make_rows())
-    found = operated.look("arrival_people", found.cursor)
-    assert found.skip_message == NEW_SOURCE
-    assert requested(operated.look("arrival_people", found.cursor)) == ["1"]
-
-
-def test_source_that_arrives_early_waits_until_it_is_due(
-    operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a timetable an arrival opens nothing before its time, which the reason names; after it, it does."""
-    operated = operate(releases=YEARLY)
-    cursor = operated.look("arrival_people").cursor
-    due = begin_of("year", str(datetime.now(UTC).year + 1))
-    for _ in range(2):
-        found = operated.look("arrival_people", cursor)
-        assert (requested(found), found.skip_message) == ([], f"release 1 is due {due:%Y-%m-%d %H:%M} UTC.")
-        cursor = found.cursor
-    assert operated.tiny.statuses() == {}
-
-    put_on(monkeypatch, timedelta(days=400))
-    assert requested(operated.look("arrival_people", cursor)) == ["1"]
 
 
 # failures and refusals
@@ -579,47 +444,6 @@ def test_failed_run_leaves_one_event_in_words(
     assert not any(CANARY in repr(one) for one in (*result.all_events, *scheduled.tiny.events()))
 
 
-def test_each_failed_run_leaves_its_own_event_until_one_goes_through(
-    scheduled: Operated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two runs, two events; after a good run the release is a candidate, and status speaks of no failure."""
-    break_flow(monkeypatch)
-    runs = [scheduled.run().run_id for _ in range(2)]
-    monkeypatch.undo()
-    assert [event.content["run"] for event in scheduled.failed()] == runs
-    assert scheduled.run().success
-    assert len(scheduled.failed()) == 2
-    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
-    assert line.split()[1] == "candidate"
-    assert "broke off" not in line
-
-
-def test_failure_that_is_noted_late_is_not_told_of_a_candidate(scheduled: Operated) -> None:
-    """The watch comes after the next run has gone through: the event is there, and status does not say that the last run broke
-    off."""
-    run = scheduled.begin("1")
-    scheduled.instance.report_run_failed(run, "gone")
-    assert scheduled.run().success
-    scheduled.look()
-    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
-    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
-    assert line.split()[1] == "candidate"
-    assert "broke off" not in line
-
-
-def test_run_that_breaks_off_after_a_refusal_is_told(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocked by bad data; the source is repaired, and the next run breaks off: status says so, too."""
-    spoil(scheduled.tiny, "too few rows")
-    assert not scheduled.run().success
-    scheduled.tiny.write_rows(make_rows())
-    break_flow(monkeypatch)
-    assert not scheduled.run().success
-    monkeypatch.undo()
-    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
-    assert "The last run broke off" in line
-    assert "KeyError" in line
-
-
 def test_failure_that_cannot_be_noted_stays_the_failure_that_it_was(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
     """The registry is unusable when the hook comes: the run ends with the step's own words, and no error of the hook."""
 
@@ -638,48 +462,6 @@ def test_failure_that_cannot_be_noted_stays_the_failure_that_it_was(scheduled: O
     assert "An exception was thrown during execution" not in str(result.all_events[-1].message)
 
 
-def test_hook_never_raises(tmp_path: Path) -> None:
-    """Not even where there is no site, no run and no registry."""
-
-    class NoSite:
-        def open(self) -> Site:
-            raise OSError(CANARY)
-
-    context = dg.build_hook_context(resources={"site": NoSite()}, op_exception=RuntimeError(CANARY), run_id="r", job_name="j")
-    operations.build_failure_hook(Names())(context)
-
-
-REFUSED: dict[str, tuple[dict[str, str], str]] = {
-    "data": ({}, SPOILED["too few rows"].reason),
-    "gates": ({"gates": "{min_rows: 20, expected_error: {income: 0.000001}}"}, "expected error of income"),
-    "cap": ({"cap": "epsilon: 1, definition: idp, scope: column"}, "the ledger refuses"),
-    "source": ({"source": "{path: nowhere.csv, release_column: year}"}, "nowhere.csv"),
-}
-
-
-@pytest.mark.parametrize("way", REFUSED)
-def test_refusal_is_blocked_and_its_reason_told_once(operate: Callable[..., Operated], way: str) -> None:
-    """Bad data, a gate, the cap, no source: however often it is tried and watched, status has the reason in one place, once."""
-    parts, reason = REFUSED[way]
-    operated = operate(releases=MINUTELY, **parts)
-    if way == "data":
-        spoil(operated.tiny, "too few rows")
-    for _ in range(2):
-        result = operated.run()
-        assert not result.success
-        assert reason in failures(result)[0]
-        operated.look()
-    release_status = operated.tiny.status()
-    assert release_status.state == "blocked"
-    assert reason in release_status.reason
-    assert [event.kind for event in operated.tiny.events() if event.release].count("blocked") == 1
-    [line] = [line for line in describe_status(operated.tiny.site) if line.startswith("people/1/r1")]
-    assert line.split()[1] == "blocked"
-    assert line.count(reason) == 1, line
-    assert "broke off" not in line, "a refusal is no run that broke off"
-    assert operated.tiny.charges() == []
-
-
 # the watch
 
 
@@ -696,19 +478,6 @@ def test_watch_notes_runs_that_broke_off(scheduled: Operated, ended: str) -> Non
         [event] = scheduled.failed()
         assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
         assert event.content["reason"] == "the run was cancelled, killed, or broke off."
-
-
-def test_watch_passes_over_what_it_cannot_place(scheduled: Operated) -> None:
-    """Failed runs of a release that the policy no longer has, or of none at all, are no reason to stop looking."""
-    for run in (scheduled.begin("1"), scheduled.begin("2")):
-        scheduled.instance.report_run_failed(run, "gone")
-    scheduled.tiny.write_policy(releases='{list: ["1"], cron: "* * * * *"}')
-    nobody = scheduled.instance.create_run_for_job(
-        scheduled.repository().get_job("release_people"), status=dg.DagsterRunStatus.STARTED
-    )
-    scheduled.instance.report_run_failed(nobody, "gone")
-    scheduled.look()
-    assert [event.release for event in scheduled.failed()] == [ReleaseId("people", "1")]
 
 
 def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -739,47 +508,6 @@ def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch
     scheduled.tick()
     after = scheduled.look(cursor=still.cursor)
     assert evaluations(after) == [(True, "nothing is late", "WARN")]
-
-
-def test_lateness_shows_in_the_ui_as_the_check_of_the_candidate(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job evaluates the same check when a candidate is made: late if the next one was due by then."""
-    describe_late = operations.describe_late
-    later = datetime.now(UTC) + timedelta(hours=1)
-    monkeypatch.setattr(operations, "describe_late", partial(describe_late, now=later))
-    result = scheduled.run()
-    assert result.success
-    [found] = [one for one in result.get_asset_check_evaluations() if one.check_name == "on_time"]
-    assert not found.passed
-    assert str(found.metadata["found"].value).startswith("Release 2 was due ")
-    monkeypatch.undo()
-    again = scheduled.run("2")
-    [found] = [one for one in again.get_asset_check_evaluations() if one.check_name == "on_time"]
-    assert found.passed
-
-
-def test_watch_waits_for_the_registry_in_words(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process has the registry: a skipped look with the reason, no failed one, and the next look has what it missed."""
-    run = scheduled.begin("1")
-    scheduled.instance.report_run_failed(run, "gone")
-    with scheduled.tiny.site.open_registry():
-        pass
-    hurry(monkeypatch)
-    with held(scheduled.tiny.site.registry):
-        assert BUSY in str(scheduled.look().skip_message)
-    monkeypatch.undo()
-    scheduled.look()
-    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
-
-
-def test_watch_says_in_words_that_the_registry_is_unusable(scheduled: Operated, gone: dict[str, str]) -> None:
-    """It frees dead runs all the same, and its look is skipped with the reason, not failed."""
-    run = scheduled.begin("1", tags=gone)
-    with scheduled.tiny.site.open_registry():  # the vault has its key
-        pass
-    spoil_registry(scheduled.tiny.site)
-    found = scheduled.look()
-    assert "registry.duckdb" in str(found.skip_message)
-    assert scheduled.status_of(run) == "FAILURE"
 
 
 # dead runs
@@ -968,24 +696,6 @@ def test_step_that_finds_a_database_in_use_to_the_end_fails_in_words(
     assert scheduled.tiny.charges() == []
     assert scheduled.slots() == 0
     assert scheduled.run().success
-
-
-def test_registry_in_use_after_the_candidate_is_made_fails_no_run(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the timetable comes last, and waits like every other step for a registry that another process has."""
-    hurry(monkeypatch)
-    describe_late = operations.describe_late
-    asked: list[str] = []
-
-    def busy_once(site: Site, policy: Any) -> str:
-        asked.append(policy.policy)
-        if len(asked) == 1:
-            raise StoreBusy(BUSY, where=str(site.registry))
-        return describe_late(site, policy)
-
-    monkeypatch.setattr(operations, "describe_late", busy_once)
-    result = scheduled.run()
-    assert result.success, failures(result)
-    assert scheduled.tiny.status().state == "candidate"
 
 
 # retention and freshness

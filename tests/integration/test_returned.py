@@ -17,13 +17,12 @@ from release_pipeline import sign, verify
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.alerts.look import look
-from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import view_papers
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify as verify_site
 from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.reviewing.remarks import Remarks, list_remarks, read_document, tell_remarks
+from release_pipeline.flow.reviewing.remarks import Remarks, read_document, tell_remarks
 from release_pipeline.flow.reviewing.subjects import find_subject
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.secret_files import Probe
@@ -32,7 +31,6 @@ from release_pipeline.flow.trust import keys as trust_keys
 from release_pipeline.flow.trust.approvals import (
     approve_candidate,
     import_statement,
-    reject_candidate,
     remark,
     return_candidate,
 )
@@ -176,52 +174,6 @@ def tiny_hash(registry: Any) -> str:
     return next(event.content["candidate_hash"] for event in registry.events if event.kind == "candidate")
 
 
-def test_a_returned_release_may_be_rejected_or_revised(tiny: TinySite, keys: Keys) -> None:
-    """A rejection ends it; a revision takes its place, and begins with no vote."""
-    for name in ("ben", "cleo"):
-        return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
-    assert tiny.status().state == "returned"
-    revise_release(tiny.site, "people", "1", why="income was wrong")
-    tiny.flow().run()
-    with pytest.raises(Blocked, match="it was given up for people/1/r2"):
-        approve_candidate(tiny.site, RELEASE, key=keys["ben"])
-    assert (tiny.status(revision=2).state, tiny.status(revision=2).voters) == ("candidate", [])
-
-
-def test_a_revision_opens_no_votes(tiny: TinySite, keys: Keys) -> None:
-    """An open vote and a remark on what is given up stay blind until the votes on the revision are in."""
-    remark(tiny.site, remarks_on(tiny, ("claim", "too coarse")), key=keys["ben"])
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    assert (remarks_for(tiny), told(tiny).votes) == ([], ())
-    revise_release(tiny.site, "people", "1", why="income was wrong")
-    tiny.flow().run()
-    approve_candidate(tiny.site, RELEASE.next, key=keys["cleo"])
-    for reader in (None, "ana", "olga", "cleo"):
-        assert (remarks_for(tiny, reader), told(tiny, reader).votes, told(tiny, reader).count) == ([], (), 1)
-    assert WHY not in say(tiny)
-    approve_candidate(tiny.site, RELEASE.next, key=keys["ben"])
-    assert remarks_for(tiny) == [("ben", "claim", "too coarse")]
-    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY)]
-    assert tiny.status().state == "candidate"
-
-
-def test_votes_that_were_in_stay_told_when_it_is_given_up(tiny: TinySite, keys: Keys) -> None:
-    """Nothing is blinded anew: the steward of the revision reads what was said."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    review(tiny, keys, "cleo")
-    revise_release(tiny.site, "people", "1", why="income was wrong")
-    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY), ("cleo", "")]
-
-
-def test_a_rejection_ends_what_was_returned(tiny: TinySite, keys: Keys) -> None:
-    """And nobody returns it then."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    reject_candidate(tiny.site, RELEASE, key=keys["cleo"], why="never")
-    assert (tiny.status().state, told(tiny).are_in) == ("rejected", True)
-    with pytest.raises(Blocked, match="it is rejected, and cannot be returned"):
-        return_candidate(tiny.site, RELEASE, key=keys["dora"], why=WHY)
-
-
 @pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
 def test_who_may_not_review_returns_nothing(tiny: TinySite, keys: Keys, name: str) -> None:
     """The steward, the officer, the service, and who is in no list."""
@@ -229,15 +181,6 @@ def test_who_may_not_review_returns_nothing(tiny: TinySite, keys: Keys, name: st
     with pytest.raises(NotSigned):
         return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
     assert len(tiny.events()) == before
-
-
-def test_a_return_needs_reasons(tiny: TinySite, keys: Keys) -> None:
-    """Here, and imported."""
-    with pytest.raises(WrongUsage, match="a return needs its reason"):
-        return_candidate(tiny.site, RELEASE, key=keys["ben"], why=" ")
-    digest = str(tiny.status().candidate_hash)
-    with pytest.raises(WrongUsage, match="a return needs its reason"):
-        import_statement(tiny.site, keys["ben"].sign(kind="return", subject=str(RELEASE), digest=digest, name="ben"))
 
 
 def test_a_return_with_a_key_that_was_revoked_counts_for_nothing(tiny: TinySite, keys: Keys) -> None:
@@ -285,20 +228,6 @@ def test_an_open_vote_is_told_to_its_voter_alone(tiny: TinySite, keys: Keys, ver
     assert tiny.status().state == "candidate"
     with pytest.raises(Blocked, match="it is not approved yet: 1 of 2 reviewers have voted"):
         publish(tiny.site, RELEASE, key=keys["robot"])
-
-
-def test_votes_are_told_when_all_are_in_and_changes_at_once(tiny: TinySite, keys: Keys) -> None:
-    """The last vote of each, and every one that was given, in order."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why="all the more")
-    assert (told(tiny).count, told(tiny).are_in) == (1, False)
-    review(tiny, keys, "cleo")
-    seen = told(tiny)
-    assert [(vote.name, vote.verdict) for vote in seen.votes] == [("ben", "return"), ("cleo", "approve")]
-    assert [vote.why for vote in seen.given] == [WHY, "all the more", ""]
-    approve_candidate(tiny.site, RELEASE, key=keys["ben"])
-    assert [(vote.name, vote.verdict) for vote in told(tiny, "ana").votes] == [("ben", "approve"), ("cleo", "approve")]
-    assert tiny.status().state == "approved"
 
 
 @pytest.mark.parametrize("how", ["left", "revoked"])
@@ -362,17 +291,6 @@ def test_the_steward_does_not_review_under_another_name(tiny: TinySite, keys: Ke
     replace_key(tiny, keys, "frank", "stranger")
     approve_candidate(tiny.site, RELEASE, key=keys["stranger"])
     assert approve_candidate(tiny.site, RELEASE, key=keys["ben"]).count == 2
-
-
-def test_a_returner_who_left_holds_nothing_up(tiny: TinySite, keys: Keys) -> None:
-    """Nobody could lift it; the others' approvals count, and the site verifies."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    review(tiny, keys, "cleo", "dora")
-    distrust(tiny.site, "ben", key=keys["olga"])
-    assert tiny.status().state == "approved"
-    publish(tiny.site, RELEASE, key=keys["robot"])
-    dossier = write_dossier(tiny.site, RELEASE, tiny.home / "dossier.zip")
-    assert failures_of(verify_site(dossier, [keys["olga"].public.fingerprint])) == []
 
 
 # --- Remarks --------------------------------------------------------------------------------------------------------------------
@@ -508,20 +426,6 @@ def test_a_return_with_remarks_is_signed_elsewhere(
     assert remarks_for(tiny) == [("ana", "claim", "it is what was asked")]
 
 
-def test_a_bundle_with_remarks_has_one_file_more(tiny: TinySite, tmp_path: Path) -> None:
-    """And is else the same."""
-    write_bundle(tiny.site, "people/1", tmp_path / "plain.zip")
-    write_bundle(tiny.site, "people/1", tmp_path / "more.zip", remarks_on(tiny, ("", "so")).document)
-    files: dict[str, dict[str, bytes]] = {}
-    for name in ("plain", "more"):
-        with zipfile.ZipFile(tmp_path / f"{name}.zip") as archive:
-            files[name] = {one: archive.read(one) for one in archive.namelist()}
-    assert json.loads(files["plain"]["review.json"])["format"] == "release-pipeline/review/1"
-    assert files["more"].pop("remarks.json")
-    assert files["plain"] == files["more"]
-    assert {name for name in files["plain"] if name.startswith("draft.")} == {"draft.approve.json", "draft.reject.json"}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -545,29 +449,6 @@ def test_a_hostile_draft_is_not_signed(
             changed.writestr(name, change(content) if name == sign.REMARKED else content)
     assert shell("sign", str(other), "--yes", "-o", str(tmp_path / "ben.json"), by="ben") == 1
     assert not list(tmp_path.glob("ben*"))
-
-
-def test_return_and_remark_in_the_shell(tiny: TinySite, shell: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
-    """`review show` says no more than everybody may know."""
-    assert shell("remark", "people/1", "--at", "claim", "--text", "too coarse", by="ben") == 0
-    assert shell("return", "people/1", "--why", WHY, by="ben") == 0
-    assert shell("remark", str(tiny.home / "policies" / "people.yaml"), "--text", "well said", by="olga") == 0
-    capsys.readouterr()
-    assert shell("review", "show", "people/1") == 0
-    shown = capsys.readouterr().out
-    assert "1 of 2 votes are in; they are told when all are in" in shown
-    assert "no remarks that everybody may see" in shown
-    assert shell("approve", "people/1", by="cleo") == 0
-    capsys.readouterr()
-    assert shell("review", "show", "people/1") == 0
-    shown = capsys.readouterr().out
-    assert f"ben returned it: {WHY}" in shown
-    assert "ben (reviewer) on claim (" in shown
-    assert "    too coarse\n" in shown
-    assert shell("review", "show", "policies/people.yaml") == 0
-    assert "olga (officer) on the whole:\n    well said" in capsys.readouterr().out
-    assert shell("remark", "people/1", "--at", "nowhere", "--text", "so", by="ben") == 2
-    assert shell("remark", "people/1", "--text", " ", by="ben") == 2
 
 
 # --- What is told, and what is kept ---------------------------------------------------------------------------------------------
@@ -642,12 +523,3 @@ def test_the_dossier_has_votes_and_remarks_and_the_package_none(tiny: TinySite, 
             "it does not tell the votes and remarks that the events have" in words
             for words in failures_of(verify_site(other, [officer]))
         )
-
-
-def test_a_remark_by_somebody_who_left_stays(tiny: TinySite, keys: Keys) -> None:
-    """What was said was said; that its key is on no list now is told."""
-    remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys["ana"])
-    distrust(tiny.site, "ana", key=keys["olga"])
-    with tiny.site.open_registry(read_only=True) as registry:
-        [found] = list_remarks(registry, need_trust(tiny.site, registry), str(RELEASE))
-    assert (found.name, found.role, found.holds, found.about) == ("ana", "steward", False, tiny.status().candidate_hash)

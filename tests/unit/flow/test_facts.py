@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts, read_facts
@@ -89,11 +86,3 @@ def test_evidence_and_registry_have_the_same_facts() -> None:
     )
     assert noted["candidate_hash"] == "digest"
     assert read_facts(content, where="here") == read_facts(noted, where="there") == FACTS
-
-
-@pytest.mark.parametrize("added", [{"parts": 2}, {"part": "1 of 2"}, {"levels": {"sex": "1 of 1"}}])
-def test_what_some_methods_add_is_left_out_elsewhere(added: dict[str, Any]) -> None:
-    """The facts of the others say nothing of it."""
-    content = FACTS.to_json()
-    assert not added.keys() & content.keys()
-    assert replace(FACTS, **added).to_json() == {**content, **added}

@@ -42,12 +42,6 @@ def test_rules_are_read(tmp_path: Path) -> None:
     assert read_lineage(site) is None
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "looks: forbidden\n"])
-def test_without_alerts_there_are_none(tmp_path: Path, text: str) -> None:
-    site = site_of(tmp_path, text)
-    assert (read_alerts(site), read_lineage(site), [*find_trouble(site)]) == ((), None, [])
-
-
 @pytest.mark.parametrize(
     ("rule", "place", "words"),
     [
@@ -101,14 +95,6 @@ def test_what_means_nothing_is_refused_with_its_place(tmp_path: Path, rule: str,
     assert words in told
     assert SECRET not in told
     assert [*find_trouble(site)] == [told]
-
-
-def test_a_kind_that_is_wrong_altogether_stops_every_command(tmp_path: Path) -> None:
-    """As anything else that site.yaml does not know."""
-    site = site_of(tmp_path, "alerts: none\n")
-    with pytest.raises(ReleasePipelineError) as refused:
-        _ = site.officer
-    assert "alerts is not said as it should be. Say it as in: a list" in refused.value.in_full
 
 
 def test_nothing_secret_is_shown(tmp_path: Path) -> None:

@@ -55,13 +55,6 @@ def test_each_kind_is_read_as_it_is_meant(site: Site) -> None:
     assert find_target_faults(site) == []
 
 
-def test_without_the_section_there_are_none(site: Site) -> None:
-    """As it always was: the site's own folder alone."""
-    assert read_targets(site) == ()
-    (site.home / "site.yaml").write_text("looks: forbidden\n")
-    assert read_targets(site) == ()
-
-
 @pytest.mark.parametrize(
     ("text", "key", "words"),
     [
@@ -127,14 +120,6 @@ def test_a_bad_section_is_refused_with_the_key(site: Site, text: str, key: str, 
     assert words in told
     assert SECRET not in f"{refused.value} {told}"
     assert find_target_faults(site) == [refused.value.in_full]
-
-
-def test_every_fault_is_told_at_once(site: Site) -> None:
-    """In the order of the file."""
-    say(site, "{a: {to: releases}, b: {to: x, policies: [none]}, C: {to: y}}")
-    with pytest.raises(PolicyInvalid) as refused:
-        read_targets(site)
-    assert len(refused.value.problems) == 3
 
 
 @pytest.mark.parametrize("token", [None, "", "two\nlines", " "])
