@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
-from release_pipeline.flow.states import POLICY
+from release_pipeline.flow.states import read_state
 from release_pipeline.flow.trust.clocks import find_repairs
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
@@ -69,10 +69,9 @@ def _first_seen(policy: Policy, events: tuple[Event, ...]) -> datetime | None:
     seen: datetime | None = None
     series = (policy.every, policy.first)
     repaired = find_repairs(events)
-    for event in events:
-        if event.kind == POLICY and event.content["policy"] == policy.policy:
-            goes_on = not policy.every or _series_in(event) == series
-            seen = (seen or repaired.get(event.number, event.moment)) if goes_on else None
+    for event in read_state(events).policies.get(policy.policy, ()):
+        goes_on = not policy.every or _series_in(event) == series
+        seen = (seen or repaired.get(event.number, event.moment)) if goes_on else None
     return seen
 
 

@@ -21,7 +21,7 @@ from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.targets import find_target_faults
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
-from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, list_prospects, view_prospects
+from release_pipeline.flow.status.prospects import Prospects, describe_prospects, list_prospects
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_approved
 from release_pipeline.flow.trust.clocks import believed
@@ -143,7 +143,7 @@ class StatusDocument:
     made: Annotated[Moment, "when"]
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
-    series: Annotated[tuple[SeriesStatus, ...], "every series with a timetable, or that is held: what its next ticks charge"]
+    series: Annotated[tuple[Prospects, ...], "every series with a timetable, or that is held: what its next ticks charge"]
     looks: Annotated[
         tuple[LookView, ...],
         "every look at confidential records that parameters may be chosen by, and what was called public, in order",
@@ -157,7 +157,7 @@ def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     """The releases of a site for a script."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
-    series = tuple(view_prospects(found) for found in list_prospects(site, now=now))
+    series = tuple(list_prospects(site, now=now))
     with site.open_registry(read_only=True) as registry:
         looks = view_looks(registry.events)
     outstanding = tuple(view_task(task) for task in list_outstanding(site))
@@ -240,7 +240,7 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
         rows = "" if line.rows is None else f"{line.rows:,}"
         yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
     for found in list_prospects(site, now=now):
-        yield from (f"{'held' if found.hold else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
+        yield from (f"{'held' if found.held else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
     with site.open_registry(read_only=True) as registry:
         yield from describe_looks(group_looks(registry.events))
     yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
