@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import duckdb
-import pandas as pd
 import pytest
 
 from release_pipeline.errors import GateFailed
@@ -22,10 +21,9 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.status.ledger import describe_exposure, read_ledgers
+from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import describe_status
 from release_pipeline.policy.loss import Account
-from tests.integration.people import Demo, copy_site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 EPSILON = 2 * 10**9  # of one release of either site, in nano-epsilon
@@ -67,44 +65,7 @@ def hash_of(site: Site, population: str, person: str) -> bytes:
     return hmac.new(person_key(site, population), person.encode(), hashlib.sha256).digest()[:16]
 
 
-def exposure_of(site: Site, population: str) -> Exposure:
-    """How many people were exposed to how much."""
-    [ledger] = read_ledgers(site, population)
-    return read_exposure(site, ledger.account)
-
-
 # the RAND Health Insurance Experiment: people come and go
-
-WAVES = ("1", "2", "3", "4", "5")
-
-
-@pytest.fixture(scope="module")
-def demo(finished_demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """The demo's site with all five waves run to their candidates, and the first published."""
-    return copy_site(finished_demo.home, tmp_path_factory.mktemp("demo") / "demo").site
-
-
-@pytest.fixture(scope="module")
-def waves(demo: Site) -> dict[str, set[str]]:
-    """Who is in which wave, by pandas."""
-    data = pd.read_csv(demo.home / "data" / "randhie.csv", usecols=["zper", "year"])
-    return {wave: {f"{zper:.0f}" for zper in data.loc[data["year"] == int(wave), "zper"]} for wave in WAVES}
-
-
-@pytest.mark.slow
-def test_exposure_of_the_demo_is_that_of_a_hand_count(demo: Site, waves: dict[str, set[str]]) -> None:
-    """Everybody of the five waves, by the sum of the waves they were in; whoever was in all of them is the worst case, which is
-    what the ledger says was spent."""
-    times = Counter(person for people in waves.values() for person in people)
-    expected = Counter(count * EPSILON for count in times.values())
-    found = exposure_of(demo, "rand-hie-participants")
-    assert found.people == expected
-    assert sum(found.people.values()) == len(set.union(*waves.values()))
-    assert len(expected) > 2  # people do come and go
-    [ledger] = read_ledgers(demo, "rand-hie-participants")
-    assert found.worst == max(expected) == ledger.account.total == 5 * EPSILON
-    lines = [tuple(line.split()[:2]) for line in describe_exposure(demo, ledger)][1:]
-    assert lines == [(str(2 * count), f"{expected[count * EPSILON]:,}") for count in sorted(set(times.values()))]
 
 
 # the guard on small sites

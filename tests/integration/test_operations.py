@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -30,7 +29,6 @@ from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import StoreBusy
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
-from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import describe_status
 from release_pipeline.policy.periods import name_period
 from release_pipeline.store import connections
@@ -40,7 +38,6 @@ from tests.integration.clocks import stop_clock
 from tests.integration.processes import is_running, run_program, start_program, wait_for
 from tests.integration.sites import (
     GX_WARNINGS,
-    QUIET,
     ROOT,
     TinySite,
     failures,
@@ -54,8 +51,6 @@ pytestmark = GX_WARNINGS
 
 MINUTELY = '{list: ["1", "2"], cron: "* * * * *"}'
 YEARLY = '{list: ["1", "2"], cron: "0 0 1 1 *"}'
-NEW_SOURCE = "the source is new or was changed; the next look tells whether it stays as it is."
-BUSY = "another process is working with this database."
 CANARY = "kanarie"  # no word of the project
 UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
@@ -173,13 +168,6 @@ def environment() -> dict[str, str]:
 def requested(evaluated: Any) -> list[str]:
     """The releases that a tick or a look asks for."""
     return [request.partition_key for request in evaluated.run_requests]
-
-
-def spoil_registry(site: Site) -> None:
-    """Put something else in the place of the registry."""
-    site.registry.unlink(missing_ok=True)
-    site.registry.with_name(f"{site.registry.name}.wal").unlink(missing_ok=True)
-    site.registry.write_bytes(b"no database " * 4_000)
 
 
 @contextmanager
@@ -302,36 +290,6 @@ def test_a_backfill_is_a_run_of_the_release(scheduled: Operated) -> None:
     assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
 
 
-def test_tick_says_why_nothing_is_opened(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No source, too few records, no room under the cap, a broken policy, population or registry: each in words, without an
-    event or a charge, and never a failed tick."""
-    tiny = scheduled.tiny
-
-    def skipped() -> str:
-        found = scheduled.tick()
-        assert requested(found) == []
-        return str(found.skip_message)
-
-    (tiny.home / "people.csv").unlink()
-    assert "people.csv" in skipped()
-    tiny.write_rows([row for row in make_rows() if row["year"] == "2"])
-    assert skipped() == "the source has too few records of release 1 yet."
-    tiny.write_rows(make_rows(10))
-    assert skipped() == "the source has too few records of release 1 yet."
-    tiny.write_rows(make_rows())
-    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    assert skipped().startswith("people/1/r1: the ledger refuses: folk has 1 left of 1 ")
-    (tiny.home / "populations.yaml").write_text("folk: {cap: {}}\n")
-    assert "populations.yaml" in skipped()
-    tiny.write_cap("epsilon: 10, definition: idp, scope: column")
-    assert {event.kind for event in tiny.events()} == {"format", "policy"}
-    hurry(monkeypatch)
-    with held(tiny.site.registry):
-        assert BUSY in skipped()
-    spoil_registry(tiny.site)
-    assert "registry.duckdb" in skipped()
-
-
 def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> None:
     """It has neither schedule nor sensor; the others open their releases and are watched."""
     broken = policy_text(policy="broken", releases=MINUTELY, protect="{method: magic}")
@@ -382,22 +340,6 @@ def test_period_becomes_a_partition_when_its_tick_comes(
 # the arrival of a source
 
 
-def test_arrival_is_believed_at_the_second_look(operate: Callable[..., Operated]) -> None:
-    """The first look only remembers; the second finds the source as it was and opens the release, which the registry says."""
-    operated = operate()
-    first = operated.look("arrival_people")
-    assert (requested(first), first.skip_message) == ([], NEW_SOURCE)
-    assert operated.tiny.events() == ()
-    second = operated.look("arrival_people", first.cursor)
-    assert requested(second) == ["1"]
-    assert second.run_requests[0].tags["release-pipeline/opened"] == "its source arrived"
-    assert operated.tiny.status().why == "its source arrived"
-    operated.begin("1", status="SUCCESS")
-    third = operated.look("arrival_people", second.cursor)
-    assert (requested(third), third.skip_message) == ([], NEW_SOURCE)
-    assert requested(operated.look("arrival_people", third.cursor)) == ["2"]
-
-
 # failures and refusals
 
 
@@ -442,24 +384,6 @@ def test_failed_run_leaves_one_event_in_words(
     assert len(files) > 5
     assert not [file for file in files if CANARY.encode() in file.read_bytes()]
     assert not any(CANARY in repr(one) for one in (*result.all_events, *scheduled.tiny.events()))
-
-
-def test_failure_that_cannot_be_noted_stays_the_failure_that_it_was(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The registry is unusable when the hook comes: the run ends with the step's own words, and no error of the hook."""
-
-    def fail(*_: Any) -> Any:
-        spoil_registry(scheduled.tiny.site)
-        raise KeyError(CANARY)
-
-    monkeypatch.setattr(flow_release, "collect_facts", fail)
-    result = scheduled.run()
-    [said] = failures(result)
-    assert re.fullmatch(r"Internal error: KeyError at release\.py:\d+\. Please report it: the release waits where it is\.", said)
-    kinds = [event.event_type_value for event in result.all_events]
-    assert kinds.count("STEP_FAILURE") == 1
-    assert "HOOK_ERRORED" not in kinds
-    assert kinds[-1] == "PIPELINE_FAILURE"
-    assert "An exception was thrown during execution" not in str(result.all_events[-1].message)
 
 
 # the watch
@@ -674,71 +598,4 @@ def test_step_that_finds_the_vault_in_use_is_tried_again(scheduled: Operated, mo
     assert scheduled.slots() == 0
 
 
-@pytest.mark.parametrize("which", ["vault", "registry"])
-def test_step_that_finds_a_database_in_use_to_the_end_fails_in_words(
-    scheduled: Operated, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    """The failure, and the event that is left of it, say what was waited for; the release stays what it was, uncharged."""
-    hurry(monkeypatch, retries=1)
-    scheduled.tiny.flow().ingest()
-    file = scheduled.tiny.site.registry if which == "registry" else scheduled.tiny.site.vault / "folk.duckdb"
-    with held(file):
-        result = scheduled.run()
-    assert not result.success
-    [failure] = failures(result)
-    assert BUSY in failure
-    assert [event.event_type_value for event in result.all_events].count("STEP_UP_FOR_RETRY") == 1
-    scheduled.look()
-    [event] = scheduled.failed()
-    assert event.content["run"] == result.run_id
-    assert which == "registry" or BUSY in event.content["reason"]
-    assert scheduled.tiny.status().state == "open"
-    assert scheduled.tiny.charges() == []
-    assert scheduled.slots() == 0
-    assert scheduled.run().success
-
-
 # retention and freshness
-
-
-def test_prune_job_empties_what_is_no_longer_retained(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its daily schedule: nothing while it is young; then the room is empty, the event is there, the candidate stands."""
-    operated = operate(retain="30 days")
-    assert operated.run().success
-    prune = operations.prune
-    job = build_defs(operated.tiny.home).resolve_job_def("prune")
-    assert operated.tick("prune_daily").run_requests
-    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
-    assert {"records", "masked", "suppressed"} <= operated.tiny.tables().keys()
-    later = datetime.now(UTC) + timedelta(days=31)
-    monkeypatch.setattr(operations, "prune", partial(prune, now=later))
-    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
-    assert operated.tiny.tables() == {}
-    assert operated.tiny.states()[-1] == "pruned"
-    assert operated.tiny.flow().candidate_is_whole()
-    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
-    assert operated.tiny.states().count("pruned") == 1
-
-
-@pytest.mark.parametrize(
-    ("said", "days"),
-    [
-        ('{every: month, cron: "0 6 1 * *"}', 31),
-        ('{every: year, cron: "0 6 2 1 *"}', 366),
-        ('{every: quarter, cron: "* * * * *"}', 92),
-        ('{every: quarter, first: 2020-Q1, cron: "0 6 * * *"}', 92),
-        (MINUTELY, None),
-        ('["1", "2"]', None),
-        ("once", None),
-    ],
-)
-def test_only_an_endless_series_has_a_freshness_policy(operate: Callable[..., Operated], said: str, days: int | None) -> None:
-    """The newest candidate of a series of periods may become as old as it takes until the next one is due, and a little, however
-    often its timetable fires; a list ends, and has none."""
-    source = "{path: people.csv}" if said == "once" else "{path: people.csv, release_column: year}"
-    graph = build_defs(operate(releases=said, source=source).tiny.home).resolve_asset_graph()
-    found = {key.path[-1]: graph.get(key).freshness_policy for key in graph.get_all_asset_keys()}
-    assert {name for name, policy in found.items() if policy} == ({"candidate"} if days else set())
-    if days:
-        window = found["candidate"].fail_window.to_timedelta()  # type: ignore[union-attr]
-        assert timedelta(days=days) < window < timedelta(days=days * 1.25)

@@ -249,14 +249,6 @@ def test_nothing_goes_under_a_policy_that_does_not_say_so(tiny: TinySite, reason
     assert snapshot(tiny.home) == before
 
 
-def test_a_dry_run_tells_what_would_go_and_changes_nothing(tiny: TinySite) -> None:
-    """Neither vault nor registry; the run after it does what was told."""
-    before = snapshot(tiny.home)
-    payload = prune(tiny.site, now=NOW, dry_run=True)
-    assert snapshot(tiny.home) == before
-    assert payload == prune(tiny.site, now=NOW) == [Pruned("folk", DUE)]
-
-
 # killed in between
 
 BOUNDARIES = (

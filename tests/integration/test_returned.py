@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -140,19 +139,6 @@ def test_a_return_holds_a_release_up_until_it_is_lifted(tiny: TinySite, keys: Ke
     assert failures_of(verify_site(package, [officer])) == []
 
 
-def test_a_return_after_the_approvals_stops_the_publication(tiny: TinySite, keys: Keys) -> None:
-    """Nothing is public before `published` is noted: also of what is being published."""
-    review(tiny, keys, "ben", "cleo")
-    with tiny.site.open_registry() as registry:
-        registry.add("publishing", RELEASE, candidate_hash=tiny_hash(registry), by="robot")
-    return_candidate(tiny.site, RELEASE, key=keys["dora"], why=WHY)
-    assert tiny.status().state == "returned"
-    with pytest.raises(Blocked, match="returned with reasons by dora"):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-    approve_candidate(tiny.site, RELEASE, key=keys["dora"])
-    publish(tiny.site, RELEASE, key=keys["robot"])
-
-
 def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys) -> None:
     """It comes between the intent and the end: nothing is public, and after the approval the same command goes on."""
     review(tiny, keys, "ben", "cleo")
@@ -167,11 +153,6 @@ def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys
     approve_candidate(tiny.site, RELEASE, key=keys["cleo"])
     publish(tiny.site, RELEASE, key=keys["robot"])
     assert failures_of(verify_site(tiny.home, [keys["olga"].public.fingerprint])) == []
-
-
-def tiny_hash(registry: Any) -> str:
-    """The hash of the candidate."""
-    return next(event.content["candidate_hash"] for event in registry.events if event.kind == "candidate")
 
 
 @pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
@@ -228,32 +209,6 @@ def test_an_open_vote_is_told_to_its_voter_alone(tiny: TinySite, keys: Keys, ver
     assert tiny.status().state == "candidate"
     with pytest.raises(Blocked, match="it is not approved yet: 1 of 2 reviewers have voted"):
         publish(tiny.site, RELEASE, key=keys["robot"])
-
-
-@pytest.mark.parametrize("how", ["left", "revoked"])
-def test_nothing_tells_what_somebody_who_is_gone_said(
-    candidate: Path, tmp_path: Path, keys: Keys, how: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Off the list, or with a key that was revoked from before: an approval and a return are told alike, as no vote."""
-    heard = dict[str, list[str]]()
-    for deed in ("approve", "return"):
-        tiny = copy_site(candidate, tmp_path / deed / "site")
-        if deed == "approve":
-            approve_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
-        else:
-            return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
-        if how == "left":
-            distrust(tiny.site, "ben", key=keys["olga"])
-        else:
-            revoke(tiny.site, "ben", since=datetime.now(UTC) - timedelta(days=30), why="lost", key=keys["olga"])
-        assert (tiny.status().voters, tiny.status().is_blind, told(tiny).votes) == ([], True, ())
-        with pytest.raises(Blocked, match="0 of 2 reviewers have voted") as refusal:
-            publish(tiny.site, RELEASE, key=keys["robot"])
-        main(["status", "--home", str(tiny.home)])
-        lines = [(one.approvals, one.state) for one in view_status(tiny.site).releases]
-        heard[deed] = [refusal.value.what, *describe_status(tiny.site), *map(str, lines)]
-        assert CANARY not in say(tiny) + capsys.readouterr().out
-    assert heard["approve"] == heard["return"]
 
 
 # --- Four eyes ------------------------------------------------------------------------------------------------------------------

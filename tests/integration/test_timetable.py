@@ -23,7 +23,6 @@ from release_pipeline.flow.timetable import (
     TIMETABLE,
     Tick,
     arrival,
-    describe_late,
     record_policies,
     tick,
 )
@@ -464,34 +463,3 @@ def status(tiny: TinySite, now: datetime) -> dict[str, tuple[str, str]]:
         assert text.split()[1] == line.state
         assert text.endswith(line.reason or line.claim)
     return {line.release: (line.state, line.reason or line.claim) for line in lines}
-
-
-def test_status_of_a_timetable(tiny: TinySite, clock: Any, releases: str) -> None:
-    """Waiting with the time until it is due, late after it, open with the reason when it was opened; the next one likewise."""
-    first, second = FIRST[releases], SECOND[releases]
-    later = {"people/2": ("waiting", "not before 2025-05-01 06:00 UTC")} if releases == LIST else {}
-    waits = {f"people/{first}": ("waiting", "due 2025-04-01 06:00 UTC")}
-    assert status(tiny, SEEN) == status(tiny, DUE) == {**waits, **later}
-    later = later or {"people/2025-04": ("waiting", "due 2025-05-01 06:00 UTC")}
-    assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE) == ""
-    assert status(tiny, DUE + MINUTE) == {f"people/{first}": ("late", "due 2025-04-01 06:00 UTC"), **later}
-    late = f"Release {first} was due 2025-04-01 06:00 UTC."
-    assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE + MINUTE) == late
-    on_time(tiny, set_clock(clock, DUE + MINUTE))
-    line = {f"people/{first}/r1": ("open", f"opened: {TIMETABLE}")}
-    assert status(tiny, DUE + MINUTE) == {**line, f"people/{second}": ("waiting", "due 2025-05-01 06:00 UTC")}
-    third = {} if releases == LIST else {"people/2025-05": ("waiting", "due 2025-06-01 06:00 UTC")}
-    assert status(tiny, AGAIN + MINUTE) == {**line, f"people/{second}": ("late", "due 2025-05-01 06:00 UTC"), **third}
-    assert describe_late(tiny.site, tiny.site.policy("people"), now=AGAIN) == ""
-
-
-def test_status_shows_what_is_broken_beside_what_is_not(clock: Any, tmp_path: Path) -> None:
-    """A policy that cannot be read takes neither its opened releases nor the other policies away."""
-    tiny = site_of(tmp_path / "site", LIST)
-    on_time(tiny, set_clock(clock, DUE))
-    tiny.write_policy(policy="others")
-    break_policy(tiny)
-    found = status(tiny, DUE)
-    assert found["others/1"] == ("open", "")
-    assert found["people/1/r1"] == ("open", f"opened: {TIMETABLE} (its policy cannot be read, or has this release no more)")
-    assert any("people.yaml" in words for words in list_releases(tiny.site, now=DUE)[1])

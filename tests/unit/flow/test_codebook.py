@@ -19,8 +19,6 @@ from release_pipeline.flow.codebook import read_codebook
 from release_pipeline.flow.codebooks.common import Study
 from release_pipeline.flow.init import draft_policy
 from release_pipeline.flow.proposals import propose
-from release_pipeline.policy.kinds import KeepColumn
-from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.survey_files import SurveyColumn
 
 CANARY = "zyxCANARYzyx"
@@ -245,20 +243,6 @@ def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.Cap
     assert "gone" not in told
     assert main(["init", "people", "--from", str(file), "--codebook", str(tmp_path / "none.csv")]) == 1
     assert "the codebook cannot be read" in capsys.readouterr().err
-
-
-def test_what_is_proposed_can_be_taken_as_it_stands() -> None:
-    """The lists are YAML: codes as the file has them, letters of Stata among them, and labels whatever they say."""
-    entries = (("1", "yes"), ("02", " "), ("no", ": #"), (".a", 'a "b"'), ("-8", "refused"), ("-50", "r" * 70))
-    column = SurveyColumn("x", "What x is, briefly", entries, (("-99", "-8"),))
-    *pasted, last = propose(column)
-    assert last == "no answer, says the file: -99 to -8"
-    text = f"{{role: confidential, do: keep, why: needed, {', '.join(pasted)}}}"
-    read = KeepColumn.model_validate(read_yaml(text).value)
-    assert read.label == "What x is, briefly"
-    assert read.values == (1, "02", "no")
-    assert read.labels == {"1": "yes", "no": ": #"}
-    assert read.codes == {".a": 'a "b"', "-8": "refused", "-50": f"{'r' * 57}..."}
 
 
 @given(st.text(), st.lists(st.tuples(st.text(min_size=1), st.text()), max_size=5), st.booleans())

@@ -13,7 +13,7 @@ from release_pipeline.flow.forecast import PROGRAM, find_enough, find_share, fin
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import load_policy
 from release_pipeline.store import connections
-from release_pipeline.store.memory import DATABASE, read_size
+from release_pipeline.store.memory import DATABASE
 from tests.integration.sites import TinySite, make_site
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,21 +30,6 @@ def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
         enough = find_enough(policy, records)
         assert forecast_memory(policy, records, allowed=enough).is_enough
         assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
-
-
-def test_what_is_spare_is_within_what_a_run_may_take(tiny: TinySite) -> None:
-    """What is kept of what was read and freed is what is left, a quarter of the memory at most; none where a run just fits."""
-    policy = tiny.site.policy("people")
-    for memory in ("500 MiB", "1 GiB", "8 GiB"):
-        for engine in ("auto", "memory", "duckdb"):
-            (tiny.home / "site.yaml").write_text(f"memory: {memory}\nengine: {engine}\n")
-            site = Site(tiny.home, {})
-            for records in (10**4, 10**6, 10**7, 10**8, 10**9):
-                needed = forecast_memory(policy, records, allowed=site.memory, engine=engine).needed
-                spare = find_spare(site, policy)(records)
-                assert 0 <= spare <= site.memory // 4
-                assert not spare or needed + spare <= site.memory
-    assert find_spare(Site(tiny.home, {}), policy)(10**4) == 2 << 30
 
 
 def test_what_site_yaml_says_is_read_once_for_a_stage(tiny: TinySite) -> None:
@@ -65,14 +50,6 @@ def test_the_share_of_the_database_is_what_the_forecast_counts(tiny: TinySite, e
     much = forecast_memory(policy, 10**9, allowed=1 << 34, engine=engine)
     work = (1 << 33) / 6 if much.engine != "memory" else 0
     assert much.needed - counted == pytest.approx(float(find_share(engine, policy)) * (1 << 33) + work, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("8 GiB", 8 << 30), ("8GiB", 8 << 30), ("1.5 GB", 1_500_000_000), ("400 MB", 4 * 10**8), ("2 TiB", 2 << 40)],
-)
-def test_sizes_are_read(text: str, size: int) -> None:
-    assert read_size(text) == size
 
 
 @pytest.fixture

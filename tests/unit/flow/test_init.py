@@ -53,15 +53,3 @@ def test_a_header_is_taken(tmp_path: Path, text: str) -> None:
     drafted = draft(tmp_path, text)
     assert text.replace(";", ",").split(",")[0] in drafted
     assert "Anna" not in drafted
-
-
-def test_a_source_within_the_site_is_named_from_there(tmp_path: Path) -> None:
-    """As policies of a site name it; one elsewhere, and for a policy that lies nowhere, by its whole path."""
-    (tmp_path / "site" / "policies").mkdir(parents=True)
-    inside, outside = tmp_path / "site" / "data.csv", tmp_path / "data.csv"
-    for file in (inside, outside):
-        file.write_text("id,age\n1,20\n", encoding="utf-8")
-    place = tmp_path / "site" / "policies" / "people.yaml"
-    assert "source: {path: data.csv}" in draft_policy("people", inside, place=place).replace('"', "")
-    assert str(outside) in draft_policy("people", outside, place=place)
-    assert str(inside) in draft_policy("people", inside)
