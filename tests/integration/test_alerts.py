@@ -131,20 +131,6 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
     assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
 
 
-def test_each_is_told_what_it_asked_for(tiny: TinySite, sent: Sent) -> None:
-    """Two rules of one channel are one channel; what nobody wanted is not told to who comes later."""
-    say(
-        tiny,
-        "alerts:\n  - {on: [blocked], webhook: 'https://a.example'}\n  - {on: [blocked, failed], webhook: 'https://a.example'}\n"
-        "  - {on: [failed], webhook: 'https://b.example'}\n",
-    )
-    sender.tell(tiny.site)
-    assert sorted((address[8], alert.kind) for address, alert in sent) == [("a", "blocked"), ("a", "failed"), ("b", "failed")]
-    say(tiny, ALL)
-    sender.tell(tiny.site)
-    assert len(sent) == 3
-
-
 @pytest.mark.slow
 def test_who_takes_nothing_holds_up_nobody_and_is_seen(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
     """Neither the others nor a run; `status` says so; later it gets everything, in order."""

@@ -35,7 +35,7 @@ from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock
-from tests.integration.processes import is_running, run_program, start_program, wait_for
+from tests.integration.processes import is_running, start_program, wait_for
 from tests.integration.sites import (
     GX_WARNINGS,
     ROOT,
@@ -491,24 +491,6 @@ def test_run_killed_in_a_step_is_freed_and_a_live_one_left_alone(operate: Callab
     assert free_dead_runs(scheduled.instance) == []
     assert scheduled.look().skip_message == "All is well."
     assert requested(scheduled.tick()) == ["2"]
-
-
-@pytest.mark.slow
-def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> None:
-    """Killed after the charge, in the middle of the noise: `run` in another process frees it, and makes the candidate without
-    a second charge."""
-    with hanging(scheduled.tiny, "mask") as process:
-        process.send_signal(signal.SIGKILL)
-    [dead] = scheduled.instance.get_runs()
-    assert (scheduled.status_of(dead), scheduled.slots()) == ("STARTED", 1)
-    assert scheduled.tiny.states() == ["opened", "reserved", "secret"]
-    done = run_program(["run", "people", "--release", "1", "--home", scheduled.tiny.home], environment=environment())
-    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(scheduled.tiny.folder())]), done.stderr
-    assert [scheduled.status_of(run) for run in scheduled.instance.get_runs()] == ["SUCCESS", "FAILURE"]
-    assert (scheduled.status_of(dead), scheduled.slots()) == ("FAILURE", 0)
-    assert scheduled.tiny.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
-    assert len(scheduled.tiny.charges()) == 1
-    assert list((scheduled.tiny.site.vault / "secrets").iterdir()) == []
 
 
 @pytest.mark.slow

@@ -266,30 +266,6 @@ def test_remarks_of_reviewers_are_as_blind_as_votes(tiny: TinySite, keys: Keys) 
     assert remarks_for(tiny) == [*mine, *open_to_all]
 
 
-def test_remarks_are_on_what_is_there(tiny: TinySite, keys: Keys) -> None:
-    """Sections of the page and paths of the policy, as these are now; by who may, once; refused without a word of the text."""
-    subject = find_subject(tiny.site, "people/1")
-    assert {"", "verdict", "claim", "distributions"} <= set(subject.passages)
-    assert subject.passages["claim"]
-    policy = find_subject(tiny.site, "policies/people.yaml")
-    assert {"", "columns.income.domain", "protect.epsilon", "review.reviewers"} <= set(policy.passages)
-    with pytest.raises(WrongUsage, match=r"remark 1 is on a passage that is not there\.") as refused:
-        remark(tiny.site, remarks_on(tiny, ("nowhere", CANARY)), key=keys["ben"])
-    assert CANARY not in str(refused.value)
-    remarks = remarks_on(tiny, ("columns.income.domain", "too wide"), target="policies/people.yaml")
-    assert remark(tiny.site, remarks, key=keys["cleo"]).count == 1
-    assert remarks_for(tiny, subject="people")[0] == ("cleo", "columns.income.domain", "too wide")
-    for name in ("robot", "stranger"):
-        with pytest.raises(NotSigned):
-            remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys[name])
-    replace_key(tiny, keys, "eve", "stranger", "steward")
-    with pytest.raises(NotSigned, match="eve is not the steward of this policy"):
-        remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys["stranger"])
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
-    with pytest.raises(NotSigned, match="the remarks are on what it was"):
-        remark(tiny.site, remarks, key=keys["cleo"])
-
-
 def test_whoever_imports_remarks_forges_nothing(tiny: TinySite, keys: Keys) -> None:
     """Another document, another's name, another subject or hash, no document, the future: refused, and no event is added."""
     remarks = remarks_on(tiny, ("claim", "too coarse"))

@@ -402,21 +402,6 @@ def test_a_release_opened_by_hand_in_between_is_left_to_the_hand(
 # arrival
 
 
-def test_by_arrival_a_release_waits_for_its_time(tiny: TinySite, clock: Any, releases: str) -> None:
-    """Everything is there in March: not before it is due, and then at once."""
-    early = on_arrival(tiny, SEEN)
-    assert early.release is None
-    assert (
-        early.reason == {LIST: "release 1 is due 2025-04-01 06:00 UTC.", EVERY: "the month 2025-03 has not ended yet."}[releases]
-    )
-    assert on_arrival(tiny, DUE - MINUTE).reason == f"release {FIRST[releases]} is due 2025-04-01 06:00 UTC."
-    assert opened(tiny) == []
-    assert on_arrival(tiny, set_clock(clock, DUE)) == Tick(ReleaseId("people", FIRST[releases]), ARRIVAL)
-    after = on_arrival(tiny, DUE + MINUTE).reason
-    assert after in ("release 2 is due 2025-05-01 06:00 UTC.", "the month 2025-04 has not ended yet.")
-    assert tiny.status(FIRST[releases]).why == ARRIVAL
-
-
 def look(tiny: TinySite, cursors: list[str], *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
     """One look of the sensor, with what the last one left."""
     found, cursor = arrival(tiny.site, "people", cursor=cursors[-1], has_run=has_run, admit=lambda *_: None)

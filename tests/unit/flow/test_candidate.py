@@ -75,25 +75,6 @@ def test_failed_freeze_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
         assert is_whole(folder, digest)
 
 
-def test_earlier_candidate_is_there_until_the_new_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the last step fails there is still a candidate: the one before or the new one."""
-    folder = tmp_path / "r1"
-    digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
-    replace = Path.replace
-
-    def fail(self: Path, target: Path) -> Path:
-        if Path(target) == folder:
-            raise OSError("interrupted")
-        return replace(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", fail)
-        with pytest.raises(OSError, match="interrupted"):
-            freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
-    assert folder.is_dir()
-    assert is_whole(folder, digest)
-
-
 @pytest.mark.parametrize("there", [True, False], ids=["earlier", "none"])
 def test_what_a_killed_attempt_left_is_removed(tmp_path: Path, there: bool) -> None:
     """Partial folders of this candidate are gone after the next one, and those of its neighbours are not."""

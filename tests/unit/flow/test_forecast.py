@@ -12,8 +12,6 @@ from release_pipeline.flow import forecast
 from release_pipeline.flow.forecast import PROGRAM, find_enough, find_share, find_spare, forecast_memory
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import load_policy
-from release_pipeline.store import connections
-from release_pipeline.store.memory import DATABASE
 from tests.integration.sites import TinySite, make_site
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -65,23 +63,6 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str) -> None:
         _ = tiny.site.memory
     assert "memory: memory is n" in refused.value.in_full
     assert "8 GiB" in refused.value.in_full
-
-
-def test_duckdb_gets_its_part(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what the site says; of other databases nobody says anything."""
-    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
-    asked: list[object] = []
-    connect = connections._connect
-
-    def connected(path: Path, *, read_only: bool, wait: float, config: connections.Config) -> object:
-        asked.append(config.get("memory_limit"))
-        return connect(path, read_only=read_only, wait=wait, config=config)
-
-    monkeypatch.setattr(connections, "_connect", connected)
-    with tiny.flow()._workspace() as workspace:
-        [(limit,)] = workspace._connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    assert asked[-1] == f"{int((2 << 30) * DATABASE) >> 20}MiB"
-    assert limit == "512.0 MiB"
 
 
 def test_too_little_is_refused_before_the_charge(

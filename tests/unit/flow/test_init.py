@@ -38,18 +38,3 @@ def test_a_first_person_is_no_header(tmp_path: Path, text: str) -> None:
         draft(tmp_path, text)
     words = f"{refused.value} {refused.value.remedy}"
     assert not [cell for line in text.split("\n") for cell in line.split(",") if len(cell) > 2 and cell in words]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "name,city,income\nAnna,Lisbon,10\nBenedikt,Porto,12\n",
-        "Name;City;Born\nAnna;Lisbon;1980-01-31\nBenedikt;Porto;NA\n",
-        "household income,region\n1 200,north\n900,south\n",
-    ],
-)
-def test_a_header_is_taken(tmp_path: Path, text: str) -> None:
-    """A column of numbers or dates under a word sets the first line off."""
-    drafted = draft(tmp_path, text)
-    assert text.replace(";", ",").split(",")[0] in drafted
-    assert "Anna" not in drafted

@@ -25,7 +25,6 @@ from release_pipeline.flow.states import (
     SECRET,
     SERVED,
     ReleaseStatus,
-    latest_revision,
     read_statuses,
 )
 from release_pipeline.flow.status.overview import Moments
@@ -188,19 +187,3 @@ def test_what_was_spent_drawn_or_frozen_is_never_forgotten(happened: Sequence[tu
         states = [STATE[kind] for kind in kinds if kind in STATE]
         assert known.state == (states[-1] if states else "open")
         assert (known.reason == "too few") == (known.state == "blocked")
-
-
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        ([], 1),
-        ([ONE], 1),
-        ([ONE, TWO], 2),
-        ([TWO.next, ONE, TWO], 3),
-        ([OTHER.next, ReleaseId("others", "1", 5), ReleaseId("people", "11", 4)], 1),
-        ([ReleaseId("people", "1", 10), ReleaseId("people", "1", 9)], 10),
-    ],
-)
-def test_the_latest_revision_is_the_largest_number(known: list[ReleaseId], expected: int) -> None:
-    """Of this policy and release alone; the first one when nothing happened."""
-    assert latest_revision(known, "people", "1") == ReleaseId("people", "1", expected)

@@ -50,16 +50,3 @@ def test_what_may_be_beside_and_what_may_be_missing(tmp_path: Path) -> None:
     assert is_whole(folder, digest, besides=["RETRACTED.json"], without=["data.csv", "data.parquet"])
     (folder / "card.json").unlink()
     assert not is_whole(folder, digest, besides=["RETRACTED.json"], without=["data.csv"])
-
-
-def test_a_list_made_anew_is_another_folder(tmp_path: Path) -> None:
-    """Whoever changes a file and the list with it has another hash; the old one, and none, are not its."""
-    folder = tmp_path / "folder"
-    digest = fill(folder, {"data.csv": b"1"})
-    (folder / "data.csv").write_bytes(b"2")
-    (folder / SUMS).unlink()
-    assert write_sums(folder) != digest
-    assert not is_whole(folder, digest)
-    assert not is_whole(folder, None)
-    assert not is_whole(tmp_path / "nothing", digest)
-    assert not is_whole(tmp_path / "nothing", None)
