@@ -294,7 +294,6 @@ def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path
         **content,
         "ledger": None,
         "series": None,
-        "timetable": [],
         "same_people": [],
     }
 
