@@ -122,7 +122,7 @@ def _show_overlaps(asked: Asked) -> Document:
 
 
 def _measure_overlaps(asked: Asked) -> Document:
-    return _describe_sharing(asked.site, measured=asdict(measure_sharing(asked.site)), may_measure=True)
+    return _describe_sharing(asked.site, measured=measure_sharing(asked.site), may_measure=True)
 
 
 def _describe_sharing(site: Site, *, measured: Document | None, may_measure: bool) -> Document:

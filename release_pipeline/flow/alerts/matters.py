@@ -184,9 +184,10 @@ def _of_caps(view: View) -> Iterator[Matter]:
     """Caps that are nearly spent: nothing that comes has room, or the share that somebody asked about is reached."""
     remedy, moment = "The cap is the privacy officer's: `release-pipeline ledger` has all charges.", view.now
     for spending in view.spending:
+        account = spending.account
         for share in sorted(view.shares, key=lambda asked: asked or 0):
             if words := spending.describe(share):
-                about, facts = "next" if share is None else f"{share}%", {"population": spending.population, "share": share}
-                key = f"{spending.population}/{spending.limit} ({spending.unit})/{about}"
-                title = f"The cap of {spending.population} is nearly spent"
+                about, facts = "next" if share is None else f"{share}%", {"population": account.population, "share": share}
+                key = f"{account.population}/{account.limit} ({account.unit})/{about}"
+                title = f"The cap of {account.population} is nearly spent"
                 yield Matter(view.alert("cap", key, moment.isoformat(timespec="seconds"), title, words, remedy, **facts))

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from itertools import takewhile
 from typing import Literal
 
@@ -99,23 +98,14 @@ def _late(policies: Iterable[Policy], state: SiteState, now: datetime) -> Family
 
 
 def _spent(spending: Iterable[Spending]) -> Family:
-    samples = tuple((_labels_of(each), _as_float(each.share)) for each in spending)
-    return Family("cap_spent_ratio", "gauge", "The part of a population's cap that is spent.", samples, "ratio")
-
-
-def _labels_of(spending: Spending) -> dict[str, str]:
-    cap = spending.account.cap.cap
-    counted = "releases" if cap.releases is not None else "rho" if cap.rho is not None else "epsilon"
-    return {
-        "population": spending.population,
-        "counted": counted,
-        "definition": cap.definition or "",
-        "scope": cap.scope or "",
-    }
-
-
-def _as_float(share: Fraction | None) -> float:
-    return float("inf") if share is None else float(share)
+    samples = list[Sample]()
+    for each in spending:
+        cap, share = each.account.cap.cap, each.share
+        counted = "releases" if cap.releases is not None else "rho" if cap.rho is not None else "epsilon"
+        names = {"population": each.account.population, "counted": counted}
+        labels = {**names, "definition": cap.definition or "", "scope": cap.scope or ""}
+        samples.append((labels, float("inf") if share is None else float(share)))
+    return Family("cap_spent_ratio", "gauge", "The part of a population's cap that is spent.", tuple(samples), "ratio")
 
 
 def _of_events(state: SiteState) -> Iterator[Family]:

@@ -16,7 +16,7 @@ from release_pipeline.flow.states import Hold, read_state, read_statuses
 from release_pipeline.flow.upcoming import next_releases, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Amount, Moment
-from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.policy.loss import Account, depends_on_records
 from release_pipeline.store.ledger import Charge, charges_of, list_next_losses
 from release_pipeline.store.registry import Event
 
@@ -78,8 +78,12 @@ def foresee(
     last = mine[-1][0] if mine else now
     foreign = [(*tick, known) for known in sharing for tick in _list_ticks(known, events, now, until=last, most=MOST_OF_OTHERS)]
     plan = sorted([*foreign, *((*tick, policy) for tick in mine)], key=lambda tick: (tick[0], tick[2] is policy))
+
+    def names_of(known: Policy) -> list[str]:
+        return [name for _, name, whose in plan if whose is known]
+
     losses = {
-        known.policy: iter(_list_losses(known, [name for _, name, whose in plan if whose is known], charges, rows, policy))
+        known.policy: iter(list_next_losses(charges, known, names_of(known), records=rows if known is policy else None))
         for known in (*sharing, policy)
     }
     ticks, stopped = list[Tick](), set[str]()
@@ -159,7 +163,3 @@ def _list_ticks(
             break
         found.append((before, upcoming.release))
     return found
-
-
-def _list_losses(policy: Policy, names: list[str], charges: list[Charge], rows: int | None, asked: Policy) -> list[Loss]:
-    return list_next_losses(charges, policy, names, records=rows if policy is asked else None)
