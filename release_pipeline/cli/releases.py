@@ -35,10 +35,8 @@ def add_commands(commands: Any) -> None:
     status = commands.add_parser("status", help="the releases of a site and their states")
     form = status.add_mutually_exclusive_group()
     add_json(form, "the releases")
-    form.add_argument("--html", type=Path, metavar="FILE", help="as one .html page, with the budgets and their charts")
     form.add_argument("--metrics", action="store_true", help="counts and ages as OpenMetrics text, for who watches many sites")
     status.add_argument("--health", action="store_true", help="only whether the site is well; exit code 1 if not")
-    status.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     add_home(status)
     status.set_defaults(run=_status)
 
@@ -127,14 +125,7 @@ def _status(options: argparse.Namespace) -> int:
     site = find_site(options.home)
     if options.health:
         return _health(options, site)
-    if options.overwrite and options.html is None:
-        raise WrongUsage("--overwrite is about the file of --html, and none is named.", remedy="Add --html FILE.html.")
-    if options.html is not None:
-        from release_pipeline.flow.status.page import write_status
-
-        matters = write_status(site, options.html, overwrite=options.overwrite)
-        print(f"{options.html}: needs attention: {matters}")
-    elif options.metrics:
+    if options.metrics:
         from release_pipeline.flow.status.metrics import write_metrics
 
         print(write_metrics(site), end="")
@@ -149,7 +140,7 @@ def _health(options: argparse.Namespace, site: Site) -> int:
     from release_pipeline.flow.status.health import check_health, describe_health
     from release_pipeline.policy.documents import to_json
 
-    if options.html is not None or options.metrics:
+    if options.metrics:
         raise WrongUsage("--health goes alone, or with --json.")
 
     def ask() -> datetime | None:

@@ -18,7 +18,7 @@ from release_pipeline.flow.files import PUBLIC, write_text
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import POLICY
+from release_pipeline.flow.states import read_state
 from release_pipeline.flow.status.check import Check, describe_check, plan_policy
 from release_pipeline.flow.trust.approvals import find_last_approval
 from release_pipeline.flow.trust.members import Trust
@@ -113,7 +113,7 @@ def find_steward(site: Site, name: str, events: Iterable[Event]) -> str:
     said = value.get("steward") if isinstance(value, dict) else None
     if isinstance(said, str) and said:
         return said
-    noted = [event.content for event in events if event.kind == POLICY and event.content["policy"] == name]
+    noted = [event.content for event in read_state(events).policies.get(name, ())]
     if not noted:
         return ""
     value = read_yaml(str(noted[-1].get("yaml", ""))).value

@@ -7,47 +7,17 @@ what policy, caps and approvals allow anyway. What was charged before goes on to
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from release_pipeline.errors import Held, WrongUsage
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import POLICY
+from release_pipeline.flow.states import HELD, RESUMED, Hold, read_state
 from release_pipeline.flow.texts import check_line, check_name
 from release_pipeline.store.registry import Event, Registry, ReleaseId
-
-HELD, RESUMED = "held", "resumed"
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """That the series of a policy is held: since when, by whom, and why."""
-
-    policy: str
-    since: str
-    by: str
-    why: str
-
-    @property
-    def words(self) -> str:
-        """It for a person."""
-        return f"the series is held since {self.since[:10]} by {self.by}: {self.why}"
 
 
 def find_hold(events: Iterable[Event], policy: str) -> Hold | None:
     """The hold of a policy's series, if it is held."""
-    return find_holds(events).get(policy)
-
-
-def find_holds(events: Iterable[Event]) -> dict[str, Hold]:
-    """Every series that is held, by its policy."""
-    found: dict[str, Hold] = {}
-    for event in events:
-        if event.kind == HELD:
-            content = event.content
-            found[content["policy"]] = Hold(content["policy"], event.noted, content["by"], content["why"])
-        elif event.kind == RESUMED:
-            found.pop(event.content["policy"], None)
-    return found
+    return read_state(events).holds.get(policy)
 
 
 def check_not_held(registry: Registry, release: ReleaseId) -> None:
@@ -94,7 +64,7 @@ def _check(why: str, by: str) -> tuple[str, str]:
 
 def _check_known(site: Site, registry: Registry, policy: str) -> None:
     """Refuse what is no policy of the site and never was."""
-    noted = any(event.kind == POLICY and event.content["policy"] == policy for event in registry.events)
-    if not noted and policy not in (names := [file.stem for file in site.policy_files()]):
+    names = [file.stem for file in site.policy_files()]
+    if policy not in names and policy not in read_state(registry.events).policies:
         known = ", ".join(names) or "none"
         raise WrongUsage(f"this site has no policy '{policy}'.", where=str(site.home / "policies"), remedy=f"There are: {known}.")

@@ -1,4 +1,4 @@
-"""What the registry's events say of each release: its state, its charge, its secret, its noise, its candidate, its publication.
+"""From events to state: what the registry says of each release, of series that are held, and of the policies that were noted.
 
     open -> reserved -> drawn -> candidate -> approved | returned | rejected -> publishing -> published -> superseded | retracted
 
@@ -15,23 +15,39 @@ import dataclasses
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.office import read_office
+from release_pipeline.policy.documents import Moment
 from release_pipeline.store.ledger import LOST, RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.verify import Office
 
 OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"
+
+
 APPROVED, REJECTED, RETURNED = "approved", "rejected", "returned"
+
+
 REMARKED = "remarked"  # somebody remarked on passages of a candidate or a policy: it changes no state
+
+
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
+
+
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
+
+
+HELD, RESUMED = "held", "resumed"  # from one to the other nothing of a policy is opened or charged
+
+
 POLICY = "policy"  # a policy that was seen for the first time, or changed
 
+
 LOST_WORDS = "it was lost: a backup was put back that knows less of it."
+
 
 MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in
     OPENED: frozenset({""}),
@@ -48,7 +64,11 @@ MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it 
     RETRACTED: frozenset({"published", "superseded"}),
     SUPERSEDED: frozenset({"published"}),
 }
+
+
 OUT = frozenset({"publishing", "published", "retracted", "superseded"})  # the package exists, or is about to
+
+
 _STATE = {
     OPENED: "open",
     RESERVED: "reserved",
@@ -59,8 +79,14 @@ _STATE = {
     LOST: "blocked",
     **{state: state for state in OUT},
 }
+
+
 MAY_REMARK = frozenset({"candidate", "returned", "approved", "rejected", "publishing"})  # states in which people remark
+
+
 _VERDICTS = {APPROVED: "approve", RETURNED: "return", REJECTED: "reject"}  # the votes that events are of
+
+
 _DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does, in words
 
 
@@ -147,36 +173,65 @@ def _list_voters(votes: Iterable[Vote], digest: str | None) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """Some events, and what they say of each release."""
+class Hold:
+    """That the series of a policy is held: since when, by whom, and why."""
+
+    policy: Annotated[str, "whose series"]
+    since: Annotated[Moment, "when `hold` was given"]
+    by: Annotated[str, "by whom, as they said"]
+    why: Annotated[str, "the reason that they gave"]
+
+    @property
+    def words(self) -> str:
+        """It for a person."""
+        return f"the series is held since {self.since[:10]} by {self.by}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteState:
+    """What some events say: every release that something happened to, every series that is held by its policy, and by its name
+    the events that noted a policy. `void`: the votes that count for nothing; `gone`: those that are not waited for."""
 
     events: tuple[Event, ...] = ()
     void: frozenset[int] = frozenset()
     gone: frozenset[int] = frozenset()
-    found: Mapping[ReleaseId, ReleaseStatus] = field(default_factory=dict[ReleaseId, ReleaseStatus])
+    releases: Mapping[ReleaseId, ReleaseStatus] = field(default_factory=dict[ReleaseId, ReleaseStatus])
+    holds: Mapping[str, Hold] = field(default_factory=dict[str, Hold])
+    policies: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, tuple[Event, ...]])
 
 
-_read = _Read()  # the events that were read last: a registry goes on where it was, and is asked often
+_read = SiteState()  # the events that were read last: a registry goes on where it was, and is asked often
 
 
 def read_statuses(events: Iterable[Event]) -> dict[ReleaseId, ReleaseStatus]:
     """Every release that something happened to."""
+    return dict(read_state(events).releases)
+
+
+def read_state(events: Iterable[Event]) -> SiteState:
+    """What these events say; goes on from those that were read last."""
     global _read
     events, before = tuple(events), _read
     known, (void, gone) = len(before.events), _judge_votes(events)
     same = known <= len(events) and all(map(operator.is_, before.events, events))
     changed = (void ^ before.void) | (gone ^ before.gone)
     if not same or any(number <= known for number in changed):  # other events than those, or some count no more
-        before, known = _Read(), 0
-    found = dict(before.found)
+        before, known = SiteState(), 0
+    found, holds, policies = dict(before.releases), dict(before.holds), dict(before.policies)
     drafts: dict[ReleaseId, dict[str, Any]] = {}
     for event in events[known:]:
         if event.release is not None and event.number not in void:
             _draft(event, event.release, drafts, found, counts=event.number not in gone)
+        elif event.kind == HELD:
+            holds[event.content["policy"]] = Hold(event.content["policy"], event.noted, event.content["by"], event.content["why"])
+        elif event.kind == RESUMED:
+            holds.pop(event.content["policy"], None)
+        elif event.kind == POLICY:
+            policies[event.content["policy"]] = (*policies.get(event.content["policy"], ()), event)
     for release, draft in drafts.items():
         found[release] = ReleaseStatus(**draft)
-    _read = _Read(events, void, gone, found)
-    return dict(found)
+    _read = SiteState(events, void, gone, found, holds, policies)
+    return _read
 
 
 def find_void(events: Sequence[Event]) -> frozenset[int]:

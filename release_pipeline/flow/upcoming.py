@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
 
-from release_pipeline.flow.states import POLICY
+from release_pipeline.flow.states import read_state
 from release_pipeline.flow.trust.clocks import find_repairs
 from release_pipeline.policy import Policy
-from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
+from release_pipeline.policy.calendar import Upcoming, list_upcoming
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.figures import count_of
@@ -36,22 +35,6 @@ def next_releases(policy: Policy, events: tuple[Event, ...], now: datetime) -> I
     return list_upcoming(policy, first, charged=charged, seen=_first_seen(policy, events), now=now)
 
 
-def describe_timetable(policy: Policy, events: tuple[Event, ...], now: datetime, *, most: int = MOST_TOLD) -> Iterator[str]:
-    """What the timetable of a policy opens when, in words; nothing where there is none."""
-    if policy.cron is None:
-        return
-    if policy.every and policy.first is None:
-        seen = _first_seen(policy, events)
-        noted = "in which the site first noted it" if seen else "in which a site first notes it, now"
-        begin = begin_of_series(policy, seen or now)
-        yield f"begins with {begin}, the {policy.every} {noted}; `first:` in the policy can name another"
-    coming = list(islice(next_releases(policy, events, now), most))
-    for upcoming in coming:
-        yield f"{upcoming.release}: {describe_due(upcoming, policy)}"
-    if not coming:
-        yield "every release of the policy has been opened"
-
-
 def describe_due(upcoming: Upcoming, policy: Policy) -> str:
     """When a release is due, and what is left out before it."""
     if upcoming.due is None:
@@ -69,10 +52,9 @@ def _first_seen(policy: Policy, events: tuple[Event, ...]) -> datetime | None:
     seen: datetime | None = None
     series = (policy.every, policy.first)
     repaired = find_repairs(events)
-    for event in events:
-        if event.kind == POLICY and event.content["policy"] == policy.policy:
-            goes_on = not policy.every or _series_in(event) == series
-            seen = (seen or repaired.get(event.number, event.moment)) if goes_on else None
+    for event in read_state(events).policies.get(policy.policy, ()):
+        goes_on = not policy.every or _series_in(event) == series
+        seen = (seen or repaired.get(event.number, event.moment)) if goes_on else None
     return seen
 
 

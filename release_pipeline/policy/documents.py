@@ -21,7 +21,6 @@ Exactly: TypeAlias = Annotated[str, "pattern:^[0-9]+(\\.[0-9]{1,9})?$"]  # an ep
 Delta: TypeAlias = Annotated[str, "pattern:^0\\.[0-9]{1,30}$"]
 Amount: TypeAlias = Annotated[str, "pattern:^([0-9]+(\\.[0-9]{1,9})?|infinity)$"]
 
-INNER: Mapping[str, bool] = {"inner": True}  # of a field that is for other readers than scripts
 OPTIONAL: Mapping[str, bool] = {"optional": True}  # of a field that is left out where there is nothing to say
 
 
@@ -82,7 +81,7 @@ def to_json(view: Any) -> dict[str, Any]:
     document: dict[str, Any] = {} if form is None else {"format": form}
     for field in dataclasses.fields(view):
         value = getattr(view, field.name)
-        if field.metadata.get("inner") or (value is None and field.metadata.get("optional")):
+        if value is None and field.metadata.get("optional"):
             continue
         document[field.name.rstrip("_")] = _plain(value)  # `in_` is the key `in`
     return document

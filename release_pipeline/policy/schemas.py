@@ -16,7 +16,7 @@ def make_object(view: Any, *, is_closed: bool = False) -> dict[str, Any]:
     takes no other keys."""
     hints = typing.get_type_hints(view, include_extras=True)
     if dataclasses.is_dataclass(view):
-        fields = [field for field in dataclasses.fields(view) if not field.metadata.get("inner")]
+        fields = dataclasses.fields(view)
         is_optional = {field.name: bool(field.metadata.get("optional")) for field in fields}
     else:
         is_optional = dict.fromkeys(hints, False)

@@ -16,7 +16,7 @@ from jinja2.filters import FILTERS
 from release_pipeline.policy.formats import say_scope, say_unit
 from release_pipeline.privacy.figures import count_things, format_count, format_moment
 from release_pipeline.report.card import ColumnView
-from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue
+from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -132,7 +132,7 @@ def markdown(key: str, /, **values: object) -> Ready:
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
     """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the public catalogue for that format; `review`, `status` and `explore` one for the people of
+    ready. `say` takes a sentence of the public catalogue for that format; `review` and `explore` one for the people of
     a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
@@ -148,7 +148,6 @@ def load_templates(format: Format) -> jinja2.Environment:
     environment.globals["say"] = markdown if format == "markdown" else html
     environment.globals |= {
         "review": partial(_fill_html, REVIEWERS),
-        "status": partial(_fill_html, STATUS),
         "explore": partial(_fill_html, EXPLORE),
         "things": count_things,
     }

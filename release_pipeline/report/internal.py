@@ -11,6 +11,7 @@ from typing import Any
 
 from release_pipeline.privacy.figures import count_things, format_apart, format_count
 from release_pipeline.report.about import AboutView
+from release_pipeline.report.budgets import draw_burndown, format_amount, list_sums
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
@@ -32,7 +33,6 @@ from release_pipeline.report.sections.structure import describe_structure
 from release_pipeline.report.sections.subgroups import describe_subgroups, list_unasked
 from release_pipeline.report.sections.suppression import describe_suppression
 from release_pipeline.report.sections.ties import describe_ties
-from release_pipeline.report.status import draw_burndown, format_amount, list_sums
 from release_pipeline.sentences import REVIEWERS
 
 ORDER = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.about import AboutView, ColumnWords
-from release_pipeline.report.status import PopulationView
+from release_pipeline.report.budgets import PopulationView
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
 

@@ -12,15 +12,12 @@ import shutil
 import signal
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from release_pipeline import sign
-from release_pipeline.cli import main
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.editing import examine_text, read_file, save_text
 from release_pipeline.store.connections import open_delivered
@@ -131,38 +128,6 @@ def _touch(path: Path) -> None:
         return
     with path.open("ab"):
         pass
-
-
-def test_a_review_by_accounts_of_their_own(office: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operator exports, the reviewer signs without seeing the vault, the operator imports; nobody else can."""
-    home, folder = office.home, office.home.parent
-    bundle, desk = folder / "bundle.zip", folder / "reviewer"
-    site = ["--home", str(home)]
-    assert main(["review", "export", "people/1", "-o", str(folder / "warm.zip"), *site]) == 0  # loads what accounts cannot read
-    (folder / "warm.zip").unlink()
-    for path in (home / "registry.duckdb", home / "vault" / "registry.head"):
-        os.chown(path, PEOPLE["operator"], PEOPLE["operator"])
-    for person in PEOPLE:
-        done = be(person, lambda: main(["review", "export", "people/1", "-o", str(bundle), *site]))
-        assert (done == "") == (person == "operator"), (person, done)
-    zipfile.ZipFile(bundle).close()  # loads the codec of names in zips
-    given = desk / "bundle.zip"
-    assert be("reviewer", bundle.read_bytes) == "PermissionError"  # 0600: the operator hands it over, here root does
-    shutil.copy(bundle, given)
-    os.chown(given, PEOPLE["reviewer"], PEOPLE["reviewer"])
-    monkeypatch.setenv("TMPDIR", str(desk))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    command = [str(given), "--key", str(desk / "my"), "--yes"]
-    assert "PermissionError" in be("operator", lambda: (desk / "my").read_bytes() and None)
-    assert be("reviewer", lambda: sign.main([*command, "-o", str(desk / "said.json")])) == ""
-    taken = [folder / "said.json", folder / "said.json.sig"]
-    for file in taken:
-        shutil.copy(desk / file.name, file)
-        os.chown(file, PEOPLE["operator"], PEOPLE["operator"])
-    for person in ("steward", "reviewer", "officer", "auditor", "public", "operator"):
-        done = be(person, lambda: main(["review", "import", str(taken[0]), *site]))
-        assert (done == "") == (person == "operator"), (person, done)
-    assert office.status().approvers == ["ben"]
 
 
 SECRET = "SECRETCELL"  # noqa: S105

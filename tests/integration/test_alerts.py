@@ -20,14 +20,12 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts import channels, look, sender
 from release_pipeline.flow.alerts.alert import Alert
 from release_pipeline.flow.alerts.look import TOLD
-from release_pipeline.flow.alerts.matters import AT_ONCE, LATE_AFTER, REFUSED
+from release_pipeline.flow.alerts.matters import LATE_AFTER, REFUSED
 from release_pipeline.flow.alerts.outbox import NotSent, folder_of
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.timetable import record_policies
-from release_pipeline.flow.trust.keys import PrivateKey
-from tests.integration.people import RELEASE, copy_site, review
+from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
 from tests.leaks import find_canaries, read_blobs
 
@@ -133,20 +131,6 @@ def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent
     assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
 
 
-def test_each_is_told_what_it_asked_for(tiny: TinySite, sent: Sent) -> None:
-    """Two rules of one channel are one channel; what nobody wanted is not told to who comes later."""
-    say(
-        tiny,
-        "alerts:\n  - {on: [blocked], webhook: 'https://a.example'}\n  - {on: [blocked, failed], webhook: 'https://a.example'}\n"
-        "  - {on: [failed], webhook: 'https://b.example'}\n",
-    )
-    sender.tell(tiny.site)
-    assert sorted((address[8], alert.kind) for address, alert in sent) == [("a", "blocked"), ("a", "failed"), ("b", "failed")]
-    say(tiny, ALL)
-    sender.tell(tiny.site)
-    assert len(sent) == 3
-
-
 @pytest.mark.slow
 def test_who_takes_nothing_holds_up_nobody_and_is_seen(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
     """Neither the others nor a run; `status` says so; later it gets everything, in order."""
@@ -181,40 +165,6 @@ def test_a_crash_loses_nothing(tiny: TinySite, sent: Sent, monkeypatch: pytest.M
             look.look(tiny.site)
     sender.tell(tiny.site)
     assert [alert.kind for _, alert in sent] == ["waiting", "blocked", "failed"]
-
-
-def test_half_a_line_of_what_was_told_counts_for_nothing(tiny: TinySite, sent: Sent) -> None:
-    """A machine that stopped while it wrote."""
-    say(tiny, ALL)
-    sender.tell(tiny.site)
-    told = folder_of(tiny.site) / TOLD
-    told.write_text(told.read_text()[:-9])
-    sender.tell(tiny.site)
-    assert ids(sent)[3:] == ids(sent)[2:3]
-    sender.tell(tiny.site)
-    assert len(sent) == 4
-
-
-@pytest.mark.slow
-def test_a_candidate_that_is_approved_waits_to_be_published(
-    candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path, sent: Sent
-) -> None:
-    """At once where people publish; where a schedule does, once it should have."""
-    tiny = copy_site(candidate, tmp_path / "office")
-    pinned = (tiny.home / "site.yaml").read_text()
-    say(tiny, pinned + ALL)
-    review(tiny, keys, "ben", "cleo")
-    sender.tell(tiny.site)
-    assert [alert.waits_for for _, alert in sent] == ["publication"]
-    other = copy_site(candidate, tmp_path / "other")
-    say(other, f"{pinned}service_key: robot.key\n{ALL}")
-    review(other, keys, "ben", "cleo")
-    now = datetime.now(UTC)
-    assert [told.alert.kind for told in look.preview(other.site, now=now)] == ["decided"]  # which nobody asked for
-    [told] = [each for each in look.preview(other.site, now=now + AT_ONCE) if each.rules]
-    assert told.alert.title == "people/1/r1 waits for its publication"
-    publish(other.site, RELEASE, key=keys["robot"])
-    assert look.preview(other.site, now=now + AT_ONCE) == []
 
 
 def test_a_timetable_that_is_not_kept_is_told_once(tmp_path: Path, sent: Sent) -> None:
@@ -283,23 +233,6 @@ def test_the_daemon_looks_and_never_fails(tiny: TinySite, sent: Sent) -> None:
     assert len(sent) == 3
 
 
-def test_a_notice_leads_to_the_desk(tiny: TinySite, sent: Sent) -> None:
-    """Where site.yaml says its address: to the page of what it is about, in the document and in a mail; else nowhere."""
-    say(tiny, ALL)
-    assert {one.alert.page for one in look.preview(tiny.site)} == {None}
-    say(tiny, ALL + "desk: {address: 'https://desk.example.org'}\n")
-    sender.tell(tiny.site)
-    pages = [alert.page for _, alert in sent]
-    assert pages == [f"https://desk.example.org/releases/people/{release}/r1" for release in (1, 2, 3)]
-    assert all(f"At the desk: {alert.page}\n" in alert.text for _, alert in sent)
-    cap = replace(sent[0][1], release=None, policy=None)
-    assert (cap.path, replace(cap, policy="people").path) == ("/caps", "/policies/people")
-    say(tiny, ALL + "desk: {address: 'http://desk.example.org'}\n")
-    with pytest.raises(ReleasePipelineError) as refused:
-        look.preview(tiny.site)
-    assert "no address of the desk" in " ".join(refused.value.details)
-
-
 def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
     """--dry-run prints and remembers nothing; the exit code tells whether something is left."""
     home = ["--home", str(tiny.home)]
@@ -322,13 +255,3 @@ def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.Capt
     printed = capsys.readouterr()
     assert printed.out == "webhook http://down.example: 0 sent, 1 left: it answered 503.\n"
     assert "warning: webhook http://down.example: what goes there by http can be read" in printed.err
-
-
-def test_what_waits_is_sent_though_the_registry_cannot_be_read(tiny: TinySite, sent: Sent) -> None:
-    """And the trouble is told all the same."""
-    say(tiny, ALL)
-    assert look.look(tiny.site)
-    (tiny.home / "registry.duckdb").write_bytes(b"no database" * 2000)
-    with pytest.raises(ReleasePipelineError):
-        sender.tell(tiny.site)
-    assert len(sent) == 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -21,17 +19,16 @@ from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.same_people import warn_by_name
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
-from release_pipeline.flow.status.run import describe_run, tell_run
-from release_pipeline.policy.populations import load_populations
-from release_pipeline.store.connections import open_database
 from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.ledger import list_charges
-from release_pipeline.store.registry import ReleaseId
 from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 IDP = "definition: idp, scope: column"
+
+
 ROOMY = f"cap: {{epsilon: 4, {IDP}}}"
+
+
 NO_GUARD = "{min_rows: 20, differencing_below: 0}"
 
 
@@ -187,27 +184,6 @@ def test_what_the_registry_knows_is_asked(tiny: TinySite, text: str, words: str)
         check_lineage(read_caps(tiny.site), tiny.charges())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a: {cap: {releases: 1}, was: a}",
-        "a: {cap: {releases: 1}, was: b}\nb: {cap: {releases: 1}, was: a}",
-        "a: {cap: {releases: 1}, was: b, from: [b, c]}",
-        "a: {cap: {releases: 1}, from: [b]}",
-        "a: {cap: {releases: 1}, from: [b, b]}",
-        "a: {cap: {releases: 1}, was: 7}",
-    ],
-)
-def test_tangles_are_refused_when_the_file_is_read(tmp_path: Path, text: str) -> None:
-    """Circles, and halves of a declaration."""
-    (tmp_path / "populations.yaml").write_text(text)
-    with pytest.raises(PolicyInvalid):
-        load_populations(tmp_path / "populations.yaml")
-
-
-# who is in two populations
-
-
 @pytest.fixture
 def two(tmp_path: Path) -> TinySite:
     """Two populations by two policies; 20 people of 60 are in both."""
@@ -254,56 +230,3 @@ def test_the_same_people_elsewhere_are_told_of(two: TinySite, capsys: pytest.Cap
     declare(two, f"all: {{{ROOMY}, from: [folk, sick]}}\nfolk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
     two.write_policy(population="all", gates=NO_GUARD)
     assert warn_by_name(two.site, "people") == []  # which counts both
-
-
-def test_a_run_warns_of_the_same_people(tmp_path: Path) -> None:
-    """As a sentence of its own, whatever was noticed in the data; 13 people are up to 20."""
-    rows = make_rows(releases=["1"])
-    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
-    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
-    tiny.write_rows([*rows[:13], *others(rows[13:], "s")], name="sick.csv")
-    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
-    tiny.flow().run()
-    charge(tiny, "1", "health")
-    done = tell_run(tiny.site, ReleaseId("people", "1"), served=False)
-    words = "Up to 20 people of folk are in sick too. The ledger adds up each population separately."
-    assert done.same_people == (words,)
-    assert f"warning: {words}" in list(describe_run(done))
-
-
-def test_populations_that_were_not_compared_are_told_of(two: TinySite) -> None:
-    """While another process has one of them: silence would say that nobody is in both."""
-    with open_database(two.site.vault / "sick.duckdb"):
-        [words] = in_another_process(two.home)
-    assert words.startswith("folk and sick were not compared: ")
-    assert words.endswith("`release-pipeline ledger --overlap` does it.")
-
-
-def in_another_process(home: Path) -> list[str]:
-    """What it is warned of: within one process DuckDB locks nothing."""
-    program = (
-        "import json, pathlib, sys; from release_pipeline.flow.same_people import warn_by_name;"
-        "from release_pipeline.flow.site import find_site;"
-        "print(json.dumps(warn_by_name(find_site(pathlib.Path(sys.argv[1])), 'people')))"
-    )
-    done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def test_nobody_in_common_is_no_warning(tmp_path: Path) -> None:
-    rows = make_rows(releases=["1"])
-    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
-    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
-    tiny.write_rows(others(rows, "s"), name="sick.csv")
-    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
-    charge(tiny, "1")
-    charge(tiny, "1", "health")
-    assert warn_by_name(tiny.site, "people") == []
-
-
-def test_charges_are_read_back_with_what_they_carried(tiny: TinySite) -> None:
-    """Events have no new key where nothing is new."""
-    [event] = [event for event in tiny.events() if event.kind == "reserved"]
-    assert "carries" not in event.content
-    with tiny.site.open_registry(read_only=True) as registry:
-        assert [charge.id for charge in list_charges(registry)] == [ReleaseId("people", "1")]

@@ -291,22 +291,6 @@ def test_killed_run_is_the_only_one_that_failed_and_is_noted(session: Session) -
     assert "broke off" not in status, "the last run went through"
 
 
-def test_commands_answer_while_the_daemon_works(session: Session) -> None:
-    """`status` and `ledger` during the first run and after the kill, and a run by hand: exit code 0, words, no traceback."""
-    assert [name for name, _ in session.answers][:5] == ["status", "ledger", "status", "run", "ledger"]
-    for name, done in session.answers:
-        assert done.returncode == 0, (name, done.stderr)
-        assert "Traceback" not in done.stdout + done.stderr
-        assert "internal error" not in done.stderr
-    lines = [done.stdout for _, done in session.answers]
-    assert all(f"people/{name}" in lines[0] for name in RELEASES)
-    assert "population folk: cap 10" in lines[1]
-    assert f"people/{KILLED}/r1" in lines[2]
-    assert f"people/{KILLED}/r1: candidate, {MANY:,} rows" in lines[3]
-    assert [line for line in lines[4].splitlines() if line.startswith(f"  people/{KILLED}/r1 ") and " 2  spent " in line]
-    assert session.ui_answered
-
-
 def test_nothing_remains_locked_or_half_made(session: Session) -> None:
     """No slot of the pool, no secret, no half-written candidate; every database can be opened for writing at once."""
     assert session.slots == 0

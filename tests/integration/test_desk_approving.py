@@ -222,7 +222,7 @@ def test_few_people_are_not_counted(desk: OpenDesk, monkeypatch: pytest.MonkeyPa
         {"person": ("folk",), "id": ("classes",)},
     )
     monkeypatch.setattr(shared, "read_overlap", lambda _: overlap)
-    assert [pair.people for pair in measure_sharing(desk.tiny.site).populations] == ["fewer than 10", "10"]
+    assert [people for _, _, people in measure_sharing(desk.tiny.site)["populations"]] == ["fewer than 10", "10"]
     page = desk.open("olga").post("/overlaps").text
     assert find_faults(page) == []
     text = read_text(page)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publication import dossier
 from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
@@ -27,7 +25,11 @@ from tests.integration.sites import TinySite
 from tests.unit.report.accessibility import find_faults
 
 pytestmark = pytest.mark.slow
+
+
 SECOND = ReleaseId("people", "2")
+
+
 CELL = re.compile(r"\bp\d{4}\b|\bname\d|\bremark\d")  # what the records have that no page may have
 
 
@@ -130,23 +132,6 @@ def test_nobody_saves_a_chain_with_open_votes(published: Path, keys: dict[str, P
     assert "people/2/r1 are not to be told yet" in page.text
     approve_candidate(desk.tiny.site, SECOND, key=keys["ben"])
     assert browser.post(f"/chain/{RELEASE}/dossier").status == 200
-
-
-def test_a_vote_that_comes_before_a_dossier_is_written_is_not_in_it(
-    published: Path, keys: dict[str, PrivateKey], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is judged are the events that are written, not those of a look before."""
-    desk = open_desk(copy_site(published, tmp_path / "site"))
-    browser = desk.open("vic")
-    desk.tiny.flow("2").run()
-
-    def write(*args: Any, **options: Any) -> Path:
-        approve_candidate(desk.tiny.site, SECOND, key=keys["cleo"])
-        return dossier.write_dossier(*args, **options)
-
-    monkeypatch.setattr("release_pipeline.desk.backend.auditing.write_dossier", write)
-    page = browser.post(f"/chain/{RELEASE}/dossier")
-    assert (page.status, "people/2/r1 are not to be told yet" in page.text) == (409, True)
 
 
 def test_a_dossier_is_what_the_command_writes(desk: OpenDesk, keys: dict[str, PrivateKey], tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.cli.program import main
 from release_pipeline.errors import Blocked, OverCap, WrongUsage
 from release_pipeline.flow.backup import write_backup
 from release_pipeline.flow.entering import accept, read_named
@@ -114,8 +113,6 @@ def test_what_happened_is_entered_over_the_cap(
     assert any("over the cap" in words for words in failures_of(verify(tiny.home)))
     with pytest.raises(OverCap, match="the ledger refuses"):
         revise_release(tiny.site, "people", "1", why="once more")
-    assert main(["status", "--html", str(tiny.home / "status.html"), "--home", str(tiny.home)]) == 0
-    assert "lost with the site" in (tiny.home / "status.html").read_text()
     tiny.write_cap("epsilon: 20, definition: idp, scope: column")
     approve_populations(tiny.site, key=keys["olga"])
     revise_release(tiny.site, "people", "1", why="once more")

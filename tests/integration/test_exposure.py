@@ -8,28 +8,22 @@ import hmac
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import duckdb
-import pandas as pd
 import pytest
 
 from release_pipeline.errors import GateFailed
 from release_pipeline.flow.exposure import Exposure, person_key, read_exposure
-from release_pipeline.flow.gates import check_differencing
-from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.status.ledger import describe_exposure, read_ledgers
+from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import describe_status
 from release_pipeline.policy.loss import Account
-from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import open_workspace
-from tests.integration.people import Demo, copy_site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 EPSILON = 2 * 10**9  # of one release of either site, in nano-epsilon
@@ -71,103 +65,7 @@ def hash_of(site: Site, population: str, person: str) -> bytes:
     return hmac.new(person_key(site, population), person.encode(), hashlib.sha256).digest()[:16]
 
 
-def exposure_of(site: Site, population: str) -> Exposure:
-    """How many people were exposed to how much."""
-    [ledger] = read_ledgers(site, population)
-    return read_exposure(site, ledger.account)
-
-
 # the RAND Health Insurance Experiment: people come and go
-
-WAVES = ("1", "2", "3", "4", "5")
-MOVED = {"2": (102, 165), "3": (124, 151), "4": (31, 3864), "5": (29, 30)}  # who joined and who left since the wave before
-
-
-@pytest.fixture(scope="module")
-def demo(finished_demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """The demo's site with all five waves run to their candidates, and the first published."""
-    return copy_site(finished_demo.home, tmp_path_factory.mktemp("demo") / "demo").site
-
-
-@pytest.fixture(scope="module")
-def waves(demo: Site) -> dict[str, set[str]]:
-    """Who is in which wave, by pandas."""
-    data = pd.read_csv(demo.home / "data" / "randhie.csv", usecols=["zper", "year"])
-    return {wave: {f"{zper:.0f}" for zper in data.loc[data["year"] == int(wave), "zper"]} for wave in WAVES}
-
-
-@pytest.mark.slow
-def test_exposure_of_the_demo_is_that_of_a_hand_count(demo: Site, waves: dict[str, set[str]]) -> None:
-    """Everybody of the five waves, by the sum of the waves they were in; whoever was in all of them is the worst case, which is
-    what the ledger says was spent."""
-    times = Counter(person for people in waves.values() for person in people)
-    expected = Counter(count * EPSILON for count in times.values())
-    found = exposure_of(demo, "rand-hie-participants")
-    assert found.people == expected
-    assert sum(found.people.values()) == len(set.union(*waves.values()))
-    assert len(expected) > 2  # people do come and go
-    [ledger] = read_ledgers(demo, "rand-hie-participants")
-    assert found.worst == max(expected) == ledger.account.total == 5 * EPSILON
-    lines = [tuple(line.split()[:2]) for line in describe_exposure(demo, ledger)][1:]
-    assert lines == [(str(2 * count), f"{expected[count * EPSILON]:,}") for count in sorted(set(times.values()))]
-
-
-@pytest.mark.slow
-def test_vault_keeps_exactly_the_keyed_hashes_of_each_wave(demo: Site, waves: dict[str, set[str]]) -> None:
-    """Everybody once, HMAC-SHA256 under the key of the population cut to 128 bits, in the order of the hashes, which is not the
-    source's."""
-    found = hashes(demo.vault / "rand-hie-participants.duckdb")
-    assert found.keys() == {f"rand-hie/{wave}/r1" for wave in WAVES}
-    for wave in WAVES:
-        expected = [hash_of(demo, "rand-hie-participants", person) for person in waves[wave]]
-        assert found[f"rand-hie/{wave}/r1"] == sorted(expected)
-
-
-@pytest.mark.slow
-def test_people_who_joined_and_left_between_the_waves(demo: Site, waves: dict[str, set[str]]) -> None:
-    """The known counts, by pandas and by the vault; and of every other pair of waves too."""
-    for wave in WAVES[1:]:
-        before, here = waves[str(int(wave) - 1)], waves[wave]
-        assert (len(here - before), len(before - here)) == MOVED[wave]
-    for wave in WAVES:
-        others = [other for other in WAVES if other != wave]
-        with open_workspace(demo.vault, "rand-hie-participants", ReleaseId("rand-hie", wave).workspace) as workspace:
-            found = workspace.compare_people([f"rand-hie/{other}/r1" for other in others])
-        expected = [
-            (f"rand-hie/{other}/r1", len(waves[wave] - waves[other]), len(waves[other] - waves[wave])) for other in others
-        ]
-        assert found == expected
-
-
-def held_by_hand(waves: dict[str, set[str]], wave: str, below: int) -> list[str]:
-    """What the guard must say of a wave when all five are charged, by the people of each."""
-    here, found = waves[wave], list[str]()
-    for other in (known for known in WAVES if known != wave):
-        for count, verb in ((len(here - waves[other]), "joined"), (len(waves[other] - here), "left")):
-            if 0 < count < below:
-                found.append(f"since rand-hie/{other}/r1 fewer than {below} people {verb}, and not none.")
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wave", WAVES)
-def test_guard_lets_the_waves_pass_until_it_asks_for_more_people(demo: Site, waves: dict[str, set[str]], wave: str) -> None:
-    """All five went through with the policy's 10; with d as many as joined or left it still passes, with one more it does not."""
-    flow = open_release(demo, "rand-hie", wave)
-    assert flow.policy.differencing_below == 10
-    assert flow.candidate_is_whole()
-    assert held_by_hand(waves, wave, 29) == []
-    with open_workspace(demo.vault, flow.policy.population, flow.id.workspace) as workspace:
-        for below in (0, 10, 29, 30, 31, 32, 102, 103, 125, 152, 4000):
-            gates = flow.policy.gates.model_copy(update={"differencing_below": below})
-            asked = dataclasses.replace(flow, policy=flow.policy.model_copy(update={"gates": gates}))
-            expected = held_by_hand(waves, wave, below)
-            if expected:
-                with pytest.raises(GateFailed) as held:
-                    check_differencing(asked, workspace, list_statuses(asked.site))
-                assert list(held.value.findings) == expected
-            else:
-                check_differencing(asked, workspace, list_statuses(asked.site))
 
 
 # the guard on small sites
@@ -248,18 +146,6 @@ def test_guard_lets_pass(charged: Path, tmp_path: Path, people: Iterable[int], g
     assert [known.id.release for known in tiny.charges()] == ["1", "2"]
 
 
-@pytest.mark.parametrize("below", [2, 15])
-def test_the_policy_says_how_many_people_are_enough(tiny: TinySite, below: int) -> None:
-    """One fewer than this policy asks for is held, though fourteen would pass by default; as many as it asks for pass."""
-    tiny.write_policy(releases=SERIES, gates=f"{{min_rows: 20, differencing_below: {below}}}")
-    tiny.write_rows(people_rows(range(60 + below - 1)))
-    with pytest.raises(GateFailed) as held:
-        tiny.flow("2").run()
-    assert held.value.what == held_words("people/1/r1", "joined", below=below)
-    tiny.write_rows(people_rows(range(60 + below)))
-    charge(tiny.flow("2"))
-
-
 def test_a_release_is_compared_with_every_earlier_one(tiny: TinySite) -> None:
     """Far from the one before it and two people from the one before that: held, with the name of that one."""
     tiny.write_rows([*people_rows(range(80)), *people_rows(range(62), "3")])
@@ -282,71 +168,6 @@ def test_a_release_is_compared_with_later_ones_that_came_first(tiny: TinySite) -
         held_words("people/3/r1", "joined"),
         held_words("people/3/r1", "left"),
     )
-
-
-def test_a_release_that_was_held_is_not_compared_with(tiny: TinySite) -> None:
-    """Two people from one that was never charged, and twenty from the one that was: passes. Nothing is known of the first."""
-    tiny.write_rows(people_rows(range(58)))
-    with pytest.raises(GateFailed):
-        tiny.flow("2").run()
-    tiny.write_rows([*people_rows(range(56), "3")[:40]])
-    charge(tiny.flow("3"))
-
-
-def test_a_held_release_passes_when_its_people_do(tiny: TinySite) -> None:
-    """Those who joined are left out of the source, as the remedy says: it goes on and is charged once."""
-    tiny.write_rows(people_rows(range(62)))
-    with pytest.raises(GateFailed):
-        tiny.flow("2").run()
-    tiny.write_rows(people_rows(range(60)))
-    charge(tiny.flow("2"))
-    assert [known.id.release for known in tiny.charges()] == ["1", "2"]
-    assert tiny.status("2").state == "reserved"
-
-
-def test_revisions_of_one_release_are_not_compared_with_each_other(tiny: TinySite) -> None:
-    """A correction may differ by two people from what it corrects; another release is compared with both."""
-    tiny.write_rows(people_rows(range(62), "1"))
-    revise_release(tiny.site, "people", "1", why="two people were missing")
-    charge(tiny.flow("1"))
-    assert [str(known.id) for known in tiny.charges()] == ["people/1/r1", "people/1/r2"]
-    tiny.write_rows(people_rows(range(64)))
-    with pytest.raises(GateFailed) as held:
-        tiny.flow("2").run()
-    assert held.value.findings == (held_words("people/1/r1", "joined"), held_words("people/1/r2", "joined"))
-
-
-def test_another_policy_of_the_population_is_not_compared_with(tiny: TinySite) -> None:
-    """It releases other columns of the same people: their exposure adds up, and nobody can subtract the one from the other."""
-    tiny.write_policy(policy="others", releases=SERIES)
-    tiny.write_rows(people_rows(range(62)))
-    charge(tiny.flow("2", "others"))
-    assert read_exposure(tiny.site, account_of(tiny)).people == {2 * EPSILON: 60, EPSILON: 2}
-
-
-def test_a_charged_release_is_not_held_against_itself(tiny: TinySite) -> None:
-    """A retry of what is charged and not drawn goes on, and is charged and exposed once."""
-    before = hashes(tiny.site.vault / "folk.duckdb")
-    charge(tiny.flow())
-    assert (tiny.status().state, len(tiny.charges())) == ("reserved", 1)
-    assert hashes(tiny.site.vault / "folk.duckdb") == before
-
-
-def test_nobody_is_counted_where_each_row_is_a_person(tmp_path: Path) -> None:
-    """No person is kept, no release is held, and no exposure is told."""
-    columns = """
-  remark: {role: confidential, do: drop}
-  town: {role: quasi, do: keep, values: [north, south, east], why: needed}
-  sex: {role: quasi, do: keep, values: [0, 1], why: needed}
-  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
-  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
-    rows = [*people_rows(range(60), "1"), *people_rows(range(62))]
-    tiny = make_site(tmp_path / "site", rows=rows, person="each-row", columns=columns, drop="[name, person]")
-    for release in ("1", "2"):
-        charge(tiny.flow(release))
-        assert "people" not in tiny.tables(release)
-    assert hashes(tiny.site.vault / "folk.duckdb") == {}
-    assert read_exposure(tiny.site, account_of(tiny)) == Exposure({})
 
 
 # an attempt that was broken off
@@ -378,15 +199,6 @@ def test_two_releases_that_differ_by_two_never_both_go_on_to_noise(broken: TinyS
             charge(broken.flow(release))
     made = [release for release in ("1", "2") if "membership" in broken.tables(release)]
     assert len(made) == 1
-
-
-def test_a_charged_release_that_is_held_is_not_told_that_nothing_is_charged(broken: TinySite) -> None:
-    """What stands in `status` is true."""
-    charge(broken.flow("2"))
-    with pytest.raises(GateFailed) as held:
-        broken.flow("1").run()
-    assert [known.id.release for known in broken.charges()] == ["1", "2"]
-    assert "Nothing is charged" not in f"{held.value} {broken.status('1').reason}"
 
 
 # keyed hashes, and nobody's name
@@ -488,13 +300,3 @@ def test_exposure_adds_what_each_release_cost(charged: Path, tmp_path: Path) -> 
     tiny.write_cap("epsilon: 9, definition: dp, scope: column")
     assert read_exposure(tiny.site, account_of(tiny)) == Exposure({None: 90})
     assert read_exposure(tiny.site, account_of(tiny)).worst is None
-
-
-def test_nobody_is_exposed_where_nothing_ran(tmp_path: Path) -> None:
-    """No vault, no registry: nobody, and no file is made."""
-    tiny = make_site(tmp_path / "site")
-    files: Callable[[], list[Path]] = lambda: sorted(tiny.home.rglob("*"))  # noqa: E731
-    before = files()
-    assert read_exposure(tiny.site, account_of(tiny)) == Exposure({})
-    assert read_exposure(tiny.site, account_of(tiny)).worst == 0
-    assert files() == before

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
-import duckdb
 import pytest
 from dagster._daemon.types import DaemonHeartbeat
 
@@ -20,14 +16,11 @@ from release_pipeline.cli import main
 from release_pipeline.dagster_app.heartbeat import read_heartbeat
 from release_pipeline.dagster_app.launch import prepare
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.alerts.look import HEAD, look
-from release_pipeline.flow.alerts.outbox import folder_of
+from release_pipeline.flow.alerts.look import look
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status import health
 from release_pipeline.flow.status.health import LEAST_FREE, LONGEST_SILENCE, HealthDocument, check_health
-from release_pipeline.flow.status.metrics import write_metrics
-from release_pipeline.flow.timetable import record_policies
 from tests.integration.people import copy_site
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
 
@@ -100,29 +93,6 @@ def test_every_way_to_be_unwell_is_told(
     assert unwell(check(tiny.site))["vault"] == "it is gone: restore it from a backup"
 
 
-def test_a_registry_that_was_changed_is_found(tiny: TinySite) -> None:
-    """An event that is another one, and a registry that is no database."""
-    with duckdb.connect(str(tiny.site.registry)) as connection:
-        connection.execute("UPDATE events SET body = body || ' ' WHERE number = 2")
-    assert list(unwell(check(tiny.site))) == ["chain"]
-    tiny.site.registry.write_bytes(b"no database" * 9000)
-    assert "registry" in unwell(check(tiny.site))
-
-
-@pytest.mark.parametrize("damaged", ["", "{", "[1]", '{"event": 1}', '{"event": "one", "hash": "x"}'])
-def test_what_the_last_look_saw_and_cannot_be_read_stops_no_look(tiny: TinySite, damaged: str) -> None:
-    """It stays as it is, for the next look would hide that; who asks is told."""
-    (tiny.home / "site.yaml").write_text(RULES)
-    look(tiny.site)
-    head = folder_of(tiny.site) / HEAD
-    head.write_text(damaged)
-    look(tiny.site)
-    assert head.read_text() == damaged
-    [chain] = [one for one in check(tiny.site).checks if one.name == "chain"]
-    assert chain.ok
-    assert chain.words.endswith("what the last look saw cannot be read")
-
-
 def test_an_older_pair_of_vault_and_registry_is_found_by_what_the_last_look_saw(tiny: TinySite, tmp_path: Path) -> None:
     """Both put back together fit each other; the look knew more."""
     older = copy_site(tiny.home, tmp_path / "older")
@@ -171,68 +141,17 @@ def test_the_heartbeat_is_read_from_the_sites_dagster(tmp_path: Path) -> None:
 # metrics
 
 
-@dataclass
-class Family:
-    """What a text says of one name."""
-
-    kind: str
-    unit: str = ""
-    help: str = ""
-    samples: dict[tuple[tuple[str, str], ...], float] = field(default_factory=dict)
+LINE = re.compile(r'(?:# (?:TYPE \w+ (?:gauge|counter)|(?:HELP|UNIT) \w+ .+)|(\w+)(?:\{((?:\w+="[^"]*",?)*)\})? (\S+))')
 
 
-NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)')
-SAMPLE = re.compile(rf"({NAME})(?:\{{(.*)\}})? (\S+)")
-NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]Inf|NaN")
-ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
-
-
-def parse(text: str) -> dict[str, Family]:
-    """OpenMetrics 1.0 text of gauges and counters, strictly: what the format does not allow is an assertion."""
-    assert text.endswith("# EOF\n")
-    found: dict[str, Family] = {}
-    family, name = Family(""), ""
-    for line in text.split("\n")[:-2]:
-        if line.startswith("# "):
-            _, word, said, *more = line.split(" ", 3)
-            if word == "TYPE":
-                assert said not in found, f"{said} is interleaved, or stands twice"
-                family, name = found.setdefault(said, Family(more[0])), said
-                assert re.fullmatch(NAME, said)
-                assert more[0] in ("gauge", "counter")
-                assert not said.endswith(("_total", "_created", "_bucket", "_count", "_sum", "_info"))
-            else:
-                assert (word in ("HELP", "UNIT"), said, family.samples) == (True, name, {}), line
-                if word == "UNIT":
-                    assert said.endswith(f"_{more[0]}")
-                    family.unit = more[0]
-                else:
-                    assert re.fullmatch(r'(?:[^\\"\n]|\\["\\n])*', more[0]), line
-                    family.help = more[0]
-            continue
-        sample = SAMPLE.fullmatch(line)
-        assert sample is not None, line
-        assert sample[1] == name + ("_total" if family.kind == "counter" else ""), line
-        assert NUMBER.fullmatch(sample[3]), line
-        labels = tuple(read_labels(sample[2] or ""))
-        assert labels not in family.samples, f"{line} stands twice"
-        assert len({label for label, _ in labels}) == len(labels)
-        value = float(sample[3])
-        assert family.kind != "counter" or (value >= 0 and not math.isnan(value))
-        family.samples[labels] = value
-    assert all(each.help for each in found.values())
-    return found
-
-
-def read_labels(text: str) -> Iterator[tuple[str, str]]:
-    """The labels between braces."""
-    while text:
-        label = LABEL.match(text)
-        assert label is not None, text
-        yield label[1], re.sub(r"\\.", lambda escape: ESCAPES[escape[0]], label[2])
-        text = text[label.end() :]
-        assert label[3] == "" or text, "a comma at the end"
+def parse(text: str) -> dict[str, float]:
+    """Each sample of an OpenMetrics text by its name and labels, which are there once."""
+    *lines, end, rest = text.split("\n")
+    assert (end, rest) == ("# EOF", "")
+    found = [line for line in map(LINE.fullmatch, lines) if line is None or line[1] is not None]
+    samples = {f"{line[1]}{{{line[2] or ''}}}": float(line[3]) for line in found if line is not None}
+    assert len(samples) == len(found)
+    return samples
 
 
 def test_the_figures_of_a_site(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,54 +164,14 @@ def test_the_figures_of_a_site(tiny: TinySite, capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     assert main(["status", "--metrics", "--home", str(tiny.home)]) == 0
     text = capsys.readouterr().out
-    found = parse(text)
-    people = ("policy", "people")
-
-    def value(name: str, *labels: tuple[str, str]) -> float:
-        return found[f"release_pipeline_{name}"].samples[labels]
-
-    assert value("releases", people, ("state", "candidate")) == 1
-    assert value("releases", people, ("state", "blocked")) == 1
-    assert 0 < value("waiting_seconds", people, ("state", "candidate")) < 24 * 3600
-    counted = (("population", "folk"), ("counted", "epsilon"), ("definition", "idp"), ("scope", "column"))
-    assert value("cap_spent_ratio", *counted) == 0.2
-    assert (value("policies_broken"), value("runs_failed", people)) == (1, 2)
-    assert value("chain_events") == len(tiny.events())
-    assert (value("unsent", ("to", "alerts 1")), value("unsent", ("to", "lineage"))) == (2, 0)
-    assert value("vault_free_bytes") > 0
-    assert found["release_pipeline_published_timestamp_seconds"].samples == {}
+    found = {name.removeprefix("release_pipeline_"): value for name, value in parse(text).items()}
+    assert found['releases{policy="people",state="candidate"}'] == 1
+    assert found['releases{policy="people",state="blocked"}'] == 1
+    assert 0 < found['waiting_seconds{policy="people",state="candidate"}'] < 24 * 3600
+    assert found['cap_spent_ratio{population="folk",counted="epsilon",definition="idp",scope="column"}'] == 0.2
+    assert (found["policies_broken{}"], found['runs_failed_total{policy="people"}']) == (1, 2)
+    assert found["chain_events_total{}"] == len(tiny.events())
+    assert (found['unsent{to="alerts 1"}'], found['unsent{to="lineage"}']) == (2, 0)
+    assert found["vault_free_bytes{}"] > 0
+    assert not any(name.startswith("published") for name in found)
     assert not any(word in text for word in ("income", "rent", "ana", "it failed", str(tiny.home)))
-
-
-@pytest.mark.slow
-def test_figures_of_what_is_late_and_published(published: Path, tmp_path: Path) -> None:
-    """In seconds; nothing is late while the timetable is kept, or the series is held."""
-    tiny = copy_site(published, tmp_path / "office")
-    moment = next(event.moment for event in tiny.events() if event.kind == "published")
-    [value] = parse(write_metrics(tiny.site))["release_pipeline_published_timestamp_seconds"].samples.values()
-    assert value == pytest.approx(moment.timestamp())
-    late = make_site(tmp_path / "late", releases='{list: ["1", "2"], cron: "* * * * *"}')
-    record_policies(late.site)
-    now = datetime.now(UTC)
-    name = "release_pipeline_late_seconds"
-    assert 3500 < parse(write_metrics(late.site, now=now + timedelta(hours=1)))[name].samples[(("policy", "people"),)] <= 3600
-    assert main(["hold", "people", "--why", "a doubt", "--home", str(late.home)]) == 0
-    assert parse(write_metrics(late.site, now=now + timedelta(hours=1)))[name].samples[(("policy", "people"),)] == 0
-
-
-def test_the_parser_can_fail() -> None:
-    """A sample twice, a unit that is not in the name, a counter without its ending, no end."""
-    good = '# TYPE a_seconds gauge\n# UNIT a_seconds seconds\n# HELP a_seconds b\na_seconds{c="d\\n\\"e"} 1.5\n# EOF\n'
-    assert parse(good)["a_seconds"].samples == {(("c", 'd\n"e'),): 1.5}
-    for old, new in (
-        ("# EOF\n", ""),
-        (" 1.5\n", ' 1.5\na_seconds{c="d\\n\\"e"} 2\n'),
-        ("UNIT a_seconds seconds", "UNIT a_seconds bytes"),
-        ("gauge", "counter"),
-        (" 1.5", " one"),
-        ('"} 1.5', '",} 1.5'),
-        ("d\\n", "d\\x"),
-    ):
-        assert old in good
-        with pytest.raises(AssertionError):
-            parse(good.replace(old, new))

@@ -187,16 +187,6 @@ def test_status_keeps_epsilon_exact_and_counts_records(tmp_path: Path, capsys: p
     assert [charge["amount"] for charge in ledger["charges"]] == [content["total"]] == [ledger["spent"]]
 
 
-def test_status_of_a_method_without_epsilon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """mdav: null, and the ledger counts releases."""
-    tiny = make_site(tmp_path / "site", protect="{method: mdav, k: 5}", cap="releases: 1")
-    first, _ = tell(capsys, "status", "--home", tiny.home)["releases"]
-    assert (first["epsilon"], first["k"], first["definition"], first["scope"]) == (None, 5, "k-anonymity", "cluster")
-    [ledger] = tell(capsys, "ledger", "--home", tiny.home)["populations"]
-    assert ledger["declared"] == {"epsilon": None, "definition": None, "scope": None, "releases": 1}
-    assert [(plan["amount"], plan["fits"]) for plan in ledger["planned"]] == [("1", True), ("1", False)]
-
-
 def test_status_follows_a_release_to_its_end(
     corrected: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,7 +294,6 @@ def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path
         **content,
         "ledger": None,
         "series": None,
-        "timetable": [],
         "same_people": [],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,8 @@ from release_pipeline.dagster_app import emitting
 from release_pipeline.dagster_app.building import build_defs
 from release_pipeline.flow.alerts.outbox import NotSent
 from release_pipeline.flow.alerts.sender import tell
-from release_pipeline.flow.openlineage.events import StageRun
-from release_pipeline.flow.openlineage.spec import FACETS
 from release_pipeline.flow.openlineage.spool import spool_of
-from release_pipeline.policy.load import parse_policy
-from tests.integration.sites import GX_WARNINGS, QUIET, ROOT, STAGES, TinySite, make_rows, make_site, policy_text, run_job
+from tests.integration.sites import GX_WARNINGS, QUIET, ROOT, STAGES, TinySite, make_rows, make_site, run_job
 from tests.leaks import find_canaries, read_blobs
 
 pytestmark = GX_WARNINGS
@@ -168,44 +165,6 @@ def test_no_run_fails_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("release_pipeline.flow.alerts.channels.post", down)
     [sent] = tell(tiny.site)
     assert (sent.sent, sent.left, sent.words) == (0, 2 * len(STAGES), "it answered 503.")
-
-
-def stage_run(**parts: str) -> StageRun:
-    """An attempt at a stage of a monthly policy."""
-    policy = parse_policy(policy_text(releases='{every: month, cron: "0 6 1 * *"}'), name="people.yaml")
-    said = {"namespace": "office", "partition": "2026-03", "stage": "masked", "id": "7b7f0d34-4d7b-5d2c-8a53-0c7b0f8a6c11"}
-    return StageRun(policy=policy, **{**said, **parts})
-
-
-def test_every_kind_of_event_is_valid() -> None:
-    """Also of a command, which has no run above it; of a period the time that it is about."""
-    now = datetime(2026, 4, 1, 6, tzinfo=UTC)
-    attempt = stage_run(stage="published")
-    events = [attempt.begin(now), attempt.complete(now, release="people/2026-03/r1", version="v")]
-    for event in (*events, attempt.fail(now, "no", again=True)):
-        validate(event)
-        assert "parent" not in event["run"]["facets"]
-        nominal = event["run"]["facets"]["nominalTime"]
-        assert nominal["nominalStartTime"] == "2026-03-01T00:00:00+00:00"
-        assert nominal["nominalEndTime"] == "2026-04-01T00:00:00+00:00"
-    assert attempt.fail(now, "no", again=True)["eventType"] == "ABORT"
-
-
-def test_the_check_can_fail_and_versions_are_those_that_are_here() -> None:
-    """A run without a UUID, a facet of another version, one without what it needs."""
-    event = stage_run().begin(datetime(2026, 4, 1, tzinfo=UTC))
-    validate(event)
-    assert {schema["$id"].split("/")[-1].removesuffix(".json"): schema["$id"].split("/")[-2] for schema in SCHEMAS} == {
-        **FACETS,
-        "OpenLineage": "2-0-2",
-    }
-    with pytest.raises(jsonschema.ValidationError):
-        validate({**event, "run": {}})
-    with pytest.raises(jsonschema.ValidationError):
-        validate({**event, "eventType": "BEGIN"})
-    del event["job"]["facets"]["documentation"]["description"]
-    with pytest.raises(jsonschema.ValidationError):
-        validate(event)
 
 
 @pytest.mark.slow

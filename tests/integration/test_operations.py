@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -25,40 +24,33 @@ from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobO
 from release_pipeline.dagster_app import operations, releases
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.names import Names
-from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import StoreBusy
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
-from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.overview import describe_status
-from release_pipeline.policy.periods import begin_of, name_period
+from release_pipeline.policy.periods import name_period
 from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock
-from tests.integration.processes import is_running, run_program, start_program, wait_for
+from tests.integration.processes import is_running, start_program, wait_for
 from tests.integration.sites import (
     GX_WARNINGS,
-    QUIET,
     ROOT,
-    SPOILED,
     TinySite,
     failures,
     make_rows,
     make_site,
     policy_text,
     run_job,
-    spoil,
 )
 
 pytestmark = GX_WARNINGS
 
 MINUTELY = '{list: ["1", "2"], cron: "* * * * *"}'
 YEARLY = '{list: ["1", "2"], cron: "0 0 1 1 *"}'
-NEW_SOURCE = "the source is new or was changed; the next look tells whether it stays as it is."
-BUSY = "another process is working with this database."
 CANARY = "kanarie"  # no word of the project
 UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
@@ -178,13 +170,6 @@ def requested(evaluated: Any) -> list[str]:
     return [request.partition_key for request in evaluated.run_requests]
 
 
-def spoil_registry(site: Site) -> None:
-    """Put something else in the place of the registry."""
-    site.registry.unlink(missing_ok=True)
-    site.registry.with_name(f"{site.registry.name}.wal").unlink(missing_ok=True)
-    site.registry.write_bytes(b"no database " * 4_000)
-
-
 @contextmanager
 def held(file: Path) -> Iterator[subprocess.Popen[str]]:
     """A DuckDB file that another process has open for writing."""
@@ -263,16 +248,6 @@ def test_tick_opens_the_next_release_and_asks_for_its_run(scheduled: Operated) -
     ]
 
 
-def test_release_that_was_opened_and_never_run_is_asked_for_again(scheduled: Operated) -> None:
-    """The daemon stopped between the tick and the run: the next tick asks once more and opens nothing."""
-    scheduled.tick()
-    again = scheduled.tick()
-    assert requested(again) == ["1"]
-    assert again.run_requests[0].tags["release-pipeline/opened"] == "it was opened before, and no run was begun"
-    assert scheduled.tiny.states() == ["opened"]
-    assert "2" not in {str(name.release) for name in scheduled.tiny.statuses()}
-
-
 @pytest.mark.parametrize("status", UNFINISHED)
 def test_tick_waits_for_the_release_that_is_being_made(scheduled: Operated, status: str) -> None:
     """Whatever stage its run is at, queued or being cancelled: nothing is opened, and the reason names release and run. The
@@ -282,14 +257,6 @@ def test_tick_waits_for_the_release_that_is_being_made(scheduled: Operated, stat
         assert requested(found) == []
         assert found.skip_message == f"release 1 is being made (run {run.run_id[:8]}); one after the other."
     assert scheduled.tiny.events() == ()
-
-
-@pytest.mark.parametrize("status", ["FAILURE", "CANCELED"])
-def test_release_whose_run_failed_is_not_asked_for_again(scheduled: Operated, status: str) -> None:
-    """A failed run is for a person to look at; the timetable goes on."""
-    scheduled.tick()
-    scheduled.begin("1", status=status)
-    assert requested(scheduled.tick()) == ["2"]
 
 
 def backfill(operated: Operated, release: str, *, status: str) -> dg.DagsterRun:
@@ -321,76 +288,6 @@ def test_a_backfill_is_a_run_of_the_release(scheduled: Operated) -> None:
     scheduled.look()
     [event] = scheduled.failed()
     assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
-
-
-def test_a_run_that_failed_elsewhere_is_no_failure_of_a_release(scheduled: Operated) -> None:
-    """A team's run that made all that it was to make of a release, and failed at something else."""
-    policy, keys = scheduled.tiny.site.policy("people"), Names().chain("people")
-
-    @dg.asset(deps=[keys[0]], partitions_def=partitions_of(policy, Names()))
-    def dashboard() -> None:
-        raise RuntimeError
-
-    chosen = dg.AssetSelection.assets(keys[0], dashboard)
-    job = dg.define_asset_job("team", selection=chosen, executor_def=dg.in_process_executor)
-    defs = dg.Definitions.merge(dg.Definitions(assets=[dashboard], jobs=[job]), build_defs(scheduled.tiny.home))
-    result = defs.resolve_job_def("team").execute_in_process(
-        partition_key="1", instance=scheduled.instance, raise_on_error=False, run_config=QUIET
-    )
-    assert not result.success
-    scheduled.look()
-    assert scheduled.failed() == []
-
-
-def test_run_of_another_policy_is_not_waited_for(scheduled: Operated) -> None:
-    """Each policy has its own timetable; the pool of the vault keeps their steps apart."""
-    scheduled.tiny.write_policy(policy="others")
-    scheduled.begin("1", policy="others")
-    assert requested(scheduled.tick()) == ["1"]
-
-
-def test_tick_says_why_nothing_is_opened(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No source, too few records, no room under the cap, a broken policy, population or registry: each in words, without an
-    event or a charge, and never a failed tick."""
-    tiny = scheduled.tiny
-
-    def skipped() -> str:
-        found = scheduled.tick()
-        assert requested(found) == []
-        return str(found.skip_message)
-
-    (tiny.home / "people.csv").unlink()
-    assert "people.csv" in skipped()
-    tiny.write_rows([row for row in make_rows() if row["year"] == "2"])
-    assert skipped() == "the source has too few records of release 1 yet."
-    tiny.write_rows(make_rows(10))
-    assert skipped() == "the source has too few records of release 1 yet."
-    tiny.write_rows(make_rows())
-    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    assert skipped().startswith("people/1/r1: the ledger refuses: folk has 1 left of 1 ")
-    (tiny.home / "populations.yaml").write_text("folk: {cap: {}}\n")
-    assert "populations.yaml" in skipped()
-    tiny.write_cap("epsilon: 10, definition: idp, scope: column")
-    assert {event.kind for event in tiny.events()} == {"format", "policy"}
-    hurry(monkeypatch)
-    with held(tiny.site.registry):
-        assert BUSY in skipped()
-    spoil_registry(tiny.site)
-    assert "registry.duckdb" in skipped()
-
-
-def test_policy_broken_while_the_daemon_lives_is_a_skipped_tick(scheduled: Operated) -> None:
-    """The definitions were loaded before the file was broken: the tick says so, and is no failure."""
-    repository = scheduled.repository()
-    (scheduled.tiny.home / "policies" / "people.yaml").write_text(policy_text(releases=MINUTELY, protect="{method: magic}"))
-    resources = {"site": SiteResource(home=str(scheduled.tiny.home))}
-    now = datetime.now(UTC)
-    with dg.build_schedule_context(
-        instance=scheduled.instance, repository_def=repository, scheduled_execution_time=now, resources=resources
-    ) as context:
-        found = repository.get_schedule_def("timetable_people").evaluate_tick(context)
-    assert requested(found) == []
-    assert "people.yaml" in str(found.skip_message)
 
 
 def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> None:
@@ -440,97 +337,7 @@ def test_period_becomes_a_partition_when_its_tick_comes(
     assert list(operated.instance.get_dynamic_partitions("releases_people")) == [year]
 
 
-def test_period_is_run_to_its_candidate_as_requested(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the tick asks for can be run: the partition is there for the job."""
-    year = str(datetime.now(UTC).year - 1)
-    operated = operate(releases=f'{{every: year, first: {year}, cron: "* * * * *"}}', rows=make_rows(releases=(year,)))
-    operated.look()  # the watch notes the policy, as it does every half minute
-    put_on(monkeypatch, timedelta(minutes=1))
-    [request] = operated.tick().run_requests
-    result = operated.run(request.partition_key)
-    assert result.success, failures(result)
-    assert operated.tiny.folder(year).is_dir()
-    assert operated.tiny.states(year) == ["opened", "reserved", "secret", "drawn", "candidate"]
-
-
 # the arrival of a source
-
-
-def test_arrival_is_believed_at_the_second_look(operate: Callable[..., Operated]) -> None:
-    """The first look only remembers; the second finds the source as it was and opens the release, which the registry says."""
-    operated = operate()
-    first = operated.look("arrival_people")
-    assert (requested(first), first.skip_message) == ([], NEW_SOURCE)
-    assert operated.tiny.events() == ()
-    second = operated.look("arrival_people", first.cursor)
-    assert requested(second) == ["1"]
-    assert second.run_requests[0].tags["release-pipeline/opened"] == "its source arrived"
-    assert operated.tiny.status().why == "its source arrived"
-    operated.begin("1", status="SUCCESS")
-    third = operated.look("arrival_people", second.cursor)
-    assert (requested(third), third.skip_message) == ([], NEW_SOURCE)
-    assert requested(operated.look("arrival_people", third.cursor)) == ["2"]
-
-
-def test_changed_source_is_waited_for_again(operate: Callable[..., Operated]) -> None:
-    """As long as every look finds another file, nothing is opened."""
-    operated = operate()
-    cursor = operated.look("arrival_people").cursor
-    for count in (59, 58, 57):
-        operated.tiny.write_rows(make_rows(count))
-        found = operated.look("arrival_people", cursor)
-        assert (requested(found), found.skip_message) == ([], NEW_SOURCE)
-        cursor = found.cursor
-    assert requested(operated.look("arrival_people", cursor)) == ["1"]
-
-
-def test_source_that_was_judged_is_not_read_again(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too few records: the reason stays without another look into the file, until it is another file."""
-    operated = operate(rows=make_rows(10))
-    cursor = operated.look("arrival_people").cursor
-    counted: list[str] = []
-    count_arrived = timetable.count_arrived
-    monkeypatch.setattr(timetable, "count_arrived", lambda *args: counted.append(args[2]) or count_arrived(*args))
-    for _ in range(3):
-        found = operated.look("arrival_people", cursor)
-        assert requested(found) == []
-        assert found.skip_message == "the source has too few records of release 1 yet."
-        cursor = found.cursor
-    assert counted == ["1"]
-    operated.tiny.write_rows(make_rows())
-    found = operated.look("arrival_people", cursor)
-    assert found.skip_message == NEW_SOURCE
-    assert requested(operated.look("arrival_people", found.cursor)) == ["1"]
-
-
-def test_source_that_is_missing_is_said_and_looked_for_again(operate: Callable[..., Operated]) -> None:
-    """No file, no failure; once it is there, two looks as ever."""
-    operated = operate()
-    (operated.tiny.home / "people.csv").unlink()
-    found = operated.look("arrival_people")
-    assert requested(found) == []
-    assert "people.csv" in str(found.skip_message)
-    operated.tiny.write_rows(make_rows())
-    found = operated.look("arrival_people", found.cursor)
-    assert found.skip_message == NEW_SOURCE
-    assert requested(operated.look("arrival_people", found.cursor)) == ["1"]
-
-
-def test_source_that_arrives_early_waits_until_it_is_due(
-    operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a timetable an arrival opens nothing before its time, which the reason names; after it, it does."""
-    operated = operate(releases=YEARLY)
-    cursor = operated.look("arrival_people").cursor
-    due = begin_of("year", str(datetime.now(UTC).year + 1))
-    for _ in range(2):
-        found = operated.look("arrival_people", cursor)
-        assert (requested(found), found.skip_message) == ([], f"release 1 is due {due:%Y-%m-%d %H:%M} UTC.")
-        cursor = found.cursor
-    assert operated.tiny.statuses() == {}
-
-    put_on(monkeypatch, timedelta(days=400))
-    assert requested(operated.look("arrival_people", cursor)) == ["1"]
 
 
 # failures and refusals
@@ -579,107 +386,6 @@ def test_failed_run_leaves_one_event_in_words(
     assert not any(CANARY in repr(one) for one in (*result.all_events, *scheduled.tiny.events()))
 
 
-def test_each_failed_run_leaves_its_own_event_until_one_goes_through(
-    scheduled: Operated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two runs, two events; after a good run the release is a candidate, and status speaks of no failure."""
-    break_flow(monkeypatch)
-    runs = [scheduled.run().run_id for _ in range(2)]
-    monkeypatch.undo()
-    assert [event.content["run"] for event in scheduled.failed()] == runs
-    assert scheduled.run().success
-    assert len(scheduled.failed()) == 2
-    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
-    assert line.split()[1] == "candidate"
-    assert "broke off" not in line
-
-
-def test_failure_that_is_noted_late_is_not_told_of_a_candidate(scheduled: Operated) -> None:
-    """The watch comes after the next run has gone through: the event is there, and status does not say that the last run broke
-    off."""
-    run = scheduled.begin("1")
-    scheduled.instance.report_run_failed(run, "gone")
-    assert scheduled.run().success
-    scheduled.look()
-    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
-    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
-    assert line.split()[1] == "candidate"
-    assert "broke off" not in line
-
-
-def test_run_that_breaks_off_after_a_refusal_is_told(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocked by bad data; the source is repaired, and the next run breaks off: status says so, too."""
-    spoil(scheduled.tiny, "too few rows")
-    assert not scheduled.run().success
-    scheduled.tiny.write_rows(make_rows())
-    break_flow(monkeypatch)
-    assert not scheduled.run().success
-    monkeypatch.undo()
-    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
-    assert "The last run broke off" in line
-    assert "KeyError" in line
-
-
-def test_failure_that_cannot_be_noted_stays_the_failure_that_it_was(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The registry is unusable when the hook comes: the run ends with the step's own words, and no error of the hook."""
-
-    def fail(*_: Any) -> Any:
-        spoil_registry(scheduled.tiny.site)
-        raise KeyError(CANARY)
-
-    monkeypatch.setattr(flow_release, "collect_facts", fail)
-    result = scheduled.run()
-    [said] = failures(result)
-    assert re.fullmatch(r"Internal error: KeyError at release\.py:\d+\. Please report it: the release waits where it is\.", said)
-    kinds = [event.event_type_value for event in result.all_events]
-    assert kinds.count("STEP_FAILURE") == 1
-    assert "HOOK_ERRORED" not in kinds
-    assert kinds[-1] == "PIPELINE_FAILURE"
-    assert "An exception was thrown during execution" not in str(result.all_events[-1].message)
-
-
-def test_hook_never_raises(tmp_path: Path) -> None:
-    """Not even where there is no site, no run and no registry."""
-
-    class NoSite:
-        def open(self) -> Site:
-            raise OSError(CANARY)
-
-    context = dg.build_hook_context(resources={"site": NoSite()}, op_exception=RuntimeError(CANARY), run_id="r", job_name="j")
-    operations.build_failure_hook(Names())(context)
-
-
-REFUSED: dict[str, tuple[dict[str, str], str]] = {
-    "data": ({}, SPOILED["too few rows"].reason),
-    "gates": ({"gates": "{min_rows: 20, expected_error: {income: 0.000001}}"}, "expected error of income"),
-    "cap": ({"cap": "epsilon: 1, definition: idp, scope: column"}, "the ledger refuses"),
-    "source": ({"source": "{path: nowhere.csv, release_column: year}"}, "nowhere.csv"),
-}
-
-
-@pytest.mark.parametrize("way", REFUSED)
-def test_refusal_is_blocked_and_its_reason_told_once(operate: Callable[..., Operated], way: str) -> None:
-    """Bad data, a gate, the cap, no source: however often it is tried and watched, status has the reason in one place, once."""
-    parts, reason = REFUSED[way]
-    operated = operate(releases=MINUTELY, **parts)
-    if way == "data":
-        spoil(operated.tiny, "too few rows")
-    for _ in range(2):
-        result = operated.run()
-        assert not result.success
-        assert reason in failures(result)[0]
-        operated.look()
-    release_status = operated.tiny.status()
-    assert release_status.state == "blocked"
-    assert reason in release_status.reason
-    assert [event.kind for event in operated.tiny.events() if event.release].count("blocked") == 1
-    [line] = [line for line in describe_status(operated.tiny.site) if line.startswith("people/1/r1")]
-    assert line.split()[1] == "blocked"
-    assert line.count(reason) == 1, line
-    assert "broke off" not in line, "a refusal is no run that broke off"
-    assert operated.tiny.charges() == []
-
-
 # the watch
 
 
@@ -696,19 +402,6 @@ def test_watch_notes_runs_that_broke_off(scheduled: Operated, ended: str) -> Non
         [event] = scheduled.failed()
         assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
         assert event.content["reason"] == "the run was cancelled, killed, or broke off."
-
-
-def test_watch_passes_over_what_it_cannot_place(scheduled: Operated) -> None:
-    """Failed runs of a release that the policy no longer has, or of none at all, are no reason to stop looking."""
-    for run in (scheduled.begin("1"), scheduled.begin("2")):
-        scheduled.instance.report_run_failed(run, "gone")
-    scheduled.tiny.write_policy(releases='{list: ["1"], cron: "* * * * *"}')
-    nobody = scheduled.instance.create_run_for_job(
-        scheduled.repository().get_job("release_people"), status=dg.DagsterRunStatus.STARTED
-    )
-    scheduled.instance.report_run_failed(nobody, "gone")
-    scheduled.look()
-    assert [event.release for event in scheduled.failed()] == [ReleaseId("people", "1")]
 
 
 def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -739,47 +432,6 @@ def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch
     scheduled.tick()
     after = scheduled.look(cursor=still.cursor)
     assert evaluations(after) == [(True, "nothing is late", "WARN")]
-
-
-def test_lateness_shows_in_the_ui_as_the_check_of_the_candidate(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job evaluates the same check when a candidate is made: late if the next one was due by then."""
-    describe_late = operations.describe_late
-    later = datetime.now(UTC) + timedelta(hours=1)
-    monkeypatch.setattr(operations, "describe_late", partial(describe_late, now=later))
-    result = scheduled.run()
-    assert result.success
-    [found] = [one for one in result.get_asset_check_evaluations() if one.check_name == "on_time"]
-    assert not found.passed
-    assert str(found.metadata["found"].value).startswith("Release 2 was due ")
-    monkeypatch.undo()
-    again = scheduled.run("2")
-    [found] = [one for one in again.get_asset_check_evaluations() if one.check_name == "on_time"]
-    assert found.passed
-
-
-def test_watch_waits_for_the_registry_in_words(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process has the registry: a skipped look with the reason, no failed one, and the next look has what it missed."""
-    run = scheduled.begin("1")
-    scheduled.instance.report_run_failed(run, "gone")
-    with scheduled.tiny.site.open_registry():
-        pass
-    hurry(monkeypatch)
-    with held(scheduled.tiny.site.registry):
-        assert BUSY in str(scheduled.look().skip_message)
-    monkeypatch.undo()
-    scheduled.look()
-    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
-
-
-def test_watch_says_in_words_that_the_registry_is_unusable(scheduled: Operated, gone: dict[str, str]) -> None:
-    """It frees dead runs all the same, and its look is skipped with the reason, not failed."""
-    run = scheduled.begin("1", tags=gone)
-    with scheduled.tiny.site.open_registry():  # the vault has its key
-        pass
-    spoil_registry(scheduled.tiny.site)
-    found = scheduled.look()
-    assert "registry.duckdb" in str(found.skip_message)
-    assert scheduled.status_of(run) == "FAILURE"
 
 
 # dead runs
@@ -839,24 +491,6 @@ def test_run_killed_in_a_step_is_freed_and_a_live_one_left_alone(operate: Callab
     assert free_dead_runs(scheduled.instance) == []
     assert scheduled.look().skip_message == "All is well."
     assert requested(scheduled.tick()) == ["2"]
-
-
-@pytest.mark.slow
-def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> None:
-    """Killed after the charge, in the middle of the noise: `run` in another process frees it, and makes the candidate without
-    a second charge."""
-    with hanging(scheduled.tiny, "mask") as process:
-        process.send_signal(signal.SIGKILL)
-    [dead] = scheduled.instance.get_runs()
-    assert (scheduled.status_of(dead), scheduled.slots()) == ("STARTED", 1)
-    assert scheduled.tiny.states() == ["opened", "reserved", "secret"]
-    done = run_program(["run", "people", "--release", "1", "--home", scheduled.tiny.home], environment=environment())
-    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(scheduled.tiny.folder())]), done.stderr
-    assert [scheduled.status_of(run) for run in scheduled.instance.get_runs()] == ["SUCCESS", "FAILURE"]
-    assert (scheduled.status_of(dead), scheduled.slots()) == ("FAILURE", 0)
-    assert scheduled.tiny.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
-    assert len(scheduled.tiny.charges()) == 1
-    assert list((scheduled.tiny.site.vault / "secrets").iterdir()) == []
 
 
 @pytest.mark.slow
@@ -946,89 +580,4 @@ def test_step_that_finds_the_vault_in_use_is_tried_again(scheduled: Operated, mo
     assert scheduled.slots() == 0
 
 
-@pytest.mark.parametrize("which", ["vault", "registry"])
-def test_step_that_finds_a_database_in_use_to_the_end_fails_in_words(
-    scheduled: Operated, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    """The failure, and the event that is left of it, say what was waited for; the release stays what it was, uncharged."""
-    hurry(monkeypatch, retries=1)
-    scheduled.tiny.flow().ingest()
-    file = scheduled.tiny.site.registry if which == "registry" else scheduled.tiny.site.vault / "folk.duckdb"
-    with held(file):
-        result = scheduled.run()
-    assert not result.success
-    [failure] = failures(result)
-    assert BUSY in failure
-    assert [event.event_type_value for event in result.all_events].count("STEP_UP_FOR_RETRY") == 1
-    scheduled.look()
-    [event] = scheduled.failed()
-    assert event.content["run"] == result.run_id
-    assert which == "registry" or BUSY in event.content["reason"]
-    assert scheduled.tiny.status().state == "open"
-    assert scheduled.tiny.charges() == []
-    assert scheduled.slots() == 0
-    assert scheduled.run().success
-
-
-def test_registry_in_use_after_the_candidate_is_made_fails_no_run(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the timetable comes last, and waits like every other step for a registry that another process has."""
-    hurry(monkeypatch)
-    describe_late = operations.describe_late
-    asked: list[str] = []
-
-    def busy_once(site: Site, policy: Any) -> str:
-        asked.append(policy.policy)
-        if len(asked) == 1:
-            raise StoreBusy(BUSY, where=str(site.registry))
-        return describe_late(site, policy)
-
-    monkeypatch.setattr(operations, "describe_late", busy_once)
-    result = scheduled.run()
-    assert result.success, failures(result)
-    assert scheduled.tiny.status().state == "candidate"
-
-
 # retention and freshness
-
-
-def test_prune_job_empties_what_is_no_longer_retained(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its daily schedule: nothing while it is young; then the room is empty, the event is there, the candidate stands."""
-    operated = operate(retain="30 days")
-    assert operated.run().success
-    prune = operations.prune
-    job = build_defs(operated.tiny.home).resolve_job_def("prune")
-    assert operated.tick("prune_daily").run_requests
-    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
-    assert {"records", "masked", "suppressed"} <= operated.tiny.tables().keys()
-    later = datetime.now(UTC) + timedelta(days=31)
-    monkeypatch.setattr(operations, "prune", partial(prune, now=later))
-    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
-    assert operated.tiny.tables() == {}
-    assert operated.tiny.states()[-1] == "pruned"
-    assert operated.tiny.flow().candidate_is_whole()
-    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
-    assert operated.tiny.states().count("pruned") == 1
-
-
-@pytest.mark.parametrize(
-    ("said", "days"),
-    [
-        ('{every: month, cron: "0 6 1 * *"}', 31),
-        ('{every: year, cron: "0 6 2 1 *"}', 366),
-        ('{every: quarter, cron: "* * * * *"}', 92),
-        ('{every: quarter, first: 2020-Q1, cron: "0 6 * * *"}', 92),
-        (MINUTELY, None),
-        ('["1", "2"]', None),
-        ("once", None),
-    ],
-)
-def test_only_an_endless_series_has_a_freshness_policy(operate: Callable[..., Operated], said: str, days: int | None) -> None:
-    """The newest candidate of a series of periods may become as old as it takes until the next one is due, and a little, however
-    often its timetable fires; a list ends, and has none."""
-    source = "{path: people.csv}" if said == "once" else "{path: people.csv, release_column: year}"
-    graph = build_defs(operate(releases=said, source=source).tiny.home).resolve_asset_graph()
-    found = {key.path[-1]: graph.get(key).freshness_policy for key in graph.get_all_asset_keys()}
-    assert {name for name, policy in found.items() if policy} == ({"candidate"} if days else set())
-    if days:
-        window = found["candidate"].fail_window.to_timedelta()  # type: ignore[union-attr]
-        assert timedelta(days=days) < window < timedelta(days=days * 1.25)

@@ -18,7 +18,6 @@ import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed
 from release_pipeline.flow.exposure import read_exposure
-from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.retention import Pruned, prune
 from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.store.registry import ReleaseId
@@ -147,35 +146,12 @@ def test_nothing_of_a_pruned_release_is_in_any_file_of_the_vault(tiny: TinySite)
     assert {schema.split(" ")[0] for schema in schemas if schema.startswith("people/")} == {"people/2/r1", "people/3/r1"}
 
 
-def test_pruning_is_noted_once(tiny: TinySite) -> None:
-    """An event for each release; a second pruning finds nothing and writes nothing."""
-    begun = datetime.now(UTC).replace(microsecond=0)
-    prune(tiny.site, now=NOW)
-    assert [event.release for event in tiny.events() if event.kind == "pruned"] == list(DUE)
-    assert tiny.status(DONE).state == "candidate"
-    assert begun <= datetime.fromisoformat(tiny.status(DONE).pruned) <= datetime.now(UTC)
-    before = snapshot(tiny.home)
-    assert prune(tiny.site, now=NOW) == []
-    assert snapshot(tiny.home) == before
-
-
 @pytest.mark.parametrize(("early", "expected"), [(timedelta(seconds=1), 0), (timedelta(0), 1)])
 def test_a_release_is_kept_for_as_long_as_its_policy_says(tiny: TinySite, early: timedelta, expected: int) -> None:
     """To the second, from when it became what it is; a longer time keeps it longer."""
     now = datetime.fromisoformat(tiny.status(RECENT).since) + RETAIN - early
     assert sum(RECENT in [release.release for release in pruned.releases] for pruned in prune(tiny.site, now=now)) == expected
     assert bool(rooms(tiny, RECENT)) == (expected == 0)
-
-
-def test_what_was_given_up_for_a_revision_goes_without_its_noise(tiny: TinySite) -> None:
-    """The charged release that nobody will draw any more is old and finished: it goes, and its next revision can be made."""
-    revise_release(tiny.site, "people", UNDRAWN, why="the source was wrong")
-    [pruned] = prune(tiny.site, now=NOW)
-    assert set(pruned.releases) == {*DUE, ReleaseId("people", UNDRAWN)}
-    assert rooms(tiny, UNDRAWN) == {}
-    assert with_canary(tiny)[UNDRAWN] == set()
-    assert len(tiny.charges()) == 3
-    assert tiny.flow(UNDRAWN).run().stage == "candidate"
 
 
 def test_why_a_release_was_refused_goes_with_it(tiny: TinySite) -> None:
@@ -186,18 +162,6 @@ def test_why_a_release_was_refused_goes_with_it(tiny: TinySite) -> None:
         (folder / f"people~{release}~r1.json").write_text("{}")
     prune(tiny.site, now=NOW)
     assert [file.name for file in folder.iterdir()] == [f"people~{UNDRAWN}~r1.json"]
-
-
-@pytest.mark.parametrize("population", ["pruned", "main", "temp"])
-def test_any_population_can_be_pruned(tmp_path: Path, population: str) -> None:
-    """Also one whose name means something to the database."""
-    tiny = make_site(tmp_path / "site", rows=make_rows(10), population=population, retain="30 days")
-    (tiny.home / "populations.yaml").write_text(f"{population}: {{cap: {{releases: 5}}}}\n")
-    with pytest.raises(DataRefused):
-        tiny.flow().run()
-    assert tiny.tables(population=population)
-    assert prune(tiny.site, now=datetime.now(UTC) + RETAIN) == [Pruned(population, (ReleaseId("people", "1"),))]
-    assert tiny.tables(population=population) == {}
 
 
 # what stays
@@ -239,18 +203,6 @@ def test_a_charged_release_without_noise_keeps_what_its_retry_needs(tiny: TinySi
     assert [charge.id.release for charge in tiny.charges()] == [DONE, UNDRAWN, RECENT]
 
 
-def test_candidate_charges_and_facts_stay(tiny: TinySite) -> None:
-    """The folder of the candidate is not touched, the ledger says the same, and `status` still shows it whole."""
-    folder = snapshot(tiny.folder(DONE))
-    ledger, release_status = read_ledgers(tiny.site), tiny.status(DONE)
-    prune(tiny.site, now=NOW)
-    assert snapshot(tiny.folder(DONE)) == folder
-    assert read_ledgers(tiny.site) == ledger
-    after = tiny.status(DONE)
-    assert (after.state, after.facts, after.candidate_hash) == ("candidate", release_status.facts, release_status.candidate_hash)
-    assert tiny.flow(DONE).candidate_is_whole()
-
-
 def test_a_pruned_release_is_not_run_again(tiny: TinySite) -> None:
     """Refused in words with the day and the next revision, before anything is read; its candidate stands, and the refusal does
     not block it."""
@@ -261,29 +213,6 @@ def test_a_pruned_release_is_not_run_again(tiny: TinySite) -> None:
         tiny.flow(DONE).run()
     assert (tiny.status(DONE).state, snapshot(tiny.folder(DONE))) == ("candidate", before)
     assert rooms(tiny, DONE) == {}
-
-
-def test_a_pruned_release_can_be_corrected(tiny: TinySite) -> None:
-    """Its next revision is opened, charged and made."""
-    prune(tiny.site, now=NOW)
-    revise_release(tiny.site, "people", DONE, why="a correction")
-    flow = tiny.flow(DONE)
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
-    assert [str(charge.id) for charge in tiny.charges()][-1] == "people/1/r2"
-
-
-def test_a_refused_release_that_was_pruned_can_be_run_and_pruned_again(tiny: TinySite) -> None:
-    """Nothing was charged for it, so nothing stands in its way when its source is right; and what it then leaves goes too."""
-    prune(tiny.site, now=NOW)
-    tiny.write_rows(rows_of(REFUSED))
-    assert tiny.flow(REFUSED).run().stage == "candidate"
-    assert with_canary(tiny)[REFUSED] == {"folk.duckdb"}
-    pruned = prune(tiny.site, now=datetime.now(UTC) + RETAIN + timedelta(days=1))
-    assert ReleaseId("people", REFUSED) in pruned[0].releases
-    assert with_canary(tiny)[REFUSED] == set()
-    assert tiny.status(REFUSED).state == "candidate"
 
 
 def test_exposure_stays(tiny: TinySite) -> None:
@@ -317,28 +246,6 @@ def test_nothing_goes_under_a_policy_that_does_not_say_so(tiny: TinySite, reason
             file.unlink()
     before = snapshot(tiny.home)
     assert prune(tiny.site, now=NOW + timedelta(days=10_000)) == []
-    assert snapshot(tiny.home) == before
-
-
-def test_a_broken_policy_does_not_keep_the_others_from_being_pruned(tiny: TinySite) -> None:
-    """One never takes the others down."""
-    (tiny.home / "policies" / "broken.yaml").write_text("policy: broken\n")
-    assert prune(tiny.site, now=NOW) == [Pruned("folk", DUE)]
-
-
-def test_a_dry_run_tells_what_would_go_and_changes_nothing(tiny: TinySite) -> None:
-    """Neither vault nor registry; the run after it does what was told."""
-    before = snapshot(tiny.home)
-    payload = prune(tiny.site, now=NOW, dry_run=True)
-    assert snapshot(tiny.home) == before
-    assert payload == prune(tiny.site, now=NOW) == [Pruned("folk", DUE)]
-
-
-def test_a_site_where_nothing_ran_has_nothing_to_prune(tmp_path: Path) -> None:
-    """And is not changed by trying."""
-    tiny = make_site(tmp_path / "site", retain="30 days")
-    before = snapshot(tiny.home)
-    assert prune(tiny.site, now=NOW) == []
     assert snapshot(tiny.home) == before
 
 

@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,23 +16,20 @@ from release_pipeline import sign, verify
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.alerts.look import look
-from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import view_papers
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify as verify_site
 from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.reviewing.remarks import Remarks, list_remarks, read_document, tell_remarks
+from release_pipeline.flow.reviewing.remarks import Remarks, read_document, tell_remarks
 from release_pipeline.flow.reviewing.subjects import find_subject
 from release_pipeline.flow.reviewing.votes import ToldVotes, read_votes, tell_votes
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.status.overview import describe_status, view_status
-from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.trust import keys as trust_keys
 from release_pipeline.flow.trust.approvals import (
     approve_candidate,
     import_statement,
-    reject_candidate,
     remark,
     return_candidate,
 )
@@ -90,9 +86,8 @@ def remarks_on(tiny: TinySite, *entries: tuple[str, str], target: str = "people/
 def say(tiny: TinySite) -> str:
     """Everything that commands and pages tell of the site's releases."""
     document = json.dumps(to_json(view_status(tiny.site)))
-    page = json.dumps(dataclasses.asdict(build_status(tiny.site)), default=str)
     papers = render_papers(view_papers(tiny.site, RELEASE)).values()
-    return "\n".join([*describe_status(tiny.site), document, page, *papers])
+    return "\n".join([*describe_status(tiny.site), document, *papers])
 
 
 def test_a_vote_that_is_dated_before_its_candidate_is_refused(
@@ -144,19 +139,6 @@ def test_a_return_holds_a_release_up_until_it_is_lifted(tiny: TinySite, keys: Ke
     assert failures_of(verify_site(package, [officer])) == []
 
 
-def test_a_return_after_the_approvals_stops_the_publication(tiny: TinySite, keys: Keys) -> None:
-    """Nothing is public before `published` is noted: also of what is being published."""
-    review(tiny, keys, "ben", "cleo")
-    with tiny.site.open_registry() as registry:
-        registry.add("publishing", RELEASE, candidate_hash=tiny_hash(registry), by="robot")
-    return_candidate(tiny.site, RELEASE, key=keys["dora"], why=WHY)
-    assert tiny.status().state == "returned"
-    with pytest.raises(Blocked, match="returned with reasons by dora"):
-        publish(tiny.site, RELEASE, key=keys["robot"])
-    approve_candidate(tiny.site, RELEASE, key=keys["dora"])
-    publish(tiny.site, RELEASE, key=keys["robot"])
-
-
 def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys) -> None:
     """It comes between the intent and the end: nothing is public, and after the approval the same command goes on."""
     review(tiny, keys, "ben", "cleo")
@@ -173,57 +155,6 @@ def test_a_return_while_the_package_is_built_stops_it(tiny: TinySite, keys: Keys
     assert failures_of(verify_site(tiny.home, [keys["olga"].public.fingerprint])) == []
 
 
-def tiny_hash(registry: Any) -> str:
-    """The hash of the candidate."""
-    return next(event.content["candidate_hash"] for event in registry.events if event.kind == "candidate")
-
-
-def test_a_returned_release_may_be_rejected_or_revised(tiny: TinySite, keys: Keys) -> None:
-    """A rejection ends it; a revision takes its place, and begins with no vote."""
-    for name in ("ben", "cleo"):
-        return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
-    assert tiny.status().state == "returned"
-    revise_release(tiny.site, "people", "1", why="income was wrong")
-    tiny.flow().run()
-    with pytest.raises(Blocked, match="it was given up for people/1/r2"):
-        approve_candidate(tiny.site, RELEASE, key=keys["ben"])
-    assert (tiny.status(revision=2).state, tiny.status(revision=2).voters) == ("candidate", [])
-
-
-def test_a_revision_opens_no_votes(tiny: TinySite, keys: Keys) -> None:
-    """An open vote and a remark on what is given up stay blind until the votes on the revision are in."""
-    remark(tiny.site, remarks_on(tiny, ("claim", "too coarse")), key=keys["ben"])
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    assert (remarks_for(tiny), told(tiny).votes) == ([], ())
-    revise_release(tiny.site, "people", "1", why="income was wrong")
-    tiny.flow().run()
-    approve_candidate(tiny.site, RELEASE.next, key=keys["cleo"])
-    for reader in (None, "ana", "olga", "cleo"):
-        assert (remarks_for(tiny, reader), told(tiny, reader).votes, told(tiny, reader).count) == ([], (), 1)
-    assert WHY not in say(tiny)
-    approve_candidate(tiny.site, RELEASE.next, key=keys["ben"])
-    assert remarks_for(tiny) == [("ben", "claim", "too coarse")]
-    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY)]
-    assert tiny.status().state == "candidate"
-
-
-def test_votes_that_were_in_stay_told_when_it_is_given_up(tiny: TinySite, keys: Keys) -> None:
-    """Nothing is blinded anew: the steward of the revision reads what was said."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    review(tiny, keys, "cleo")
-    revise_release(tiny.site, "people", "1", why="income was wrong")
-    assert [(vote.name, vote.why) for vote in told(tiny).votes] == [("ben", WHY), ("cleo", "")]
-
-
-def test_a_rejection_ends_what_was_returned(tiny: TinySite, keys: Keys) -> None:
-    """And nobody returns it then."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    reject_candidate(tiny.site, RELEASE, key=keys["cleo"], why="never")
-    assert (tiny.status().state, told(tiny).are_in) == ("rejected", True)
-    with pytest.raises(Blocked, match="it is rejected, and cannot be returned"):
-        return_candidate(tiny.site, RELEASE, key=keys["dora"], why=WHY)
-
-
 @pytest.mark.parametrize("name", ["ana", "olga", "robot", "stranger"])
 def test_who_may_not_review_returns_nothing(tiny: TinySite, keys: Keys, name: str) -> None:
     """The steward, the officer, the service, and who is in no list."""
@@ -231,15 +162,6 @@ def test_who_may_not_review_returns_nothing(tiny: TinySite, keys: Keys, name: st
     with pytest.raises(NotSigned):
         return_candidate(tiny.site, RELEASE, key=keys[name], why=WHY)
     assert len(tiny.events()) == before
-
-
-def test_a_return_needs_reasons(tiny: TinySite, keys: Keys) -> None:
-    """Here, and imported."""
-    with pytest.raises(WrongUsage, match="a return needs its reason"):
-        return_candidate(tiny.site, RELEASE, key=keys["ben"], why=" ")
-    digest = str(tiny.status().candidate_hash)
-    with pytest.raises(WrongUsage, match="a return needs its reason"):
-        import_statement(tiny.site, keys["ben"].sign(kind="return", subject=str(RELEASE), digest=digest, name="ben"))
 
 
 def test_a_return_with_a_key_that_was_revoked_counts_for_nothing(tiny: TinySite, keys: Keys) -> None:
@@ -289,47 +211,6 @@ def test_an_open_vote_is_told_to_its_voter_alone(tiny: TinySite, keys: Keys, ver
         publish(tiny.site, RELEASE, key=keys["robot"])
 
 
-def test_votes_are_told_when_all_are_in_and_changes_at_once(tiny: TinySite, keys: Keys) -> None:
-    """The last vote of each, and every one that was given, in order."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why="all the more")
-    assert (told(tiny).count, told(tiny).are_in) == (1, False)
-    review(tiny, keys, "cleo")
-    seen = told(tiny)
-    assert [(vote.name, vote.verdict) for vote in seen.votes] == [("ben", "return"), ("cleo", "approve")]
-    assert [vote.why for vote in seen.given] == [WHY, "all the more", ""]
-    approve_candidate(tiny.site, RELEASE, key=keys["ben"])
-    assert [(vote.name, vote.verdict) for vote in told(tiny, "ana").votes] == [("ben", "approve"), ("cleo", "approve")]
-    assert tiny.status().state == "approved"
-
-
-@pytest.mark.parametrize("how", ["left", "revoked"])
-def test_nothing_tells_what_somebody_who_is_gone_said(
-    candidate: Path, tmp_path: Path, keys: Keys, how: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Off the list, or with a key that was revoked from before: an approval and a return are told alike, as no vote."""
-    heard = dict[str, list[str]]()
-    for deed in ("approve", "return"):
-        tiny = copy_site(candidate, tmp_path / deed / "site")
-        if deed == "approve":
-            approve_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
-        else:
-            return_candidate(tiny.site, RELEASE, key=keys["ben"], why=CANARY)
-        if how == "left":
-            distrust(tiny.site, "ben", key=keys["olga"])
-        else:
-            revoke(tiny.site, "ben", since=datetime.now(UTC) - timedelta(days=30), why="lost", key=keys["olga"])
-        assert (tiny.status().voters, tiny.status().is_blind, told(tiny).votes) == ([], True, ())
-        with pytest.raises(Blocked, match="0 of 2 reviewers have voted") as refusal:
-            publish(tiny.site, RELEASE, key=keys["robot"])
-        main(["status", "--home", str(tiny.home)])
-        page = build_status(tiny.site)
-        lines = [(one.approvers, one.blind, one.state) for each in page.series for one in each.releases]
-        heard[deed] = [refusal.value.what, *describe_status(tiny.site), *map(str, lines)]
-        assert CANARY not in say(tiny) + capsys.readouterr().out
-    assert heard["approve"] == heard["return"]
-
-
 # --- Four eyes ------------------------------------------------------------------------------------------------------------------
 
 
@@ -367,17 +248,6 @@ def test_the_steward_does_not_review_under_another_name(tiny: TinySite, keys: Ke
     assert approve_candidate(tiny.site, RELEASE, key=keys["ben"]).count == 2
 
 
-def test_a_returner_who_left_holds_nothing_up(tiny: TinySite, keys: Keys) -> None:
-    """Nobody could lift it; the others' approvals count, and the site verifies."""
-    return_candidate(tiny.site, RELEASE, key=keys["ben"], why=WHY)
-    review(tiny, keys, "cleo", "dora")
-    distrust(tiny.site, "ben", key=keys["olga"])
-    assert tiny.status().state == "approved"
-    publish(tiny.site, RELEASE, key=keys["robot"])
-    dossier = write_dossier(tiny.site, RELEASE, tiny.home / "dossier.zip")
-    assert failures_of(verify_site(dossier, [keys["olga"].public.fingerprint])) == []
-
-
 # --- Remarks --------------------------------------------------------------------------------------------------------------------
 
 
@@ -394,30 +264,6 @@ def test_remarks_of_reviewers_are_as_blind_as_votes(tiny: TinySite, keys: Keys) 
     assert remarks_for(tiny, "ben") == [*mine, *open_to_all]
     review(tiny, keys, "cleo")
     assert remarks_for(tiny) == [*mine, *open_to_all]
-
-
-def test_remarks_are_on_what_is_there(tiny: TinySite, keys: Keys) -> None:
-    """Sections of the page and paths of the policy, as these are now; by who may, once; refused without a word of the text."""
-    subject = find_subject(tiny.site, "people/1")
-    assert {"", "verdict", "claim", "distributions"} <= set(subject.passages)
-    assert subject.passages["claim"]
-    policy = find_subject(tiny.site, "policies/people.yaml")
-    assert {"", "columns.income.domain", "protect.epsilon", "review.reviewers"} <= set(policy.passages)
-    with pytest.raises(WrongUsage, match=r"remark 1 is on a passage that is not there\.") as refused:
-        remark(tiny.site, remarks_on(tiny, ("nowhere", CANARY)), key=keys["ben"])
-    assert CANARY not in str(refused.value)
-    remarks = remarks_on(tiny, ("columns.income.domain", "too wide"), target="policies/people.yaml")
-    assert remark(tiny.site, remarks, key=keys["cleo"]).count == 1
-    assert remarks_for(tiny, subject="people")[0] == ("cleo", "columns.income.domain", "too wide")
-    for name in ("robot", "stranger"):
-        with pytest.raises(NotSigned):
-            remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys[name])
-    replace_key(tiny, keys, "eve", "stranger", "steward")
-    with pytest.raises(NotSigned, match="eve is not the steward of this policy"):
-        remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys["stranger"])
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
-    with pytest.raises(NotSigned, match="the remarks are on what it was"):
-        remark(tiny.site, remarks, key=keys["cleo"])
 
 
 def test_whoever_imports_remarks_forges_nothing(tiny: TinySite, keys: Keys) -> None:
@@ -511,20 +357,6 @@ def test_a_return_with_remarks_is_signed_elsewhere(
     assert remarks_for(tiny) == [("ana", "claim", "it is what was asked")]
 
 
-def test_a_bundle_with_remarks_has_one_file_more(tiny: TinySite, tmp_path: Path) -> None:
-    """And is else the same."""
-    write_bundle(tiny.site, "people/1", tmp_path / "plain.zip")
-    write_bundle(tiny.site, "people/1", tmp_path / "more.zip", remarks_on(tiny, ("", "so")).document)
-    files: dict[str, dict[str, bytes]] = {}
-    for name in ("plain", "more"):
-        with zipfile.ZipFile(tmp_path / f"{name}.zip") as archive:
-            files[name] = {one: archive.read(one) for one in archive.namelist()}
-    assert json.loads(files["plain"]["review.json"])["format"] == "release-pipeline/review/1"
-    assert files["more"].pop("remarks.json")
-    assert files["plain"] == files["more"]
-    assert {name for name in files["plain"] if name.startswith("draft.")} == {"draft.approve.json", "draft.reject.json"}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -548,29 +380,6 @@ def test_a_hostile_draft_is_not_signed(
             changed.writestr(name, change(content) if name == sign.REMARKED else content)
     assert shell("sign", str(other), "--yes", "-o", str(tmp_path / "ben.json"), by="ben") == 1
     assert not list(tmp_path.glob("ben*"))
-
-
-def test_return_and_remark_in_the_shell(tiny: TinySite, shell: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
-    """`review show` says no more than everybody may know."""
-    assert shell("remark", "people/1", "--at", "claim", "--text", "too coarse", by="ben") == 0
-    assert shell("return", "people/1", "--why", WHY, by="ben") == 0
-    assert shell("remark", str(tiny.home / "policies" / "people.yaml"), "--text", "well said", by="olga") == 0
-    capsys.readouterr()
-    assert shell("review", "show", "people/1") == 0
-    shown = capsys.readouterr().out
-    assert "1 of 2 votes are in; they are told when all are in" in shown
-    assert "no remarks that everybody may see" in shown
-    assert shell("approve", "people/1", by="cleo") == 0
-    capsys.readouterr()
-    assert shell("review", "show", "people/1") == 0
-    shown = capsys.readouterr().out
-    assert f"ben returned it: {WHY}" in shown
-    assert "ben (reviewer) on claim (" in shown
-    assert "    too coarse\n" in shown
-    assert shell("review", "show", "policies/people.yaml") == 0
-    assert "olga (officer) on the whole:\n    well said" in capsys.readouterr().out
-    assert shell("remark", "people/1", "--at", "nowhere", "--text", "so", by="ben") == 2
-    assert shell("remark", "people/1", "--text", " ", by="ben") == 2
 
 
 # --- What is told, and what is kept ---------------------------------------------------------------------------------------------
@@ -645,12 +454,3 @@ def test_the_dossier_has_votes_and_remarks_and_the_package_none(tiny: TinySite, 
             "it does not tell the votes and remarks that the events have" in words
             for words in failures_of(verify_site(other, [officer]))
         )
-
-
-def test_a_remark_by_somebody_who_left_stays(tiny: TinySite, keys: Keys) -> None:
-    """What was said was said; that its key is on no list now is told."""
-    remark(tiny.site, remarks_on(tiny, ("", "so")), key=keys["ana"])
-    distrust(tiny.site, "ana", key=keys["olga"])
-    with tiny.site.open_registry(read_only=True) as registry:
-        [found] = list_remarks(registry, need_trust(tiny.site, registry), str(RELEASE))
-    assert (found.name, found.role, found.holds, found.about) == ("ana", "steward", False, tiny.status().candidate_hash)

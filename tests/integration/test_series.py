@@ -168,9 +168,10 @@ def test_status_and_check_tell_of_a_hold(tiny: TinySite, clock: Any) -> None:
     assert f"held people: {words}" in list(describe_status(tiny.site, now=JUNE))
     check = check_policy(tiny.home / "policies" / "people.yaml", rows=None, home=None)
     assert f"{'held':<12}{words}" in list(describe_check(check))
-    held = {"policy": "people", "held": {"since": SEEN.isoformat(), "by": "ana", "why": "the source moves"}}
-    assert to_json(view_check(check))["series"] == {**held, "ticks": [], "refused": None}
-    assert to_json(view_status(tiny.site, now=JUNE))["series"] == [{**held, "ticks": [], "refused": None}]
+    held = {"policy": "people", "held": {"policy": "people", "since": SEEN.isoformat(), "by": "ana", "why": "the source moves"}}
+    held |= {"ticks": [], "refused": None, "unit": "", "limit": ""}
+    assert to_json(view_check(check))["series"] == held
+    assert to_json(view_status(tiny.site, now=JUNE))["series"] == [held]
 
 
 # backfill
@@ -274,12 +275,12 @@ def test_what_is_foreseen_is_what_is_charged(tiny: TinySite, clock: Any) -> None
     foreseen = read_prospects(tiny.site, tiny.site.policy("people"), now=now)
     assert (foreseen.refused, [one.fits for one in foreseen.ticks]) == ("2025-05", [True, True, False, False, False])
     for one in foreseen.ticks[:2]:
-        assert at(tiny, clock, one.moment).release == ReleaseId("people", one.release)
+        assert at(tiny, clock, datetime.fromisoformat(one.opens)).release == ReleaseId("people", one.release)
         charge(tiny, one.release)
-        after = read_prospects(tiny.site, tiny.site.policy("people"), now=one.moment)
+        after = read_prospects(tiny.site, tiny.site.policy("people"), now=datetime.fromisoformat(one.opens))
         assert one.left == {"2025-03": "3", "2025-04": "1"}[one.release]
         assert after.refused == foreseen.refused
-    assert "the ledger refuses" in at(tiny, clock, foreseen.ticks[2].moment).reason
+    assert "the ledger refuses" in at(tiny, clock, datetime.fromisoformat(foreseen.ticks[2].opens)).reason
     with pytest.raises(OverCap):
         tiny.flow("2025-05").run()
 

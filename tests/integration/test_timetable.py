@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.errors import DataRefused
 from release_pipeline.flow import timetable
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.states import ReleaseStatus
@@ -24,15 +23,12 @@ from release_pipeline.flow.timetable import (
     TIMETABLE,
     Tick,
     arrival,
-    describe_late,
     record_policies,
     tick,
 )
 from release_pipeline.flow.trust.approvals import NOT_APPROVED
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.flow.upcoming import describe_timetable, next_release
-from release_pipeline.policy.periods import name_period
-from release_pipeline.store.connections import open_database
+from release_pipeline.flow.upcoming import next_release
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import appoint
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
@@ -128,30 +124,6 @@ def test_a_tick_opens_the_next_release_and_notes_it(tiny: TinySite, clock: Any, 
     assert {file.name for file in tiny.site.vault.iterdir()} <= {"key", "registry.head", ".gitignore"}
 
 
-def test_the_first_tick_notes_a_policy_that_was_never_seen(clock: Any, tmp_path: Path) -> None:
-    """Once, and anew when it was changed."""
-    tiny = make_site(tmp_path / "site", releases=LIST)
-    for _ in range(2):
-        on_time(tiny, DUE)
-    assert [event.kind for event in tiny.events()].count("policy") == 1
-    tiny.write_policy(releases=LIST, retain="9 days")
-    on_time(tiny, DUE)
-    assert [event.kind for event in tiny.events()].count("policy") == 2
-
-
-def test_one_tick_after_the_other_opens_everything_once(tiny: TinySite, clock: Any, releases: str) -> None:
-    """In order, one each; and then there is nothing left."""
-    for now, name in ((DUE, FIRST[releases]), (AGAIN, SECOND[releases])):
-        assert on_time(tiny, set_clock(clock, now)).release == ReleaseId("people", name)
-    after = on_time(tiny, set_clock(clock, AGAIN + timedelta(days=31)))
-    assert after.release is None
-    if releases == LIST:
-        assert after.reason == "every release of the policy has been opened."
-    else:
-        assert after.reason == "the source has too few records of release 2025-05 yet."
-    assert opened(tiny) == [f"people/{FIRST[releases]}/r1", f"people/{SECOND[releases]}/r1"]
-
-
 def test_missed_ticks_of_a_period_are_made_up_for_in_order(clock: Any, tmp_path: Path) -> None:
     """Nothing ran for half a year: each tick opens the oldest month that was not opened, until the one that has not ended."""
     months = ["2025-03", "2025-04", "2025-05", "2025-06"]
@@ -171,7 +143,6 @@ def test_a_month_is_not_opened_before_it_has_ended(clock: Any, tmp_path: Path) -
     assert on_time(tiny, DUE).release == ReleaseId("people", "2025-03")
 
 
-QUARTERLY = '{every: quarter, cron: "0 6 * * *"}'
 QUARTERS = ["2024-Q3", "2024-Q4", "2025-Q1", "2025-Q2"]
 
 
@@ -183,38 +154,17 @@ def charge(tiny: TinySite, release: str) -> None:
     flow.microaggregate()
 
 
-def test_nothing_that_had_ended_when_the_policy_was_noted_is_opened(clock: Any, tmp_path: Path) -> None:
-    """A daily timetable of quarters, noted in March, with a source that has older ones: neither a tick nor the arrival opens any,
-    though a person has charged an old one; the quarter of March comes when it has ended."""
-    tiny = site_of(tmp_path / "site", QUARTERLY, rows=make_rows(releases=QUARTERS))
-    for ask in (on_time, on_arrival):
-        assert ask(tiny, SEEN + timedelta(days=1)) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
-    charge(tiny, "2024-Q3")
-    for ask in (on_time, on_arrival):
-        assert ask(tiny, SEEN + timedelta(days=2)) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
-    assert opened(tiny) == ["people/2024-Q3/r1"]
-    assert on_arrival(tiny, set_clock(clock, DUE)).release == ReleaseId("people", "2025-Q1")
-
-
 def test_nothing_before_a_charged_release_is_opened_but_by_a_person(clock: Any, tmp_path: Path) -> None:
     """The series begins long ago; a person runs a later one first, so that those before it wait for a person too: neither a tick
-    nor the arrival opens them, `status` and the timetable name them, and `run` still takes them."""
+    nor the arrival opens them, `status` names them, and `run` still takes them."""
     releases = '{every: quarter, first: 2024-Q3, cron: "0 6 * * *"}'
     tiny = site_of(tmp_path / "site", releases, rows=make_rows(releases=QUARTERS))
     now = set_clock(clock, SEEN + timedelta(days=1))
-    policy = tiny.site.policy("people")
-    assert list(describe_timetable(policy, tiny.events(), now)) == [
-        "2024-Q3: due 2025-03-11 06:00 UTC",
-        "2024-Q4: due 2025-03-11 06:00 UTC",
-        "2025-Q1: due 2025-04-01 06:00 UTC",
-        "2025-Q2: due 2025-07-01 06:00 UTC",
-    ]
     charge(tiny, "2024-Q4")
     for ask in (on_time, on_arrival):
         assert ask(tiny, now) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
     left_out = "; 2024-Q3: before a release that is charged, opened by `release-pipeline run` alone"
     assert status(tiny, now)["people/2025-Q1"] == ("waiting", f"due 2025-04-01 06:00 UTC{left_out}")
-    assert next(describe_timetable(policy, tiny.events(), now)) == f"2025-Q1: due 2025-04-01 06:00 UTC{left_out}"
     charge(tiny, "2024-Q3")
     assert status(tiny, now)["people/2025-Q1"] == ("waiting", "due 2025-04-01 06:00 UTC")
     assert opened(tiny) == ["people/2024-Q4/r1", "people/2024-Q3/r1"]
@@ -258,30 +208,6 @@ def test_a_series_begins_when_it_became_one(clock: Any, tmp_path: Path) -> None:
         assert upcoming is not None
         assert (upcoming.release, upcoming.due) == expected
         now = set_clock(clock, now + timedelta(days=30))
-
-
-def test_the_timetable_in_words(clock: Any, tmp_path: Path) -> None:
-    """Where it begins and why, and the next four; of a list that is through, that; nothing where nobody opens releases."""
-    tiny = make_site(tmp_path / "site", releases=EVERY)
-    policy = tiny.site.policy("people")
-    [begins, *lines] = describe_timetable(policy, tiny.events(), SEEN)
-    assert begins == (
-        "begins with 2025-03, the month in which a site first notes it, now; `first:` in the policy can name another"
-    )
-    assert lines[0] == "2025-03: due 2025-04-01 06:00 UTC"
-    assert len(lines) == 4
-    record_policies(tiny.site)
-    [begins, *_] = describe_timetable(policy, tiny.events(), AGAIN)
-    assert begins == "begins with 2025-03, the month in which the site first noted it; `first:` in the policy can name another"
-    tiny.write_policy(releases=LIST)
-    policy = tiny.site.policy("people")
-    expected = ["1: due 2025-04-01 06:00 UTC", "2: not before 2025-05-01 06:00 UTC"]
-    assert list(describe_timetable(policy, tiny.events(), SEEN)) == expected
-    for name in ("1", "2"):
-        tiny.flow(name).check_may_begin()
-    assert list(describe_timetable(policy, tiny.events(), SEEN)) == ["every release of the policy has been opened"]
-    tiny.write_policy()
-    assert list(describe_timetable(tiny.site.policy("people"), tiny.events(), SEEN)) == []
 
 
 # saying why not
@@ -358,13 +284,6 @@ def test_no_source_is_read_under_a_policy_that_is_not_approved(clock: Any, tmp_p
         assert "record" not in found.reason
 
 
-def test_exactly_enough_records_open_a_release(clock: Any, tmp_path: Path) -> None:
-    """As many as the policy asks for."""
-    tiny = site_of(tmp_path / "site", LIST)
-    few(20)(tiny)
-    assert on_time(tiny, DUE).release == ReleaseId("people", "1")
-
-
 def test_a_release_for_which_the_rest_of_the_cap_is_too_small_is_not_opened(clock: Any, tmp_path: Path) -> None:
     """What is charged counts: the first release spends the cap, the second is refused in the words of the ledger."""
     tiny = site_of(tmp_path / "site", LIST, cap="epsilon: 3.5, definition: idp, scope: column")
@@ -393,16 +312,6 @@ def held(file: Path) -> Iterator[None]:
             process.stdin.close()
 
 
-def test_a_busy_registry_is_a_reason(clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process holds it for longer than one waits: said so, and opened by the tick after."""
-    tiny = site_of(tmp_path / "site", LIST)
-    monkeypatch.setitem(open_database.__wrapped__.__kwdefaults__, "wait", 0.2)
-    with held(tiny.site.registry):
-        found = on_time(tiny, DUE)
-        assert (found.release, "another process is working with this database" in found.reason) == (None, True)
-    assert on_time(tiny, DUE).release == ReleaseId("people", "1")
-
-
 # once
 
 
@@ -429,27 +338,6 @@ def test_a_revision_that_was_opened_and_never_run_is_given_instead_of_what_it_re
     assert on_time(tiny, DUE, has_run=never).release == ReleaseId("people", "1", 2)
 
 
-def test_a_release_that_the_policy_has_no_more_is_not_given(clock: Any, tmp_path: Path) -> None:
-    """Opened, never run, and then taken out of the list: the timetable goes on with what the list has."""
-    tiny = site_of(tmp_path / "site", LIST)
-    on_time(tiny, set_clock(clock, DUE), has_run=never)
-    tiny.write_policy(releases='{list: ["2", "3"], cron: "0 6 1 * *"}')
-    assert on_time(tiny, set_clock(clock, AGAIN), has_run=never).release == ReleaseId("people", "2")
-
-
-@pytest.mark.parametrize("has_run", [always, never])
-def test_the_same_tick_twice_opens_nothing_twice(
-    tiny: TinySite, clock: Any, releases: str, has_run: Callable[[ReleaseId], bool]
-) -> None:
-    """Whether the release was run in between or not: every release was opened once, and a month only after its end."""
-    now = set_clock(clock, DUE)
-    given = [on_time(tiny, now, has_run=has_run).release for _ in range(4)]
-    assert given[0] == ReleaseId("people", FIRST[releases])
-    assert len(opened(tiny)) == len(set(opened(tiny)))
-    if has_run is never or releases == EVERY:
-        assert opened(tiny) == [str(given[0])]
-
-
 @pytest.mark.parametrize("back", [timedelta(minutes=1), timedelta(days=4000)])
 def test_a_clock_set_back_opens_nothing_twice(tiny: TinySite, clock: Any, releases: str, back: timedelta) -> None:
     """The registry knows what was opened: by arrival the next release waits for its own time, a month for its end, and `status`
@@ -465,16 +353,6 @@ def test_a_clock_set_back_opens_nothing_twice(tiny: TinySite, clock: Any, releas
         registry.add("policy", policy="people", hash="0", population="folk")
     sentences = [line for line in list_releases(tiny.site, now=earlier)[1] if "the clock was set back" in line]
     assert bool(sentences) == (back > MINUTE)
-
-
-def test_a_clock_put_right_by_a_second_does_not_make_the_next_release_due(clock: Any, tmp_path: Path) -> None:
-    """The first was late, and is opened; then the clock goes back a little, and the opening lies in the future: the second waits
-    for its own time all the same."""
-    tiny = site_of(tmp_path / "site", LIST)
-    late = DUE + timedelta(days=19)
-    on_arrival(tiny, set_clock(clock, late))
-    assert on_arrival(tiny, set_clock(clock, late - timedelta(seconds=1))).reason == "release 2 is due 2025-05-01 06:00 UTC."
-    assert opened(tiny) == ["people/1/r1"]
 
 
 def test_many_ticks_at_once_open_one_release(clock: Any, tmp_path: Path) -> None:
@@ -514,40 +392,6 @@ def test_a_release_opened_by_hand_in_between_is_left_to_the_hand(
 
 
 # arrival
-
-
-def test_by_arrival_a_release_waits_for_its_time(tiny: TinySite, clock: Any, releases: str) -> None:
-    """Everything is there in March: not before it is due, and then at once."""
-    early = on_arrival(tiny, SEEN)
-    assert early.release is None
-    assert (
-        early.reason == {LIST: "release 1 is due 2025-04-01 06:00 UTC.", EVERY: "the month 2025-03 has not ended yet."}[releases]
-    )
-    assert on_arrival(tiny, DUE - MINUTE).reason == f"release {FIRST[releases]} is due 2025-04-01 06:00 UTC."
-    assert opened(tiny) == []
-    assert on_arrival(tiny, set_clock(clock, DUE)) == Tick(ReleaseId("people", FIRST[releases]), ARRIVAL)
-    after = on_arrival(tiny, DUE + MINUTE).reason
-    assert after in ("release 2 is due 2025-05-01 06:00 UTC.", "the month 2025-04 has not ended yet.")
-    assert tiny.status(FIRST[releases]).why == ARRIVAL
-
-
-def test_without_a_timetable_a_release_is_opened_when_it_arrives(clock: Any, tmp_path: Path) -> None:
-    """One after the other, as soon as there are enough records of it."""
-    tiny = make_site(tmp_path / "site", rows=make_rows(releases=["1"]))
-    assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "1"), ARRIVAL)
-    assert on_arrival(tiny, SEEN).release is None
-    tiny.write_rows(make_rows())
-    assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "2"), ARRIVAL)
-    assert on_arrival(tiny, SEEN).reason == "every release of the policy has been opened."
-
-
-def test_a_policy_that_is_released_once_is_opened_when_its_source_has_enough(clock: Any, tmp_path: Path) -> None:
-    """Without a release column every record counts."""
-    parts = {"source": "{path: people.csv}", "releases": "once", "drop": "[name, year]"}
-    tiny = make_site(tmp_path / "site", rows=make_rows(19, releases=["1"]), **parts)
-    assert "too few records of release once" in on_arrival(tiny, SEEN).reason
-    tiny.write_rows(make_rows(20, releases=["1"]))
-    assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "once"), ARRIVAL)
 
 
 def look(tiny: TinySite, cursors: list[str], *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
@@ -596,109 +440,3 @@ def status(tiny: TinySite, now: datetime) -> dict[str, tuple[str, str]]:
         assert text.split()[1] == line.state
         assert text.endswith(line.reason or line.claim)
     return {line.release: (line.state, line.reason or line.claim) for line in lines}
-
-
-def test_status_of_a_timetable(tiny: TinySite, clock: Any, releases: str) -> None:
-    """Waiting with the time until it is due, late after it, open with the reason when it was opened; the next one likewise."""
-    first, second = FIRST[releases], SECOND[releases]
-    later = {"people/2": ("waiting", "not before 2025-05-01 06:00 UTC")} if releases == LIST else {}
-    waits = {f"people/{first}": ("waiting", "due 2025-04-01 06:00 UTC")}
-    assert status(tiny, SEEN) == status(tiny, DUE) == {**waits, **later}
-    later = later or {"people/2025-04": ("waiting", "due 2025-05-01 06:00 UTC")}
-    assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE) == ""
-    assert status(tiny, DUE + MINUTE) == {f"people/{first}": ("late", "due 2025-04-01 06:00 UTC"), **later}
-    late = f"Release {first} was due 2025-04-01 06:00 UTC."
-    assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE + MINUTE) == late
-    on_time(tiny, set_clock(clock, DUE + MINUTE))
-    line = {f"people/{first}/r1": ("open", f"opened: {TIMETABLE}")}
-    assert status(tiny, DUE + MINUTE) == {**line, f"people/{second}": ("waiting", "due 2025-05-01 06:00 UTC")}
-    third = {} if releases == LIST else {"people/2025-05": ("waiting", "due 2025-06-01 06:00 UTC")}
-    assert status(tiny, AGAIN + MINUTE) == {**line, f"people/{second}": ("late", "due 2025-05-01 06:00 UTC"), **third}
-    assert describe_late(tiny.site, tiny.site.policy("people"), now=AGAIN) == ""
-
-
-def test_nothing_that_happens_later_puts_a_due_release_off(clock: Any, tmp_path: Path) -> None:
-    """Neither a change of the policy nor what becomes of the release before it: due since it was seen, or that one was opened."""
-    tiny = site_of(tmp_path / "site", LIST)
-    set_clock(clock, DUE + timedelta(days=9))
-    tiny.write_policy(releases=LIST, retain="9 days")
-    record_policies(tiny.site)
-    assert status(tiny, clock.moment)["people/1"] == ("late", "due 2025-04-01 06:00 UTC")
-    on_time(tiny, clock.moment)
-    set_clock(clock, AGAIN + timedelta(days=9))
-    tiny.flow("1").record_blocked("it is too small.")
-    assert status(tiny, clock.moment)["people/2"] == ("late", "due 2025-05-01 06:00 UTC")
-
-
-def test_status_of_a_policy_that_nobody_has_seen(clock: Any, tmp_path: Path) -> None:
-    """Due at the next time from now; never late; without a timetable open. Looking notes nothing."""
-    tiny = make_site(tmp_path / "site", releases=LIST)
-    for now, due in ((SEEN, "2025-04-01"), (AGAIN, "2025-06-01")):
-        assert status(tiny, now)["people/1"] == ("waiting", f"due {due} 06:00 UTC")
-    tiny.write_policy()
-    assert status(tiny, AGAIN) == {"people/1": ("open", ""), "people/2": ("open", "")}
-    assert not tiny.site.registry.exists()
-
-
-def test_status_of_a_blocked_release(clock: Any, tmp_path: Path) -> None:
-    """Opened by its time and refused: blocked with the reason, until it goes on; the next one waits for its own time."""
-    tiny = site_of(tmp_path / "site", LIST)
-    on_time(tiny, set_clock(clock, DUE))
-    few(10)(tiny)
-    with pytest.raises(DataRefused):
-        tiny.flow("1").run()
-    found = status(tiny, AGAIN + MINUTE)
-    assert found["people/1/r1"][0] == "blocked"
-    assert "10 records are fewer than the 20 that the policy asks for" in found["people/1/r1"][1]
-    assert found["people/2"] == ("late", "due 2025-05-01 06:00 UTC")
-    tiny.write_rows(make_rows())
-    flow = tiny.flow("1")
-    flow.ingest()
-    flow.validate()
-    flow.microaggregate()
-    assert status(tiny, AGAIN)["people/1/r1"] == ("reserved", "")
-
-
-def test_status_tells_of_a_run_that_broke_off_until_another_ended_well(tmp_path: Path) -> None:
-    """Beside the state that it left; a run that then serves the candidate is the last one, and did not break off."""
-    tiny = make_site(tmp_path / "site")
-    tiny.flow().run()
-    tiny.flow().record_failed("it was killed.", run="a run")
-    words = status(tiny, datetime.now(UTC))["people/1/r1"]
-    assert (words[0], "The last run broke off: it was killed." in words[1]) == ("candidate", True)
-    tiny.flow().run()
-    words = status(tiny, datetime.now(UTC))["people/1/r1"]
-    assert (words[0], "broke off" in words[1]) == ("candidate", False)
-
-
-def test_status_shows_what_is_broken_beside_what_is_not(clock: Any, tmp_path: Path) -> None:
-    """A policy that cannot be read takes neither its opened releases nor the other policies away."""
-    tiny = site_of(tmp_path / "site", LIST)
-    on_time(tiny, set_clock(clock, DUE))
-    tiny.write_policy(policy="others")
-    break_policy(tiny)
-    found = status(tiny, DUE)
-    assert found["others/1"] == ("open", "")
-    assert found["people/1/r1"] == ("open", f"opened: {TIMETABLE} (its policy cannot be read, or has this release no more)")
-    assert any("people.yaml" in words for words in list_releases(tiny.site, now=DUE)[1])
-
-
-def test_the_real_clock_is_used_when_no_other_is_given(clock: Any, tmp_path: Path) -> None:
-    """By tick, `status` and lateness: a policy that was seen two days ago, and fires every minute, is late by now."""
-    clock.moment = datetime.now(UTC) - timedelta(days=2)
-    day = name_period("day", clock.moment)
-    tiny = site_of(tmp_path / "site", '{every: day, cron: "* * * * *"}', rows=make_rows(20, releases=[day]))
-    first, *_, last = list_releases(tiny.site)[0]
-    assert ((first.release, first.state), last.state) == ((f"people/{day}", "late"), "waiting")
-    assert describe_late(tiny.site, tiny.site.policy("people")).startswith(f"Release {day} was due ")
-    assert tick(tiny.site, "people", why=TIMETABLE, has_run=always, admit=lambda *_: None).release == ReleaseId("people", day)
-
-
-def test_status_says_that_the_ledger_keeps_a_release_late(tmp_path: Path, clock: Any) -> None:
-    """Nobody looks for another reason: what is left is told beside what is due."""
-    clock.moment = datetime.now(UTC) - timedelta(days=2)
-    day = name_period("day", clock.moment)
-    tiny = site_of(tmp_path / "site", '{every: day, cron: "* * * * *"}', rows=make_rows(20, releases=[day]))
-    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    line = list_releases(tiny.site)[0][0]
-    assert (line.state, "the ledger would refuse it: 1 is left of 1 (epsilon, iDP, column)" in line.reason) == ("late", True)

@@ -13,12 +13,12 @@ from release_pipeline.door import Refused
 from release_pipeline.flow.reviewing.requests import Change, Request, list_requests, read_caps_request, read_policy_request
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import Ledger, read_ledgers
-from release_pipeline.flow.status.page import view_population
+from release_pipeline.flow.status.ledger_document import view_population
 from release_pipeline.flow.status.shared import FEWEST, measure_sharing, read_sharing
 from release_pipeline.flow.trust.roster import read_roster
 from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import count_things
-from release_pipeline.report.status import Chart, PopulationView, StepView, draw_burndown, format_amount, list_sums
+from release_pipeline.report.budgets import Chart, PopulationView, StepView, draw_burndown, format_amount, list_sums
 from release_pipeline.sentences import REVIEWERS
 
 OVERSEERS = allow(Role.OFFICER, Role.AUDITOR)
@@ -120,7 +120,7 @@ def _show_overlaps(asked: Asked) -> Document:
 
 
 def _measure_overlaps(asked: Asked) -> Document:
-    return _describe_sharing(asked.site, measured=asdict(measure_sharing(asked.site)), may_measure=True)
+    return _describe_sharing(asked.site, measured=measure_sharing(asked.site), may_measure=True)
 
 
 def _describe_sharing(site: Site, *, measured: Document | None, may_measure: bool) -> Document:

@@ -69,7 +69,7 @@ def _list_troubles(lines: Iterable[Line], statuses: Mapping[str, ReleaseStatus])
         if line.given_up_for or not (line.state in _UNDONE or line.failed):
             continue
         state = "failed" if line.failed and line.state not in _UNDONE else line.state
-        reason = line.failed if state == "failed" and line.failed else line.reason or line.note.strip(" ()")
+        reason = line.failed if state == "failed" and line.failed else line.reason
         remedy = _find_remedy(line, statuses.get(line.release))
         yield {
             "release": line.release,

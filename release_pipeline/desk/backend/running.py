@@ -119,7 +119,7 @@ def _foresee(registry: Registry, policy: Policy, others: list[Policy], caps: Cap
     except ReleasePipelineError as error:  # no cap is declared for its population, say
         return {"ahead": [error.what], "held": ""}
     words = list(describe_prospects(found))
-    return {"ahead": [], "held": words[0]} if found.hold is not None else {"ahead": words, "held": ""}
+    return {"ahead": [], "held": words[0]} if found.held is not None else {"ahead": words, "held": ""}
 
 
 def _describe_releases(asked: Asked, name: str, steward: str, lines: Iterable[Line], runs: Mapping[str, Run]) -> list[Document]:

@@ -24,21 +24,6 @@ class Spending:
     refused: tuple[ReleaseId, ...]
 
     @property
-    def population(self) -> str:
-        """Whose cap it is."""
-        return self.account.population
-
-    @property
-    def limit(self) -> str:
-        """The cap."""
-        return self.account.limit
-
-    @property
-    def unit(self) -> str:
-        """What it counts."""
-        return self.account.unit
-
-    @property
     def share(self) -> Fraction | None:
         """What part of it is spent, more than 1 where it is overdrawn; None where no bound is known, or nothing may be spent."""
         total, most = self.account.total, self.account.most
@@ -47,13 +32,12 @@ class Spending:
     def describe(self, share: int | None) -> str:
         """That it is nearly spent, in words: `share` percent of it are, or, without, nothing is left for what comes next. Empty
         where that is not so."""
-        spent = f"{self.population} has spent {self.account.spent} of {self.limit} ({self.unit})"
+        account, names = self.account, ", ".join(map(str, self.refused))
+        spent = f"{account.population} has spent {account.spent} of {account.limit} ({account.unit})"
         if share is not None:
-            part = self.share
-            reached = part is None or part >= Fraction(share, 100)
+            reached = self.share is None or self.share >= Fraction(share, 100)
             return f"{spent}, {share}% or more." if reached else ""
-        names = ", ".join(str(release) for release in self.refused)
-        return f"{spent}: {self.account.left} is left, and that is less than is needed for {names}." if names else ""
+        return f"{spent}: {account.left} is left, and that is less than is needed for {names}." if names else ""
 
 
 def list_spending(caps: Caps, policies: Iterable[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:

@@ -3,16 +3,15 @@ known by its id. No source, no candidate and no package is read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
-from typing import Literal
+from typing import Any
 
 from release_pipeline.errors import OverCap, PolicyInvalid, SecretLost
-from release_pipeline.flow.alerts.alert import Alert
+from release_pipeline.flow.alerts.alert import Alert, Kind
 from release_pipeline.flow.alerts.caps import Spending
-from release_pipeline.flow.holds import find_holds
 from release_pipeline.flow.reviewing.remarks import find_role, is_told
 from release_pipeline.flow.states import (
     APPROVED,
@@ -24,8 +23,8 @@ from release_pipeline.flow.states import (
     REJECTED,
     REMARKED,
     RETURNED,
-    ReleaseStatus,
-    read_statuses,
+    SiteState,
+    read_state,
 )
 from release_pipeline.flow.upcoming import next_releases, words_of
 from release_pipeline.policy import Policy
@@ -63,18 +62,27 @@ class View:
     now: datetime
     desk: str = ""  # where people reach it
 
+    def alert(self, kind: Kind, key: str, moment: str, title: str, words: str, remedy: str, **facts: Any) -> Alert:
+        """An alert of this site. `key`: with its kind, what it is known by."""
+        id = f"{kind}/{key}"
+        made = Alert(id=id, kind=kind, site=self.name, moment=moment, title=title, words=words, remedy=remedy, **facts)
+        return replace(made, page=self.desk + made.path) if self.desk else made
+
 
 def find_matters(view: View) -> list[Matter]:
     """Everything that there is or was to tell, in the order in which it happened."""
-    statuses = read_statuses(view.events)
-    found = [*_of_events(view, statuses), *_waiting(view, statuses.values()), *_late(view), *_of_caps(view)]
-    found += [*_of_votes(view, statuses.values()), *_of_remarks(view, statuses)]
-    if view.desk:
-        found = [replace(matter, alert=replace(matter.alert, page=view.desk + matter.alert.path)) for matter in found]
+    state = read_state(view.events)
+    found = [*_of_runs(view, state), *_waiting(view, state), *_of_votes(view, state), *_of_remarks(view, state)]
+    found += [*_late(view, state), *_of_caps(view)]
     return sorted(found, key=lambda matter: (datetime.fromisoformat(matter.alert.moment), matter.number))
 
 
-def _of_events(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Iterator[Matter]:
+def _name(event: Event) -> str:
+    """The event, whatever comes after a restore: another event may have its number then."""
+    return f"event-{event.number}-{event.hash[:16]}"
+
+
+def _of_runs(view: View, state: SiteState) -> Iterator[Matter]:
     """Runs that broke off, and releases that were blocked. Of blocks that followed each other without anything in between the
     last is told: a step notes what it found, and then that it was refused for it."""
     blocks: dict[ReleaseId, Matter] = {}
@@ -83,163 +91,103 @@ def _of_events(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Itera
         release = event.release
         if release is None:
             continue
-        words = str(event.content.get("reason", ""))
+        words, facts = str(event.content.get("reason", "")), {"release": str(release), "policy": release.policy}
+        key = f"{release}/{_name(event)}"
         if event.kind in (BLOCKED, LOST):
-            alert = _alert(view, event, release, "blocked", f"{release} is blocked", words)
             code = str(event.content.get("code", "")) or None
             is_open = event.kind == LOST or code in OPEN
-            alert = replace(alert, reason_code=code) if is_open else replace(alert, words=REFUSED)
+            words, code = (words, code) if is_open else (REFUSED, None)
+            alert = view.alert("blocked", key, event.noted, f"{release} is blocked", words, AGAIN, reason_code=code, **facts)
             blocks[release] = Matter(alert, number=event.number)
         elif event.kind in MOVES and release in blocks:
             yield replace(blocks.pop(release), stands=False)
         elif event.kind == FAILED and not event.content.get("told_elsewhere"):
-            stands = statuses[release].failed == words and event.number == last_failed[release]
-            alert = _alert(view, event, release, "failed", f"A run of {release} broke off", words)
+            stands = state.releases[release].failed == words and event.number == last_failed[release]
+            alert = view.alert("failed", key, event.noted, f"A run of {release} broke off", words, AGAIN, **facts)
             yield Matter(alert, stands, event.number)
     for release, matter in blocks.items():
-        yield replace(matter, stands=statuses[release].state == "blocked")
+        yield replace(matter, stands=state.releases[release].state == "blocked")
 
 
-def _alert(view: View, event: Event, release: ReleaseId, kind: Literal["failed", "blocked"], title: str, words: str) -> Alert:
-    return Alert(
-        id=f"{kind}/{release}/event-{event.number}-{event.hash[:16]}",  # after a restore another event may have the number
-        kind=kind,
-        site=view.name,
-        moment=event.noted,
-        title=title,
-        words=words,
-        remedy=AGAIN,
-        release=str(release),
-        policy=release.policy,
-    )
-
-
-def _waiting(view: View, statuses: Iterable[ReleaseStatus]) -> Iterator[Matter]:
+def _waiting(view: View, state: SiteState) -> Iterator[Matter]:
     """Candidates that wait for their reviewers, and approved ones that nobody publishes at once."""
     since = {event.release: event.number for event in view.events if event.kind in (CANDIDATE, APPROVED)}
-    for known in statuses:
-        if known.replaced is not None or known.lost or known.state not in (CANDIDATE, APPROVED):
+    for status in state.releases.values():
+        if status.replaced is not None or status.lost or status.state not in (CANDIDATE, APPROVED):
             continue
-        is_review = known.state == CANDIDATE
-        soon = view.now - datetime.fromisoformat(known.since) < AT_ONCE
-        if not is_review and view.publishes_by_itself and soon:
+        is_review, entered = status.state == CANDIDATE, datetime.fromisoformat(status.since)
+        if not is_review and view.publishes_by_itself and view.now - entered < AT_ONCE:
             continue
-        whom = "its reviewers" if is_review else "its publication"
-        command = f"release-pipeline {'approve' if is_review else 'publish'} {known.id}"
-        yield Matter(
-            Alert(
-                id=f"waiting/{known.id}/{known.state}/{(known.candidate_hash or '')[:16]}",
-                kind="waiting",
-                site=view.name,
-                moment=known.since,
-                title=f"{known.id} waits for {whom}",
-                words=f"{known.id} is {'a candidate' if is_review else 'approved'} since {words_of(_moment(known.since))}.",
-                remedy=f"`{command}`, or why not: `release-pipeline status`.",
-                release=str(known.id),
-                policy=known.id.policy,
-                waits_for="review" if is_review else "publication",
-            ),
-            number=since[known.id],
+        alert = view.alert(
+            "waiting",
+            f"{status.id}/{status.state}/{(status.candidate_hash or '')[:16]}",
+            status.since,
+            f"{status.id} waits for its {'reviewers' if is_review else 'publication'}",
+            f"{status.id} is {'a candidate' if is_review else 'approved'} since {words_of(entered)}.",
+            f"`release-pipeline {'approve' if is_review else 'publish'} {status.id}`, or why not: `release-pipeline status`.",
+            release=str(status.id),
+            policy=status.id.policy,
+            waits_for="review" if is_review else "publication",
         )
+        yield Matter(alert, number=since[status.id])
 
 
-def _of_votes(view: View, statuses: Iterable[ReleaseStatus]) -> Iterator[Matter]:
+def _of_votes(view: View, state: SiteState) -> Iterator[Matter]:
     """What the votes made of a release, once they are all in: that it was returned, or that it is decided. No name, no reason."""
-    for known in statuses:
-        turns = [(view.events[number - 1], state) for number, state in known.decided if state in (APPROVED, RETURNED, REJECTED)]
-        for event, state in turns:
-            kind = "returned" if state == RETURNED else "decided"
-            title = f"{known.id} was returned with reasons" if state == RETURNED else f"The votes on {known.id} are in"
-            alert = Alert(
-                id=f"{kind}/{known.id}/event-{event.number}-{event.hash[:16]}",
-                kind=kind,
-                site=view.name,
-                moment=event.noted,
-                title=title,
-                words=f"{title}.",
-                remedy=f"`release-pipeline review show {known.id}` says what people signed.",
-                release=str(known.id),
-                policy=known.id.policy,
-            )
-            stands = event is turns[-1][0] and known.state not in OUT and known.replaced is None
-            yield Matter(alert, stands, event.number)
+    for status in state.releases.values():
+        id, turns = status.id, [turn for turn in status.decided if turn[1] in (APPROVED, RETURNED, REJECTED)]
+        for number, became in turns:
+            event, is_returned = view.events[number - 1], became == RETURNED
+            title = f"{id} was returned with reasons" if is_returned else f"The votes on {id} are in"
+            remedy = f"`release-pipeline review show {id}` says what people signed."
+            kind, key = "returned" if is_returned else "decided", f"{id}/{_name(event)}"
+            alert = view.alert(kind, key, event.noted, title, f"{title}.", remedy, release=str(id), policy=id.policy)
+            stands = number == turns[-1][0] and status.state not in OUT and status.replaced is None
+            yield Matter(alert, stands, number)
 
 
-def _of_remarks(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Iterator[Matter]:
+def _of_remarks(view: View, state: SiteState) -> Iterator[Matter]:
     """That somebody remarked on something, once that may be told: where, and no text of it."""
     for event in view.events:
         if event.kind != REMARKED:
             continue
-        known = None if event.release is None else statuses[event.release]
-        about, since = str(event.content["document"]["hash"]), event
-        role = find_role(view.events, event)
-        if known is not None and not is_told(role, about, known):
+        status = None if event.release is None else state.releases[event.release]
+        about, since, role = str(event.content["document"]["hash"]), event, find_role(view.events, event)
+        if status is not None and not is_told(role, about, status):
             continue
-        if known is not None and role == "reviewer":  # told with the votes, if these came later
-            since = max(event, view.events[known.told.get(about, event.number) - 1], key=lambda one: one.number)
+        if status is not None and role == "reviewer":  # told with the votes, if these came later
+            since = view.events[max(event.number, status.told.get(about, 0)) - 1]
         subject = str(event.content["subject"])
-        target = subject if known is not None else f"policies/{subject}.yaml"
-        alert = Alert(
-            id=f"remarked/{subject}/event-{event.number}-{event.hash[:16]}",
-            kind="remarked",
-            site=view.name,
-            moment=since.noted,
-            title=f"There are remarks on {subject}",
-            words=f"There are remarks on {subject}.",
-            remedy=f"`release-pipeline review show {target}` shows them.",
-            release=None if known is None else subject,
-            policy=subject.split("/")[0],
-        )
-        stands = known is None or (known.state not in OUT and known.replaced is None)
-        yield Matter(alert, stands, since.number)
+        target = subject if status is not None else f"policies/{subject}.yaml"
+        title, remedy = f"There are remarks on {subject}", f"`release-pipeline review show {target}` shows them."
+        facts = {"release": None if status is None else subject, "policy": subject.split("/")[0]}
+        alert = view.alert("remarked", f"{subject}/{_name(event)}", since.noted, title, f"{title}.", remedy, **facts)
+        yield Matter(alert, status is None or (status.state not in OUT and status.replaced is None), since.number)
 
 
-def _late(view: View) -> Iterator[Matter]:
+def _late(view: View, state: SiteState) -> Iterator[Matter]:
     """Releases that their timetables should have opened before; none of a series that is held."""
-    holds = find_holds(view.events)
+    remedy = "Does the daemon run, and has the source arrived? Its ticks say why it is not opened."
     for policy in view.policies:
-        if policy.cron is None or policy.policy in holds:
+        if policy.cron is None or policy.policy in state.holds:
             continue
         coming = islice(next_releases(policy, view.events, view.now), MOST_LATE)
         for upcoming in takewhile(lambda each: each.is_late(view.now - LATE_AFTER), coming):
             assert upcoming.due is not None  # noqa: S101  for the type checker: what is late was due
-            release = f"{policy.policy}/{upcoming.release}"
-            yield Matter(
-                Alert(
-                    id=f"late/{release}",
-                    kind="late",
-                    site=view.name,
-                    moment=upcoming.due.isoformat(),
-                    title=f"{release} is late",
-                    words=f"Release {upcoming.release} was due {words_of(upcoming.due)} and is not opened.",
-                    remedy="Does the daemon run, and has the source arrived? Its ticks say why it is not opened.",
-                    release=release,
-                    policy=policy.policy,
-                )
-            )
+            release, facts = f"{policy.policy}/{upcoming.release}", {"policy": policy.policy}
+            words = f"Release {upcoming.release} was due {words_of(upcoming.due)} and is not opened."
+            due = upcoming.due.isoformat()
+            yield Matter(view.alert("late", release, due, f"{release} is late", words, remedy, release=release, **facts))
 
 
 def _of_caps(view: View) -> Iterator[Matter]:
     """Caps that are nearly spent: nothing that comes has room, or the share that somebody asked about is reached."""
+    remedy, moment = "The cap is the privacy officer's: `release-pipeline ledger` has all charges.", view.now
     for spending in view.spending:
+        account = spending.account
         for share in sorted(view.shares, key=lambda asked: asked or 0):
-            if (words := spending.describe(share)) == "":
-                continue
-            about = "next" if share is None else f"{share}%"
-            yield Matter(
-                Alert(
-                    id=f"cap/{spending.population}/{spending.limit} ({spending.unit})/{about}",
-                    kind="cap",
-                    site=view.name,
-                    moment=view.now.isoformat(timespec="seconds"),
-                    title=f"The cap of {spending.population} is nearly spent",
-                    words=words,
-                    remedy="The cap is the privacy officer's: `release-pipeline ledger` has all charges.",
-                    population=spending.population,
-                    share=share,
-                )
-            )
-
-
-def _moment(noted: str) -> datetime:
-    return datetime.fromisoformat(noted)
+            if words := spending.describe(share):
+                about, facts = "next" if share is None else f"{share}%", {"population": account.population, "share": share}
+                key = f"{account.population}/{account.limit} ({account.unit})/{about}"
+                title = f"The cap of {account.population} is nearly spent"
+                yield Matter(view.alert("cap", key, moment.isoformat(timespec="seconds"), title, words, remedy, **facts))

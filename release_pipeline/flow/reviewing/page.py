@@ -26,6 +26,7 @@ from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import count_of, count_things, format_count, format_percent, show_figure
+from release_pipeline.report.budgets import PopulationView, StepView
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -47,7 +48,6 @@ from release_pipeline.report.internal_view import (
     SwapView,
     TieView,
 )
-from release_pipeline.report.status import PopulationView, StepView
 from release_pipeline.sentences import REVIEWERS
 from release_pipeline.stages.gates import BLOCKED, NOBODYS, Gate
 

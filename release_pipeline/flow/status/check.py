@@ -17,16 +17,13 @@ from release_pipeline.flow.same_people import warn_of_same_people
 from release_pipeline.flow.site import find_site
 from release_pipeline.flow.sources import HeaderLook, look_at_header
 from release_pipeline.flow.status.headroom import (
-    ComingView,
     Headroom,
     HeadroomView,
-    describe_coming,
     describe_headroom,
     read_headroom,
-    view_coming,
     view_headroom,
 )
-from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, read_prospects, view_prospects
+from release_pipeline.flow.status.prospects import Prospects, describe_prospects, read_prospects
 from release_pipeline.flow.status.typical import TypicalView, describe_typical, find_typical
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.documents import OPTIONAL, Fault
@@ -99,8 +96,7 @@ class CheckDocument(PlanView):
     memory: Annotated[MemoryView | None, "what a run needs and may take; null where the rows are not known"] = dataclasses.field(
         default=None, metadata=OPTIONAL
     )
-    timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
-    series: Annotated[SeriesStatus | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
+    series: Annotated[Prospects | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
     same_people: Annotated[
         tuple[str, ...], "warnings: other populations with the same people, which the ledger adds up separately, a sentence each"
@@ -175,9 +171,8 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
             words = f"a run from here is refused: {obstacle}"
             yield from textwrap.wrap(words, width, initial_indent=f"{'cluster':<12}", subsequent_indent=" " * 12)
     if check.home is not None:
-        yield from (f"{'timetable':<12}{line}" for line in describe_coming(find_site(check.home), check.plan.policy))
         ahead = read_prospects(find_site(check.home), check.plan.policy, rows=check.plan.rows)
-        yield from (f"{'held' if ahead.hold else 'ticks':<12}{line}" for line in describe_prospects(ahead))
+        yield from (f"{'held' if ahead.held else 'ticks':<12}{line}" for line in describe_prospects(ahead))
     if (headroom := check.headroom) is not None:
         yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
@@ -193,14 +188,12 @@ def view_check(check: Check) -> CheckDocument:
     """It for a script."""
     plan, policy = view_plan(check.plan), check.plan.policy
     parts = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-    coming = () if check.home is None else tuple(view_coming(find_site(check.home), policy))
     home, headroom = check.home, check.headroom
     return CheckDocument(
         **parts,
         typical=find_typical(check.plan) or None,
         memory=check.memory,
-        timetable=coming,
-        series=None if home is None else view_prospects(read_prospects(find_site(home), policy, rows=check.plan.rows)),
+        series=None if home is None else read_prospects(find_site(home), policy, rows=check.plan.rows),
         ledger=None if headroom is None else view_headroom(headroom),
         same_people=check.same_people,
         header_read=check.header is not None and not check.header.unread,

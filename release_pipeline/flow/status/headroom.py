@@ -1,11 +1,9 @@
-"""The room that the ledger of a population has for a policy, and what its timetable opens next."""
+"""The room that the ledger of a population has for a policy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import islice
 from typing import Annotated
 
 from release_pipeline.errors import Blocked
@@ -15,9 +13,8 @@ from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import list_ahead, read_ledgers
 from release_pipeline.flow.status.ledger_document import CapView, view_cap
-from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
-from release_pipeline.policy.documents import Amount, Moment
+from release_pipeline.policy.documents import Amount
 from release_pipeline.policy.loss import Account, Loss, depends_on_records, next_loss
 from release_pipeline.policy.populations import find_population
 from release_pipeline.store.ledger import Charge, list_charges
@@ -139,34 +136,6 @@ class HeadroomView:
     ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
     fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
     needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
-
-
-@dataclass(frozen=True, slots=True)
-class ComingView:
-    """A release that a timetable opens."""
-
-    release: Annotated[str, "its part: the name of the release within the policy"]
-    due: Annotated[Moment, "when it is opened, or if `earliest` not before then"]
-    earliest: Annotated[bool, "whether another one comes first, so that it may be later"]
-    left_out: Annotated[tuple[str, ...], "periods before it that only `run` opens, since one after them is charged"]
-
-
-def view_coming(site: Site, policy: Policy) -> Iterator[ComingView]:
-    """The first few of what the timetable of a policy opens, for a script."""
-    if policy.cron is None:
-        return
-    with site.open_registry(read_only=True) as registry:
-        events = registry.events
-    for upcoming in islice(next_releases(policy, events, datetime.now(UTC)), MOST_TOLD):
-        if upcoming.due is not None:
-            yield ComingView(upcoming.release, upcoming.due.isoformat(), upcoming.earliest, upcoming.left_out)
-
-
-def describe_coming(site: Site, policy: Policy) -> Iterator[str]:
-    """What the timetable of a policy opens when, as the site's registry stands; nothing where there is none."""
-    with site.open_registry(read_only=True) as registry:
-        events = registry.events
-    yield from describe_timetable(policy, events, datetime.now(UTC))
 
 
 def view_headroom(headroom: Headroom) -> HeadroomView:

@@ -1,43 +1,30 @@
-"""The chain of one release as people read it: what it was made under, what happened to it, and what became of it, event by event.
+"""The chain of one release as people read it: every event of it once, the events that it rests on, and those that judge it later.
 
-Every event of the release stands in it once. Beside these stand the events that it rests on (the policy, what the officer
-approved, looks at the data), and those that judge it later (a key that was revoked, the revision that came in its place). Of a
-vote it tells no more than that there is one until all are in.
+`KINDS` says of each kind of event what it is called, what it says, and what it could not be without. A vote is only said to exist
+until all are in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.accepted import RESTORED
-from release_pipeline.flow.evidence import EVIDENCE, load_evidence
+from release_pipeline.flow.evidence import EVIDENCE
 from release_pipeline.flow.exploring.trials import find_looks_before
 from release_pipeline.flow.policies import policy_of
-from release_pipeline.flow.publication.deliveries import DELIVERED, DELIVERING, RECALLED
-from release_pipeline.flow.reviewing.page import list_gates
+from release_pipeline.flow.publication.deliveries import RECALLED
 from release_pipeline.flow.reviewing.remarks import find_role, is_told
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
     APPROVED,
-    BLOCKED,
-    CANDIDATE,
-    DRAWN,
-    FAILED,
     OPENED,
     POLICY,
-    PRUNED,
-    PUBLISHED,
-    PUBLISHING,
-    REJECTED,
     REMARKED,
-    RETRACTED,
     RETURNED,
-    SECRET,
-    SERVED,
-    SUPERSEDED,
+    SERIES,
     ReleaseStatus,
     find_void,
     read_statuses,
@@ -50,29 +37,155 @@ from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.flow.trust.office import REVOKED
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import format_amount
-from release_pipeline.privacy.figures import count_of, format_count
-from release_pipeline.store.ledger import LOST, RESERVED
+from release_pipeline.privacy.figures import format_count
+from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
-VOTES = (APPROVED, RETURNED, REJECTED)
 Facts: TypeAlias = tuple[tuple[str, str], ...]
-_Told: TypeAlias = tuple[str, str, Facts, tuple[tuple[int, str], ...]]  # title, by whom, facts, and what it rests on
+
+
 _POLICY_APPROVED, _CAPS_APPROVED, _BEFORE = "policy approved", "caps approved", "revision before"  # beside kinds of events
-_MADE_KEYED = "The records: their hashes are made with the vault's key, so nobody without it can guess them."
-_DRAWN_WITH = (
-    "The secret that the noise was drawn with: the chain has a check value of it, and it is forgotten once the noise is drawn."
+
+
+_UNKNOWN = (
+    "Whether files are still what their hashes say: that is read when somebody verifies it, and not for this page.",
+    "What people did outside of the site: an event says when something was noted, and not when it was decided.",
 )
+
+
+_KEYED = (
+    "The secret that the noise was drawn with: the chain has a check value of it, and it is forgotten once the noise is drawn.",
+    "The records: their hashes are made with the vault's key, so nobody without it can guess them.",
+)
+
+
 _BLIND = "Votes and reviewers' remarks that are not all in: who gave them and what they say is told when they are."
-_FILES = "Whether files are still what their hashes say: that is read when somebody verifies it, and not for this page."
-_OUTSIDE = "What people did outside of the site: an event says when something was noted, and not when it was decided."
-_SIGNED = {  # the kinds of events of a release that are signed, as what, and where their hash stands
-    APPROVED: ("approve", "hash"),
-    RETURNED: ("return", "hash"),
-    REJECTED: ("reject", "hash"),
-    REMARKED: ("remarks", "hash"),
-    PUBLISHED: ("package", "package_hash"),
-    RETRACTED: ("retract", "hash"),
-    SUPERSEDED: ("supersede", "hash"),
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a kind of event is described. `facts`: labels, and where the event's content has the text. `rests`: kinds of the events
+    that it could not be without. `by`: where the content names who did it. `signed`: as what, and where the content has the
+    hash."""
+
+    title: str
+    facts: Facts = ()
+    rests: tuple[str, ...] = ()
+    by: str = ""
+    signed: tuple[str, str] | None = None
+
+
+_REASON, _SIGNER = ("reason", "reason"), "signed.statement.name"
+
+
+_PACKAGE = ("hash of the package", "package_hash")
+
+
+_VOTED: Facts = (("hash of the candidate", "hash"), ("reason", "signed.statement.why"))
+
+
+_TARGET: Facts = (("target", "target"), ("address", "address"), _PACKAGE)
+
+
+_WITHDRAWN: Facts = (_REASON, ("revision", "successor"), ("hash of the package", "hash"))
+
+
+KINDS = {
+    "opened": Kind("It was opened", (("reason", "why"),), (_BEFORE,)),
+    "reserved": Kind(
+        "Its loss was charged, before anything random",
+        (
+            ("charged to", "population"),
+            ("records", "records"),
+            ("keyed hash of the records", "source"),
+            ("hash of the policy", "policy_hash"),
+            ("cohort", "cohort"),
+            ("counts with what was charged to", "carries"),
+        ),
+        ("opened", "policy", _POLICY_APPROVED, _CAPS_APPROVED, "series"),
+    ),
+    "secret": Kind("Its secret was made, and lay on the disk", (("check value of the secret", "check"),), ("reserved",)),
+    "drawn": Kind(
+        "Its noise was drawn, once and for all", (("keyed hash of the masked table", "masked"),), ("secret", "reserved")
+    ),
+    "candidate": Kind(
+        "The candidate was frozen",
+        (
+            ("hash of the candidate", "candidate_hash"),
+            ("claim", "facts.claim"),
+            ("rows", "facts.rows_out"),
+            ("of records", "facts.rows_in"),
+        ),
+        ("drawn", "reserved"),
+    ),
+    "approved": Kind("A reviewer approved it", _VOTED, ("candidate",), "name", ("approve", "hash")),
+    "returned": Kind("A reviewer returned it to its steward", _VOTED, ("candidate",), "name", ("return", "hash")),
+    "rejected": Kind("A reviewer rejected it, for good", _VOTED, ("candidate",), "name", ("reject", "hash")),
+    "remarked": Kind(
+        "Somebody remarked on passages of it",
+        (("hash of the candidate", "document.hash"),),
+        ("candidate",),
+        "name",
+        ("remarks", "hash"),
+    ),
+    "publishing": Kind(
+        "Its publication was begun: the head of the chain that its package names",
+        (("hash of the candidate", "candidate_hash"),),
+        ("candidate", "approved"),
+        "by",
+    ),
+    "published": Kind(
+        "It was published", (_PACKAGE,), ("publishing", "candidate", "approved"), _SIGNER, ("package", "package_hash")
+    ),
+    "superseded": Kind(
+        "Its readers were referred to a later revision", _WITHDRAWN, ("published", "delivered"), _SIGNER, ("supersede", "hash")
+    ),
+    "retracted": Kind("It was retracted", _WITHDRAWN, ("published", "delivered"), _SIGNER, ("retract", "hash")),
+    "delivering": Kind("Its delivery to a target was begun", _TARGET, ("published",)),
+    "delivered": Kind(
+        "It was delivered to a target",
+        (*_TARGET, ("where people find it", "where"), ("files put", "put"), ("files removed", "removed")),
+        ("delivering", "published"),
+    ),
+    "recalled": Kind(
+        "A target was told that it was superseded or retracted",
+        (*_TARGET, ("state", "state"), ("what could not be done there", "undone")),
+    ),
+    "series": Kind(
+        "The series of random parts of one table began",
+        (("keyed hash of its records", "records"), ("check value of its secret", "check")),
+        ("policy",),
+    ),
+    "blocked": Kind("It was blocked", (_REASON,)),
+    "failed": Kind("A run of it broke off", (_REASON,)),
+    "served": Kind("A run of it ended well"),
+    "pruned": Kind("Its tables were removed from the vault, as its policy says"),
+    "lost": Kind("It was lost with the site", (_REASON,)),
+    "policy": Kind(
+        "The policy was noted, which names source, method and steward",
+        (("hash of the policy", "hash"), ("population", "population")),
+    ),
+}
+
+
+_NAMES = {  # of what an event rests on
+    _BEFORE: "the revision before it",
+    "opened": "the opening",
+    "policy": "the policy",
+    _POLICY_APPROVED: "its approval",
+    _CAPS_APPROVED: "the approval of the caps",
+    "series": "the series",
+    "reserved": "the charge",
+    "secret": "the secret",
+    "drawn": "the noise",
+    "candidate": "the candidate",
+    "approved": "the last approval",
+    "publishing": "the intent",
+    "published": "the publication",
+    "delivering": "the beginning of it",
+    "delivered": "a delivery",
+    "superseded": "that it was superseded",
+    "retracted": "that it was retracted",
 }
 
 
@@ -121,30 +234,27 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
         except NotSigned as error:
             trust = None
             faults.append(f"No signature can be judged: {error.what}")
-        told = _Teller(site, registry, trust, release, reader)
-        entries = tuple(sorted(told.list_entries(), key=lambda entry: entry.number))
-        faults += told.list_faults()
-        policy = told.policy
+        chain = _Chain(site, registry, trust, release, reader)
+        entries = tuple(sorted(chain.list_entries(), key=lambda entry: entry.number))
+        status, policy = chain.status, chain.policy
         return History(
             release,
-            told.status.state,
+            status.state,
             entries,
-            tuple(faults),
-            tuple(told.list_unknown()),
-            told.status.candidate_hash or "",
-            told.status.package_hash or "",
+            (*faults, *chain.list_faults()),
+            tuple(chain.list_unknown()),
+            status.candidate_hash or "",
+            status.package_hash or "",
             "" if policy is None else policy.steward,
-            "" if told.status.charge is None else told.status.charge.population,
+            "" if status.charge is None else status.charge.population,
         )
 
 
 def list_open_votes(events: Sequence[Event]) -> list[str]:
     """The releases of which these events have a vote, or a remark of a reviewer, that is to be told to nobody yet."""
-    statuses, found = read_statuses(events), dict[str, None]()
-    for event in events:
-        if event.release is not None and _is_hidden(events, event, statuses[event.release]):
-            found[str(event.release)] = None
-    return list(found)
+    statuses = read_statuses(events)
+    mine = [event for event in events if event.release is not None]
+    return list(dict.fromkeys(str(event.release) for event in mine if _is_hidden(events, event, statuses[event.release])))
 
 
 def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> bool:
@@ -156,16 +266,17 @@ def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> 
     return False
 
 
-class _Teller:
-    """Tells the events of one release. `_last`: of each kind the last event of it so far, for what later ones rest on."""
+class _Chain:
+    """The events of one release in words. `_last`: of each kind the last event so far, which later ones rest on."""
 
     def __init__(self, site: Site, registry: Registry, trust: Trust | None, release: ReleaseId, reader: str | None) -> None:
         self._site, self._registry, self._trust = site, registry, trust
         self._release, self._reader = release, reader
         self._events = registry.events
+        self._mine = [event for event in self._events if event.release == release]
         self.status = status_of(registry, release)
         self._void, self._doubted = find_void(self._events), find_doubted(self._events)
-        self._charge = next((each for each in self._events if (each.kind, each.release) == (RESERVED, release)), None)
+        self._charge = next((event for event in self._mine if event.kind == RESERVED), None)
         self._last: dict[str, Event] = {}
         self._faults: list[str] = []
         self.policy = self._read_policy()
@@ -181,12 +292,10 @@ class _Teller:
 
     def list_entries(self) -> Iterator[Entry]:
         """Everything that there is to tell, not in order."""
-        beside = list(self._list_before())
-        yield from beside
-        for event in self._events:
-            if event.release == self._release:
-                yield self._tell(event)
-                self._last[event.kind] = event
+        yield from self._list_before()
+        for event in self._mine:
+            yield self._describe(event)
+            self._last[event.kind] = event
         yield from self._list_later()
 
     def list_faults(self) -> Iterator[str]:
@@ -208,52 +317,51 @@ class _Teller:
 
     def list_unknown(self) -> Iterator[str]:
         """What this chain does not tell."""
-        yield _FILES
-        if self._charge is not None:
-            yield from (_DRAWN_WITH, _MADE_KEYED)
-        if self.status.is_blind and any(_is_hidden(self._events, each, self.status) for each in self._mine()):
+        yield from _UNKNOWN
+        yield from _KEYED if self._charge is not None else ()
+        if self.status.is_blind and any(_is_hidden(self._events, event, self.status) for event in self._mine):
             yield _BLIND
-        yield _OUTSIDE
-
-    def _mine(self) -> Iterator[Event]:
-        return (event for event in self._events if event.release == self._release)
-
-    # --- What it rests on -----------------------------------------------------------------------------------------------------
 
     def _list_before(self) -> Iterator[Entry]:
-        """The policy as it was noted, what the officer approved, and looks, before the charge."""
-        charge = self._charge
-        if self._release.revision > 1:
-            before = ReleaseId(self._release.policy, self._release.release, self._release.revision - 1)
+        """What the charge rests on: the policy as it was noted, what the officer approved, looks, the series of parts."""
+        charge, mine = self._charge, self._release
+        if mine.revision > 1:
+            before = ReleaseId(mine.policy, mine.release, mine.revision - 1)
             earlier = [event for event in self._events if event.release == before]
             self._last[_BEFORE] = earlier[-1] if earlier else self._events[0]
         if charge is None:
             return
-        digest, number = str(charge.content["policy_hash"]), charge.number
-        noted = [
-            event
-            for event in self._events[: number - 1]
-            if event.kind == POLICY and (event.content["hash"], event.content["policy"]) == (digest, self._release.policy)
-        ]
+        digest = str(charge.content["policy_hash"])
+        before_it = self._events[: charge.number - 1]
+        noted = [event for event in before_it if event.kind == POLICY and event.content["policy"] == mine.policy]
+        noted = [event for event in noted if event.content["hash"] == digest]
         if noted:
             self._last[POLICY] = noted[-1]
-            yield self._tell_policy(noted[-1])
+            yield replace(self._describe(noted[-1]), beside=True)
         else:
             self._faults.append("No event before the charge has the policy that it was charged under.")
-        yield from self._list_approval("policy", self._release.policy, digest, number)
-        yield from self._list_approval("populations", "populations", "", number)
-        yield from self._list_looks()
+        yield from self._list_approval("policy", mine.policy, digest, before_it)
+        yield from self._list_approval("populations", "populations", "", before_it)
+        for look in find_looks_before(self._events, mine):
+            title = "A run read the data and released nothing" if look.on == "run" else "Somebody looked at the data"
+            yield self._beside(self._events[look.number - 1], title, look.by, (("what", look.words),))
+        for event in self._events:
+            other = event.release
+            if event.kind == SERIES and other is not None and other.policy == mine.policy and other != mine:
+                self._last[SERIES] = event
+                yield replace(self._describe(event), beside=True, link=str(other))
 
-    def _list_approval(self, what: str, subject: str, digest: str, before: int) -> Iterator[Entry]:
+    def _list_approval(self, what: str, subject: str, digest: str, before: Sequence[Event]) -> Iterator[Entry]:
+        """What the officer approved before the charge: what counts now, or else what was given."""
         last = None
         if self._trust is not None:
-            last = find_last_approval(self._registry, self._trust, what=what, subject=subject, before=before)
+            last = find_last_approval(self._registry, self._trust, what=what, subject=subject, before=len(before) + 1)
         if last is None or (digest and last.content["hash"] != digest):
+            given = [event for event in before if event.kind == APPROVED and event.content["subject"] == subject]
             given = [
                 event
-                for event in self._events[: before - 1]
-                if event.kind == APPROVED and (event.content["what"], event.content["subject"]) == (what, subject)
-                if not digest or event.content["hash"] == digest
+                for event in given
+                if event.content["what"] == what and event.content["hash"] == (digest or event.content["hash"])
             ]
             last = given[-1] if given else None
         name = "The policy" if what == "policy" else "The caps of populations.yaml"
@@ -263,120 +371,89 @@ class _Teller:
             )
             return
         self._last[_POLICY_APPROVED if what == "policy" else _CAPS_APPROVED] = last
-        kind, signed = self._judge(last, what, subject, last.content["hash"])
-        rests = self._rest((POLICY, "the policy")) if what == "policy" else ()
-        yield Entry(
-            last.number,
-            last.noted,
-            last.hash,
-            f"{name} {'was' if what == 'policy' else 'were'} approved by the officer",
-            by=last.content["name"],
-            facts=(("hash approved", last.content["hash"]),),
-            rests=rests,
-            signature=signed,
-            warnings=kind + self._doubt(last),
-            beside=True,
-        )
-
-    def _list_looks(self) -> Iterator[Entry]:
-        for look in find_looks_before(self._events, self._release):
-            event = self._events[look.number - 1]
-            facts = (("what", look.words),)
-            is_run = look.on == "run"
-            title = "A run read the data and released nothing" if is_run else "Somebody looked at the data before the charge"
-            yield Entry(event.number, event.noted, event.hash, title, by=look.by, facts=facts, beside=True)
-
-    def _tell_policy(self, event: Event) -> Entry:
-        facts: list[tuple[str, str]] = [
-            ("hash of the policy", event.content["hash"]),
-            ("population", event.content["population"]),
-        ]
-        if self.policy is not None:
-            facts += [("source", self.policy.source.words), ("steward", self.policy.steward)]
-        title = "The policy was noted, which names source, method and steward"
-        return Entry(event.number, event.noted, event.hash, title, facts=tuple(facts), warnings=self._doubt(event), beside=True)
-
-    # --- What judges it later -------------------------------------------------------------------------------------------------
+        warnings, signature = self._judge(last, what, subject, last.content["hash"])
+        facts = (("hash approved", str(last.content["hash"])),)
+        entry = self._beside(last, f"{name}: approved by the officer", last.content["name"], facts)
+        rests = self._find_rests(POLICY) if what == "policy" else ()
+        yield replace(entry, rests=rests, signature=signature, warnings=warnings + entry.warnings)
 
     def _list_later(self) -> Iterator[Entry]:
         """What happened elsewhere and concerns it: keys that were revoked, clocks, a revision in its place, a restore."""
-        mine = {event.number: event for event in self._events if event.release == self._release}
-        hidden = {number for number, event in mine.items() if self._hides(event)}
+        told = [event for event in self._mine if not self._hides(event)]
+        told += [event for kind in (_POLICY_APPROVED, _CAPS_APPROVED) if (event := self._last.get(kind)) is not None]
         signers: dict[str, list[int]] = {}
-        judged = [
-            *(event for number, event in mine.items() if number not in hidden),
-            *map(self._last.get, (_POLICY_APPROVED, _CAPS_APPROVED)),
-        ]
-        for event in judged:
-            if event is not None and event.content.get("signed"):
+        for event in told:
+            if event.content.get("signed"):
                 signers.setdefault(event.content["signed"]["statement"]["signer"], []).append(event.number)
-        known = {*mine, *(event.number for event in self._last.values())}
+        known = {event.number for event in (*self._mine, *self._last.values())}
         for event in self._events:
-            if event.kind == REVOKED and event.content["key"] in signers:
-                yield self._tell_revoked(event, signers[event.content["key"]])
-            elif event.kind == CLOCK and event.content["event"] in known:
-                title = f"The officer said that the moment of event {event.content['event']} is not to be believed"
-                signer = str(event.content["signed"]["statement"]["name"])
-                rests = ((int(event.content["event"]), "what it is about"),)
-                yield Entry(event.number, event.noted, event.hash, title, by=signer, rests=rests, beside=True)
-            elif event.kind == RESTORED and str(self._release) in event.content["document"]["lost"]:
+            content = event.content
+            signer = str(_find(content, _SIGNER))
+            if event.kind == REVOKED and content["key"] in signers:
+                yield self._describe_revoked(event, signers[content["key"]], signer)
+            elif event.kind == CLOCK and content["event"] in known:
+                title = f"The officer said that the moment of event {content['event']} is not to be believed"
+                yield replace(self._beside(event, title, signer), rests=((int(content["event"]), "what it is about"),))
+            elif event.kind == RESTORED and str(self._release) in content["document"]["lost"]:
                 title = "A backup was put back that knows less of it, and the officer entered what was charged"
-                signer = str(event.content["signed"]["statement"]["name"])
-                yield Entry(event.number, event.noted, event.hash, title, by=signer, beside=True)
+                yield self._beside(event, title, signer)
             elif event.kind == OPENED and event.release == self._release.next:
-                title = "The revision after it was opened, in its place"
-                facts = (("reason", str(event.content["why"])),)
-                yield Entry(event.number, event.noted, event.hash, title, facts=facts, beside=True, link=str(event.release))
+                entry = self._beside(event, "The revision after it was opened, in its place", facts=(("reason", content["why"]),))
+                yield replace(entry, link=str(event.release))
 
-    def _tell_revoked(self, event: Event, numbers: Sequence[int]) -> Entry:
-        entry, signed = event.content["document"]["revoked"][-1], event.content["signed"]["statement"]
-        taken = [number for number in numbers if self._is_taken_back(number, event.content["key"])]
+    def _describe_revoked(self, event: Event, numbers: Sequence[int], signer: str) -> Entry:
+        key, entry = str(event.content["key"]), event.content["document"]["revoked"][-1]
+        office = None if self._trust is None else self._trust.office
+        taken = [str(number) for number in numbers if office is not None and office.is_taken_back(number, key)]
         since = f"{str(entry['from'])[:19].replace('T', ' ')} UTC on"
-        facts = (("key", str(event.content["key"])), ("counts no more from", since), ("reason", str(entry["why"])))
-        words = (
-            f"What it signed in {_name_events(taken)} counts no more." if taken else "What it signed here was before that moment."
-        )
-        title = f"A key of {entry['name'] or 'somebody'} was revoked"
-        return Entry(
-            event.number,
-            event.noted,
-            event.hash,
-            title,
-            by=str(signed["name"]),
-            facts=facts,
+        facts = (("key", key), ("counts no more from", since), ("reason", str(entry["why"])))
+        several = f"event{'s' * (len(taken) > 1)} {', '.join(taken)}"
+        words = f"What it signed in {several} counts no more." if taken else "What it signed here was before that moment."
+        return replace(
+            self._beside(event, f"A key of {entry['name'] or 'somebody'} was revoked", signer, facts),
             rests=tuple((number, "what it signed") for number in numbers),
             warnings=(words,) if taken else (),
             signature="" if taken else words,
-            beside=True,
         )
 
-    def _is_taken_back(self, number: int, signer: str) -> bool:
-        office = None if self._trust is None else self._trust.office
-        return office is not None and office.is_taken_back(number, signer)
-
-    # --- What happened to it --------------------------------------------------------------------------------------------------
+    def _beside(self, event: Event, title: str, by: str = "", facts: Facts = ()) -> Entry:
+        """An event that is not of this release."""
+        return Entry(event.number, event.noted, event.hash, title, by, facts, warnings=self._doubt(event), beside=True)
 
     def _hides(self, event: Event) -> bool:
-        own = bool(self._reader) and event.content.get("name") == self._reader
-        return not own and _is_hidden(self._events, event, self.status)
+        is_own = bool(self._reader) and event.content.get("name") == self._reader
+        return not is_own and _is_hidden(self._events, event, self.status)
 
-    def _tell(self, event: Event) -> Entry:
-        """One event of the release."""
+    def _describe(self, event: Event) -> Entry:
+        """One event of the release, or the policy that it was charged under."""
+        kind = KINDS.get(event.kind, Kind("Something that this page has no words for"))
+        facts = tuple(self._list_facts(event, kind)) if event.kind in KINDS else (("kind", event.kind),)
+        by, signed = str(_find(event.content, kind.by)), kind.signed
         if self._hides(event):
             title = "A reviewer remarked on it" if event.kind == REMARKED else "A reviewer voted"
-            note = (("told", "when all votes are in"),)
-            return Entry(event.number, event.noted, event.hash, title, facts=note, rests=self._rest((CANDIDATE, "the candidate")))
-        title, by, facts, rests = self._tell_kind(event.kind, event.content)
-        warnings, signature = list[str](), ""
-        if event.kind in _SIGNED:
-            kind, place = _SIGNED[event.kind]
-            found, signature = self._judge(event, kind, str(self._release), event.content[place])
-            warnings += found
+            kind, facts, by, signed = replace(kind, title=title), (("told", "when all votes are in"),), "", None
+        warnings, signature = (), ""
+        if signed is not None:
+            warnings, signature = self._judge(event, signed[0], str(self._release), event.content[signed[1]])
         if event.number in self._void:
-            warnings.append("It counts for nothing: its key was revoked from before, or whoever gave it is no reviewer any more.")
-        link = str(event.content.get("successor", ""))
-        warnings += self._doubt(event)
-        return Entry(event.number, event.noted, event.hash, title, by, facts, rests, signature, tuple(warnings), link=link)
+            warnings += ("It counts for nothing: its key was revoked from before, or whoever gave it is no reviewer any more.",)
+        rests = self._find_rests(event.content["state"]) if event.kind == RECALLED else self._find_rests(*kind.rests)
+        link, warnings = str(event.content.get("successor", "")), warnings + self._doubt(event)
+        return Entry(event.number, event.noted, event.hash, kind.title, by, facts, rests, signature, warnings, link=link)
+
+    def _list_facts(self, event: Event, kind: Kind) -> Iterator[tuple[str, str]]:
+        """What an event says, without what it leaves empty."""
+        content = event.content
+        for label, path in kind.facts:
+            value = _find(content, path)
+            if value not in ("", None, (), []):
+                yield label, ", ".join(value) if isinstance(value, (list, tuple)) else _format(value)
+        if event.kind == RESERVED:
+            yield "account after it", f"{content['spent']} of {content['cap']} ({content['unit']})"
+            if self.status.charge is not None and self.policy is not None:
+                yield "charged", _describe_loss(self.status, content["unit"])
+        if event.kind == POLICY and self.policy is not None:
+            yield from (("source", self.policy.source.words), ("steward", self.policy.steward))
 
     def _judge(self, event: Event, kind: str, subject: str, digest: str) -> tuple[tuple[str, ...], str]:
         """What is wrong with a signature now, and that it holds: one of the two is empty."""
@@ -392,157 +469,26 @@ class _Teller:
     def _doubt(self, event: Event) -> tuple[str, ...]:
         return ("Its moment is not to be believed: the officer said so.",) if event.number in self._doubted else ()
 
-    def _rest(self, *wanted: tuple[str, str]) -> tuple[tuple[int, str], ...]:
+    def _find_rests(self, *kinds: str) -> tuple[tuple[int, str], ...]:
         """The last events of these kinds, with what they are; none where there is none."""
-        return tuple((self._last[kind].number, words) for kind, words in wanted if kind in self._last)
+        return tuple((self._last[kind].number, _NAMES[kind]) for kind in kinds if kind in self._last)
 
-    def _tell_kind(self, kind: str, content: Mapping[str, Any]) -> _Told:
-        match kind:
-            case "opened":
-                return self._opened(content)
-            case "reserved":
-                return self._reserved(content)
-            case "secret":
-                facts = (("check value of the secret", str(content["check"])),)
-                return "Its secret was made, and lay on the disk", "", facts, self._rest((RESERVED, "the charge"))
-            case "drawn":
-                facts = (("keyed hash of the masked table", str(content["masked"])),)
-                rests = self._rest((SECRET, "the secret"), (RESERVED, "the charge"))
-                return "Its noise was drawn, once and for all", "", facts, rests
-            case "candidate":
-                return self._candidate(content)
-            case "approved" | "returned" | "rejected":
-                return self._vote(kind, content)
-            case "remarked":
-                return self._remarked(content)
-            case "publishing":
-                return self._publishing(content)
-            case "published":
-                return self._published(content)
-            case "superseded" | "retracted":
-                return self._withdrawn(kind, content)
-            case "delivering" | "delivered" | "recalled":
-                return self._delivery(kind, content)
-            case _:
-                return self._tell_other(kind, content)
 
-    def _tell_other(self, kind: str, content: Mapping[str, Any]) -> _Told:
-        """What happened to it in the house."""
-        titles = {
-            BLOCKED: "It was blocked",
-            FAILED: "A run of it broke off",
-            SERVED: "A run of it ended well",
-            PRUNED: "Its tables were removed from the vault, as its policy says",
-            LOST: "It was lost with the site",
-        }
-        if kind in titles:
-            return titles[kind], "", tuple(_name_if_said("reason", content.get("reason"))), ()
-        return "Something that this page has no words for", "", (("kind", kind),), ()
+def _find(content: Any, path: str) -> Any:
+    """What the content of an event has under keys with dots between them; empty where it has nothing."""
+    for key in path.split(".") if path else [""]:
+        content = content.get(key, "") if content else ""
+    return content
 
-    def _opened(self, content: Mapping[str, Any]) -> _Told:
-        title = "It was opened" if self._release.revision == 1 else "This revision was opened"
-        return title, "", (("reason", str(content["why"])),), self._rest((_BEFORE, "the revision before it"))
 
-    def _reserved(self, content: Mapping[str, Any]) -> _Told:
-        account = f"{content['spent']} of {content['cap']} ({content['unit']})"
-        facts: list[tuple[str, str]] = [
-            ("charged to", content["population"]),
-            ("account after it", account),
-            ("records", format_count(content["records"])),
-            ("keyed hash of the records", content["source"]),
-            ("hash of the policy", content["policy_hash"]),
-        ]
-        if self.status.charge is not None and self.policy is not None:
-            facts.insert(1, ("charged", _describe_loss(self.status, content["unit"])))
-        facts += _name_if_said("counts with what was charged to", ", ".join(content.get("carries", ())))
-        rests = self._rest(
-            (OPENED, "the opening"),
-            (POLICY, "the policy"),
-            (_POLICY_APPROVED, "its approval"),
-            (_CAPS_APPROVED, "the approval of the caps"),
-        )
-        return "Its loss was charged, before anything random", "", tuple(facts), rests
-
-    def _candidate(self, content: Mapping[str, Any]) -> _Told:
-        facts: list[tuple[str, str]] = [("hash of the candidate", content["candidate_hash"])]
-        known: Mapping[str, Any] = content["facts"]
-        facts += _name_if_said("claim", known.get("claim"))
-        if "rows_in" in known and "rows_out" in known:
-            facts.append(("rows", f"{format_count(known['rows_out'])} of {count_of(known['rows_in'], 'record')}"))
-        if content["candidate_hash"] == self.status.candidate_hash:
-            facts += self._list_gates()
-        return "The candidate was frozen", "", tuple(facts), self._rest((DRAWN, "the noise"), (RESERVED, "the charge"))
-
-    def _list_gates(self) -> list[tuple[str, str]]:
-        folder = self._site.candidate(str(self._release))
-        try:
-            evidence = load_evidence(folder) if (folder / EVIDENCE).exists() else None
-        except (ReleasePipelineError, OSError, ValueError):
-            self._faults.append("The evidence of the candidate cannot be read.")
-            evidence = None
-        if evidence is None:
-            return []
-        judged = [] if self.policy is None else list(list_gates(self.policy, evidence))
-        checks = ("checks of the data", f"{sum(evidence.checks_passed.values())} passed")
-        return [("gates", f"{sum(gate.passed for gate in judged)} of {len(judged)} passed"), checks] if judged else [checks]
-
-    def _vote(self, kind: str, content: Mapping[str, Any]) -> _Told:
-        deeds = {APPROVED: "approved it", RETURNED: "returned it to its steward", REJECTED: "rejected it, for good"}
-        why = str(content["signed"]["statement"]["why"])
-        facts = (("hash of the candidate", str(content["hash"])), *((("reason", why),) if why else ()))
-        return f"A reviewer {deeds[kind]}", str(content["name"]), facts, self._rest((CANDIDATE, "the candidate"))
-
-    def _remarked(self, content: Mapping[str, Any]) -> _Told:
-        document = content["document"]
-        facts = (("remarks", str(len(document["remarks"]))), ("hash of the candidate", str(document["hash"])))
-        return "Somebody remarked on passages of it", str(content["name"]), facts, self._rest((CANDIDATE, "the candidate"))
-
-    def _publishing(self, content: Mapping[str, Any]) -> _Told:
-        facts = (("hash of the candidate", str(content["candidate_hash"])),)
-        rests = self._rest((CANDIDATE, "the candidate"), (APPROVED, "the last approval"))
-        return "Its publication was begun: the head of the chain that its package names", str(content["by"]), facts, rests
-
-    def _published(self, content: Mapping[str, Any]) -> _Told:
-        facts = (("hash of the package", str(content["package_hash"])),)
-        rests = self._rest((PUBLISHING, "the intent"), (CANDIDATE, "the candidate"), (APPROVED, "the last approval"))
-        return "It was published", str(content["signed"]["statement"]["name"]), facts, rests
-
-    def _withdrawn(self, kind: str, content: Mapping[str, Any]) -> _Told:
-        title = "It was retracted" if kind == RETRACTED else "Its readers were referred to a later revision"
-        facts = [*_name_if_said("reason", content.get("reason")), *_name_if_said("revision", content.get("successor"))]
-        facts.append(("hash of the package", str(content["hash"])))
-        rests = self._rest((PUBLISHED, "the publication"), (DELIVERED, "a delivery"))
-        return title, str(content["signed"]["statement"]["name"]), tuple(facts), rests
-
-    def _delivery(self, kind: str, content: Mapping[str, Any]) -> _Told:
-        facts = [("target", f"{content['target']} ({content['address']})"), ("hash of the package", str(content["package_hash"]))]
-        facts += _name_if_said("where people find it", content.get("where"))
-        facts += _name_if_said("files put", ", ".join(content.get("put", ())))
-        facts += _name_if_said("files removed", ", ".join(content.get("removed", ())))
-        facts += _name_if_said("what could not be done there", content.get("undone"))
-        if kind == RECALLED:
-            state = str(content["state"])
-            return f"A target was told that it was {state}", "", tuple(facts), self._rest((state, f"that it was {state}"))
-        if kind == DELIVERED:
-            rests = self._rest((DELIVERING, "the beginning of it"), (PUBLISHED, "the publication"))
-            return "It was delivered to a target", "", tuple(facts), rests
-        return "Its delivery to a target was begun", "", tuple(facts), self._rest((PUBLISHED, "the publication"))
+def _format(value: Any) -> str:
+    return format_count(value) if isinstance(value, int) else str(value)
 
 
 def _describe_loss(status: ReleaseStatus, unit: str) -> str:
     """What was charged, in the cap's unit of then."""
-    charge = status.charge
-    if charge is None:
-        return ""
+    assert status.charge is not None  # noqa: S101  for the type checker
     if unit == "releases":
-        return str(charge.loss.releases)
+        return str(status.charge.loss.releases)
     _, definition, scope = unit.split(", ")
-    return f"{format_amount(charge.loss.of(definition.lower(), scope))} ({unit})"
-
-
-def _name_if_said(name: str, text: Any) -> list[tuple[str, str]]:
-    return [(name, str(text))] if text else []
-
-
-def _name_events(numbers: Sequence[int]) -> str:
-    return f"event{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return f"{format_amount(status.charge.loss.of(definition.lower(), scope))} ({unit})"

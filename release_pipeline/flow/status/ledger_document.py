@@ -1,4 +1,4 @@
-"""The ledger for a script: the document of `ledger --json`, and of a dossier."""
+"""The ledger for a script (the document of `ledger --json`, and of a dossier), and for the picture of a page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from release_pipeline.flow.status.ledger import Ledger, describe_lost
 from release_pipeline.policy.documents import OPTIONAL, Amount, Delta, Exactly, Moment, to_json
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.loss import Account, format_amount
+from release_pipeline.report.budgets import PopulationView, StepView
 
 DEFINITIONS: tuple[Literal["dp", "idp"], ...] = ("dp", "idp")
 SCOPES: tuple[Literal["centroid", "column", "table"], ...] = ("centroid", "column", "table")
@@ -196,4 +197,41 @@ def view_cap(account: Account) -> CapView:
         cap.releases,
         None if cap.delta is None else decimal_text(cap.delta),
         None if cap.rho is None else str(cap.rho),
+    )
+
+
+def view_population(ledger: Ledger) -> PopulationView:
+    """A population for a page: charges and plans as steps."""
+    account = ledger.account
+    charges = [
+        StepView(
+            str(charge.id),
+            account.of(charge.loss),
+            "reserved" if charge.id in ledger.undrawn else "spent",
+            charge.noted[:10],
+            remark=describe_lost(ledger, charge),
+            remaining=remaining,
+        )
+        for charge, remaining in zip(ledger.charges, account.list_remaining(), strict=True)
+    ]
+    plans = [
+        StepView(
+            str(plan.release),
+            plan.cost,
+            "planned" if plan.fits else "refused",
+            remark="at least, more with more rows" if plan.at_least else "",
+            remaining=plan.remaining,
+        )
+        for plan in ledger.planned
+    ]
+    return PopulationView(
+        name=account.population,
+        unit=account.unit,
+        in_releases=account.cap.cap.releases is not None,
+        cap=account.most,
+        spent=account.total,
+        reserved=ledger.reserved,
+        remaining=account.remaining,
+        steps=(*charges, *plans),
+        endless=ledger.endless,
     )

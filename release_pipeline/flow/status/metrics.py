@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from itertools import takewhile
 from typing import Literal
 
@@ -16,14 +15,12 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts.caps import Spending
 from release_pipeline.flow.alerts.look import outbox_of, read_spending
 from release_pipeline.flow.alerts.settings import read_alerts, read_lineage
-from release_pipeline.flow.holds import find_holds
 from release_pipeline.flow.openlineage.spool import spool_of
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import FAILED, PUBLISHED, ReleaseStatus, read_statuses
+from release_pipeline.flow.states import FAILED, PUBLISHED, SiteState, read_state
 from release_pipeline.flow.status.health import read_free
 from release_pipeline.flow.upcoming import next_releases
 from release_pipeline.policy import Policy
-from release_pipeline.store.registry import Event
 
 TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 WAITING = ("candidate", "approved")
@@ -57,27 +54,26 @@ def write_metrics(site: Site, *, now: datetime | None = None) -> str:
     now = now or datetime.now(UTC)
     policies, broken = site.read_policies()
     with site.open_registry(read_only=True) as registry:
-        events = registry.events
-    statuses = read_statuses(events)
+        state = read_state(registry.events)
     families = (
         Family("version", "gauge", "1, with the version of the program.", (({"version": __version__}, 1),)),
         Family("policies_broken", "gauge", "Policy files that cannot be read.", (({}, len(broken)),)),
-        *_of_releases(list(statuses.values()), now),
-        _late(policies, events, now),
-        _spent(read_spending(site, policies, events)),
-        *_of_events(events),
+        *_of_releases(state, now),
+        _late(policies, state, now),
+        _spent(read_spending(site, policies, state.events)),
+        *_of_events(state),
         Family("vault_free_bytes", "gauge", "Free where the vault lies.", (({}, read_free(site)),), "bytes"),
         _unsent(site),
     )
     return "".join(f"{line}\n" for family in families for line in family.lines()) + "# EOF\n"
 
 
-def _of_releases(statuses: list[ReleaseStatus], now: datetime) -> Iterator[Family]:
-    counts = Counter((known.id.policy, known.state) for known in statuses)
+def _of_releases(state: SiteState, now: datetime) -> Iterator[Family]:
+    counts = Counter((known.id.policy, known.state) for known in state.releases.values())
     samples = tuple(({"policy": policy, "state": state}, count) for (policy, state), count in sorted(counts.items()))
     yield Family("releases", "gauge", "Releases that were begun, by their state in the registry; each revision is one.", samples)
     longest: dict[tuple[str, str], float] = {}
-    for known in statuses:
+    for known in state.releases.values():
         if known.state in WAITING and known.replaced is None:
             age = max((now - datetime.fromisoformat(known.since)).total_seconds(), 0.0)
             key = (known.id.policy, known.state)
@@ -87,13 +83,13 @@ def _of_releases(statuses: list[ReleaseStatus], now: datetime) -> Iterator[Famil
     yield Family("waiting_seconds", "gauge", words, waiting, "seconds")
 
 
-def _late(policies: Iterable[Policy], events: tuple[Event, ...], now: datetime) -> Family:
+def _late(policies: Iterable[Policy], state: SiteState, now: datetime) -> Family:
     """Of every policy with a timetable, 0 where it is kept or the series is held."""
-    samples, holds = list[Sample](), find_holds(events)
+    samples = list[Sample]()
     for policy in policies:
         if policy.cron is not None:
-            late = takewhile(lambda upcoming: upcoming.is_late(now), next_releases(policy, events, now))
-            first = next(late, None) if policy.policy not in holds else None
+            late = takewhile(lambda upcoming: upcoming.is_late(now), next_releases(policy, state.events, now))
+            first = next(late, None) if policy.policy not in state.holds else None
             age = 0.0 if first is None or first.due is None else (now - first.due).total_seconds()
             samples.append(({"policy": policy.policy}, age))
     return Family(
@@ -102,32 +98,27 @@ def _late(policies: Iterable[Policy], events: tuple[Event, ...], now: datetime) 
 
 
 def _spent(spending: Iterable[Spending]) -> Family:
-    samples = tuple((_labels_of(each), _as_float(each.share)) for each in spending)
-    return Family("cap_spent_ratio", "gauge", "The part of a population's cap that is spent.", samples, "ratio")
+    samples = list[Sample]()
+    for each in spending:
+        cap, share = each.account.cap.cap, each.share
+        counted = "releases" if cap.releases is not None else "rho" if cap.rho is not None else "epsilon"
+        names = {"population": each.account.population, "counted": counted}
+        labels = {**names, "definition": cap.definition or "", "scope": cap.scope or ""}
+        samples.append((labels, float("inf") if share is None else float(share)))
+    return Family("cap_spent_ratio", "gauge", "The part of a population's cap that is spent.", tuple(samples), "ratio")
 
 
-def _labels_of(spending: Spending) -> dict[str, str]:
-    cap = spending.account.cap.cap
-    counted = "releases" if cap.releases is not None else "rho" if cap.rho is not None else "epsilon"
-    return {
-        "population": spending.population,
-        "counted": counted,
-        "definition": cap.definition or "",
-        "scope": cap.scope or "",
-    }
-
-
-def _as_float(share: Fraction | None) -> float:
-    return float("inf") if share is None else float(share)
-
-
-def _of_events(events: tuple[Event, ...]) -> Iterator[Family]:
-    yield Family("chain_events", "counter", "Events of the registry.", (({}, len(events)),))
-    failed = Counter(event.release.policy for event in events if event.kind == FAILED and event.release is not None)
+def _of_events(state: SiteState) -> Iterator[Family]:
+    yield Family("chain_events", "counter", "Events of the registry.", (({}, len(state.events)),))
+    failed = Counter(event.release.policy for event in state.events if event.kind == FAILED and event.release is not None)
     samples = tuple(({"policy": policy}, count) for policy, count in sorted(failed.items()))
     yield Family("runs_failed", "counter", "Runs that ended without a candidate, since the site began.", samples)
-    last = {event.release.policy: event.moment.timestamp() for event in events if event.kind == PUBLISHED and event.release}
-    published = tuple(({"policy": policy}, moment) for policy, moment in sorted(last.items()))
+    last: dict[str, float] = {}
+    for status in state.releases.values():
+        if (moment := status.moments.get(PUBLISHED)) is not None:
+            seconds = datetime.fromisoformat(moment).timestamp()
+            last[status.id.policy] = max(last.get(status.id.policy, 0.0), seconds)
+    published = tuple(({"policy": policy}, seconds) for policy, seconds in sorted(last.items()))
     yield Family("published_timestamp_seconds", "gauge", "When a release was last published.", published, "seconds")
 
 

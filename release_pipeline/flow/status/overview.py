@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
@@ -21,7 +21,7 @@ from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.targets import find_target_faults
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
-from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, list_prospects, view_prospects
+from release_pipeline.flow.status.prospects import Prospects, describe_prospects, list_prospects
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_approved
 from release_pipeline.flow.trust.clocks import believed
@@ -29,13 +29,15 @@ from release_pipeline.flow.trust.members import Trust, read_trust
 from release_pipeline.flow.upcoming import describe_due, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
-from release_pipeline.policy.documents import INNER, EpsilonView, Hash, Moment, to_json, view_epsilon
+from release_pipeline.policy.documents import EpsilonView, Hash, Moment, to_json, view_epsilon
 from release_pipeline.policy.loss import Account, next_loss
 from release_pipeline.sentences import STATUS
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 MOST_LATE = 12  # periods of a series that are late, told one by one
+
+
 State: TypeAlias = Literal[
     "open",
     "waiting",
@@ -100,7 +102,6 @@ class Line:
     rows: Annotated[int | None, "rows of the candidate; the same as rows_out"] = None
     claim: Annotated[str, "the claim of the candidate in words; empty before there is one"] = ""
     since: Annotated[str, "when it came into this state, as in `moments`; empty while it is not begun"] = ""
-    note: str = field(default="", metadata=INNER)  # reason and claim have it, among what a page shows in columns of its own
     id: Annotated[str | None, "POLICY/PARTITION/rN; null while it is not begun"] = None
     policy: Annotated[str, "the name of its policy"] = ""
     partition: Annotated[str, "which release of the policy"] = ""
@@ -144,7 +145,7 @@ class StatusDocument:
     made: Annotated[Moment, "when"]
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
-    series: Annotated[tuple[SeriesStatus, ...], "every series with a timetable, or that is held: what its next ticks charge"]
+    series: Annotated[tuple[Prospects, ...], "every series with a timetable, or that is held: what its next ticks charge"]
     looks: Annotated[
         tuple[LookView, ...],
         "every look at confidential records that parameters may be chosen by, and what was called public, in order",
@@ -158,7 +159,7 @@ def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     """The releases of a site for a script."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
-    series = tuple(view_prospects(found) for found in list_prospects(site, now=now))
+    series = tuple(list_prospects(site, now=now))
     with site.open_registry(read_only=True) as registry:
         looks = view_looks(registry.events)
     outstanding = tuple(view_task(task) for task in list_outstanding(site))
@@ -178,26 +179,22 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
     broken += [words for words in (*find_trouble(site), *find_target_faults(site), *site.upstream_faults) if words not in broken]
-    lines = [line for policy in policies for line in _lines_of(site, policy, statuses, events, caps, now)]
-    listed = {line.release for line in lines}
-    unread = " (its policy cannot be read, or has this release no more)"
-    lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in listed]
-    current = {policy.policy: policy for policy in policies}
-    lines = [_with_facts(line, statuses, used, current) for line in lines]
-    return _with_looks(lines, events, caps), [*broken, *without]
-
-
-def _with_looks(lines: list[Line], events: tuple[Event, ...], caps: Caps | None) -> list[Line]:
-    """The lines with how many looks at the data concern each release."""
-    ids = [_id_of(line) or ReleaseId(line.policy, line.partition) for line in lines]
-    counts = count_looks_before(events, ids, {} if caps is None else caps.declared)
-    return [replace(line, looks=counts[id]) if counts[id] else line for line, id in zip(lines, ids, strict=True)]
-
-
-def _id_of(line: Line) -> ReleaseId | None:
-    """The release of a line, if it is begun."""
-    name, partition, *revision = line.release.split("/")
-    return ReleaseId(name, partition, int(revision[0][1:])) if revision else None
+    revisions: dict[tuple[str, str], list[ReleaseStatus]] = {}
+    for id, status in sorted(statuses.items()):
+        revisions.setdefault((id.policy, id.release), []).append(status)
+    lines: list[Line] = []
+    for policy in policies:
+        coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
+        begun = [release for name, release in revisions if name == policy.policy]
+        for release in sorted({*begun, *coming}) if policy.every else policy.release_names:
+            if (found := revisions.pop((policy.policy, release), None)) is not None:
+                lines += [_describe_begun(site, status, used, policy) for status in found]
+            else:
+                lines.append(_describe_coming(policy, release, coming.get(release), events, caps, now))
+    lines += [_describe_begun(site, status, used, None) for found in revisions.values() for status in found]
+    ids = [ReleaseId(line.policy, line.partition, line.revision or 1) for line in lines]
+    looks = count_looks_before(events, ids, {} if caps is None else caps.declared)
+    return [replace(line, looks=looks[id]) for line, id in zip(lines, ids, strict=True)], [*broken, *without]
 
 
 def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], policies: Iterable[Policy]) -> dict[str, Policy]:
@@ -210,49 +207,22 @@ def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], polici
     return found
 
 
-def _with_facts(
-    line: Line, statuses: Mapping[ReleaseId, ReleaseStatus], used: Mapping[str, Policy], current: Mapping[str, Policy]
-) -> Line:
-    """The line with what registry and policy say of its release in figures; nothing where neither knows."""
-    name, partition, *_ = line.release.split("/")
-    id = _id_of(line)
-    known = ReleaseStatus(ReleaseId(name, partition)) if id is None else statuses[id]
-    policy = used.get(known.policy_hash) if known.policy_hash else current.get(name)
-    facts: dict[str, Any] = {}
-    if policy is not None:
-        claim = {"method": policy.protect.method, "definition": policy.definition, "scope": policy.protect.scope}
-        facts = {**claim, "k": policy.protect.k, "epsilon": view_epsilon(policy), "population": policy.population}
-    if known.charge is not None:
-        facts |= {"population": known.charge.population, "rows_in": known.charge.records}
-    facts |= {part: known.facts[part] for part in ("method", "definition", "scope", "k", "rows_in") if part in known.facts}
-    needed = None if policy is None else policy.review.reviewers
-    return replace(
-        line,
-        id=None if id is None else str(id),
-        policy=name,
-        partition=partition,
-        revision=None if id is None else id.revision,
-        reason_code=known.code or None,
-        anonymity_k=known.facts.get("anonymity_k"),
-        rows_out=known.facts.get("rows_out"),
-        policy_hash=known.policy_hash or None,
-        candidate_hash=known.candidate_hash,
-        package_hash=known.package_hash,
-        approvals=None if known.candidate_hash is None else _view_approvals(known, needed),
-        superseded_by=known.successor or None,
-        given_up_for=None if known.replaced is None else str(known.replaced),
-        failed=known.failed or None,
-        moments=Moments(**known.moments),
-        **facts,
-    )
+def _view_claim(policy: Policy | None) -> dict[str, Any]:
+    """What a policy claims and whose budget it spends, by the fields of a line."""
+    if policy is None:
+        return {}
+    claim = {"method": policy.protect.method, "definition": policy.definition, "scope": policy.protect.scope}
+    return {**claim, "k": policy.protect.k, "epsilon": view_epsilon(policy), "population": policy.population}
 
 
-def _view_approvals(known: ReleaseStatus, needed: int | None) -> Approvals:
-    """Who approved and returned it, as far as that may be told."""
-    voted = tuple(known.voters)
-    if known.is_blind:
+def _view_approvals(status: ReleaseStatus, policy: Policy | None) -> Approvals | None:
+    """Who approved and returned its candidate, as far as that may be told; None where there is none."""
+    if status.candidate_hash is None:
+        return None
+    needed, voted = None if policy is None else policy.review.reviewers, tuple(status.voters)
+    if status.is_blind:
         return Approvals(needed, (), voted=voted, blind=True)
-    return Approvals(needed, tuple(known.approvers), tuple(known.returners), voted)
+    return Approvals(needed, tuple(status.approvers), tuple(status.returners), voted)
 
 
 def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
@@ -272,7 +242,7 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
         rows = "" if line.rows is None else f"{line.rows:,}"
         yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
     for found in list_prospects(site, now=now):
-        yield from (f"{'held' if found.hold else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
+        yield from (f"{'held' if found.held else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
     with site.open_registry(read_only=True) as registry:
         yield from describe_looks(group_looks(registry.events))
     yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
@@ -280,48 +250,34 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
         yield f"broken: {reason}"
 
 
-def _lines_of(
-    site: Site,
-    policy: Policy,
-    statuses: Mapping[ReleaseId, ReleaseStatus],
-    events: tuple[Event, ...],
-    caps: Caps | None,
-    now: datetime,
-) -> Iterator[Line]:
-    """The releases of one policy: those that it names in its order, or by period as they were opened; and the next one."""
-    begun = [known.release for known in statuses if known.policy == policy.policy]
-    coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
-    names = sorted({*begun, *coming}) if policy.every else policy.release_names
+def _describe_coming(
+    policy: Policy, release: str, upcoming: Upcoming | None, events: tuple[Event, ...], caps: Caps | None, now: datetime
+) -> Line:
+    """A release that is declared and not begun."""
+    line = Line(f"{policy.policy}/{release}", "open", policy=policy.policy, partition=release, **_view_claim(policy))
+    if policy.cron is None or upcoming is None:
+        return line
     hold = find_hold(events, policy.policy)
-    revisions: dict[str, list[ReleaseStatus]] = {}
-    for id, known in sorted(statuses.items()):
-        if id.policy == policy.policy:
-            revisions.setdefault(id.release, []).append(known)
-    for name in names:
-        if name in revisions:
-            yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in revisions[name])
-        elif policy.cron is not None:
-            upcoming = coming[name]
-            late = hold is None and upcoming.is_late(now)
-            account, fits = _find_headroom(caps, policy, events) if late and caps is not None else (None, None)
-            refused = "" if account is None or fits else _say_refusal(account)
-            yield Line(
-                f"{policy.policy}/{name}",
-                "late" if late else "waiting",
-                f"{describe_due(upcoming, policy)}{refused}" + (f"; {hold.words}" if hold is not None else ""),
-                late=late,
-                due=None if upcoming.due is None else upcoming.due.isoformat(),
-                has_room=fits,
-            )
-        else:
-            yield Line(f"{policy.policy}/{name}", "open")
+    is_late = hold is None and upcoming.is_late(now)
+    account, fits = _find_headroom(caps, policy, release, events) if is_late and caps is not None else (None, None)
+    words = describe_due(upcoming, policy)
+    if account is not None and not fits:
+        words += STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)
+    return replace(
+        line,
+        state="late" if is_late else "waiting",
+        reason=words if hold is None else f"{words}; {hold.words}",
+        late=is_late,
+        due=None if upcoming.due is None else upcoming.due.isoformat(),
+        has_room=fits,
+    )
 
 
 def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> Iterator[Upcoming]:
     """The releases that come: all of a list; of periods those that are late, the first few, and the next one."""
-    for place, upcoming in enumerate(next_releases(policy, events, now), start=1):
+    for number, upcoming in enumerate(next_releases(policy, events, now), start=1):
         yield upcoming
-        if policy.every and (place == MOST_LATE or not upcoming.is_late(now)):
+        if policy.every and (number == MOST_LATE or not upcoming.is_late(now)):
             return
 
 
@@ -335,47 +291,64 @@ def _find_headroom(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> tup
     return account, account.admits(next_loss(policy, None))
 
 
-def _say_refusal(account: Account) -> str:
-    """That the ledger has no room for a release, in words."""
-    return STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)
-
-
-def _say_approvals(policy: Policy, known: ReleaseStatus) -> str:
+def _describe_approvals(status: ReleaseStatus, needed: int) -> str:
     """How many have approved what waits for its reviewers, or voted on it, as long as that is all that may be told."""
-    if known.state not in ("candidate", "approved", "returned") or known.replaced is not None:
+    if status.state not in ("candidate", "approved", "returned") or status.replaced is not None:
         return ""
-    if known.is_blind:
-        voters = f": {', '.join(known.voters)}" if known.voters else ""
-        return f" ({len(known.voters)} of {policy.review.reviewers} votes are in{voters})"
-    names = f": {', '.join(known.approvers)}" if known.approvers else ""
-    return f" (approved by {len(known.approvers)} of {policy.review.reviewers}{names})"
+    names = f": {', '.join(status.voters if status.is_blind else status.approvers)}".removesuffix(": ")
+    if status.is_blind:
+        return f" ({len(status.voters)} of {needed} votes are in{names})"
+    return f" (approved by {len(status.approvers)} of {needed}{names})"
 
 
-def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str = "") -> Line:
-    shown, folder, words = known.state, site.candidate(str(known.id)), known.reason
-    if shown == "candidate" and not is_whole(folder, known.candidate_hash):
-        shown, remark, approvals = "damaged", " (the candidate's folder is not what was frozen)", ""
-    if known.package_hash is not None and not package_is_whole(site.package(str(known.id)), known):
-        shown, remark = "damaged", f" ({shown}; the package is not what was published)"
-    elsewhere = approvals
-    if known.successor:
-        elsewhere += f" (superseded by {known.successor})"
-    if known.replaced is not None:
-        elsewhere += f" (given up for {known.replaced})"
-    if known.state == "returned" and known.replaced is None:
-        words = f"{words.removesuffix('.')}. {STATUS('release.returned', release=known.id)}"
-    if known.failed:
-        words = f"{words} The last run broke off: {known.failed}".strip()
-    opened = f"opened: {known.why}" if known.state == "open" and known.why else ""
-    claim, aside = str(known.facts.get("claim", "")) or opened, remark + elsewhere
+def _describe_begun(site: Site, status: ReleaseStatus, used: Mapping[str, Policy], current: Policy | None) -> Line:
+    """A release that was begun. `current`: its policy as it is now, if that can be read and has the release."""
+    id, facts = status.id, status.facts
+    state, words, remark = status.state, status.reason, ""
+    if current is None:
+        remark = " (its policy cannot be read, or has this release no more)"
+    if state == "candidate" and not is_whole(site.candidate(str(id)), status.candidate_hash):
+        state, words = "damaged", "the candidate's folder is not what was frozen"
+    elif current is not None:
+        remark = _describe_approvals(status, current.review.reviewers)
+    if status.package_hash is not None and not package_is_whole(site.package(str(id)), status):
+        state, words = "damaged", f"{state}; the package is not what was published"
+    if status.state == "returned" and status.replaced is None:
+        words = f"{words.removesuffix('.')}. {STATUS('release.returned', release=id)}"
+    if status.failed:
+        words = f"{words} The last run broke off: {status.failed}".strip()
+    remark += f" (superseded by {status.successor})" * bool(status.successor)
+    remark += f" (given up for {status.replaced})" * (status.replaced is not None)
+    policy = used.get(status.policy_hash) if status.policy_hash else current
+    claim = _view_claim(policy) | {part: facts[part] for part in ("method", "definition", "scope", "k") if part in facts}
+    if status.charge is not None:
+        claim |= {"population": status.charge.population}
+    records = None if status.charge is None else status.charge.records
+    opened = f"opened: {status.why}" if status.state == "open" and status.why else ""
     return Line(
-        str(known.id),
-        cast(State, shown),
-        words + aside * bool(words),
-        known.facts.get("rows_out"),
-        claim + aside,
-        known.since,
-        note=(words or opened) + remark,
+        str(id),
+        cast(State, state),
+        words + remark * bool(words),
+        facts.get("rows_out"),
+        str(facts.get("claim", "") or opened) + remark,
+        status.since,
+        id=str(id),
+        policy=id.policy,
+        partition=id.release,
+        revision=id.revision,
+        reason_code=status.code or None,
+        anonymity_k=facts.get("anonymity_k"),
+        rows_in=facts.get("rows_in", records),
+        rows_out=facts.get("rows_out"),
+        policy_hash=status.policy_hash or None,
+        candidate_hash=status.candidate_hash,
+        package_hash=status.package_hash,
+        approvals=_view_approvals(status, policy),
+        superseded_by=status.successor or None,
+        given_up_for=None if status.replaced is None else str(status.replaced),
+        failed=status.failed or None,
+        moments=Moments(**status.moments),
+        **claim,
     )
 
 

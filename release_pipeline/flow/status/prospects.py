@@ -9,11 +9,11 @@ from typing import Annotated
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.holds import Hold, find_holds
+from release_pipeline.flow.holds import Hold
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import read_statuses
+from release_pipeline.flow.states import Hold, read_state, read_statuses
 from release_pipeline.flow.upcoming import next_releases, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Amount, Moment
@@ -22,49 +22,13 @@ from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event
 
 TICKS = 5
+
+
 MOST_OF_OTHERS = 1000  # releases of another policy that come before the last of these
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
-    """A release that a tick opens at a moment, at the earliest: its source may come later. `left`: in the cap's unit, after it
-    if it fits, else as it stands then."""
-
-    release: str
-    moment: datetime
-    amount: str
-    at_least: bool
-    fits: bool
-    left: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prospects:
-    """The hold of a policy's series, if it is held, and else what its next ticks open and charge. `unit`, `limit`: the cap's."""
-
-    policy: str
-    hold: Hold | None = None
-    ticks: tuple[Prospect, ...] = ()
-    unit: str = ""
-    limit: str = ""
-
-    @property
-    def refused(self) -> str | None:
-        """The first release that the ledger will refuse."""
-        return next((tick.release for tick in self.ticks if not tick.fits), None)
-
-
-@dataclass(frozen=True, slots=True)
-class HoldView:
-    """That a series is held: nothing of it is opened or charged."""
-
-    since: Annotated[Moment, "when `hold` was given"]
-    by: Annotated[str, "by whom, as they said"]
-    why: Annotated[str, "the reason that they gave"]
-
-
-@dataclass(frozen=True, slots=True)
-class TickView:
+class Tick:
     """What a tick of a timetable opens and charges."""
 
     release: Annotated[str, "its part: the name of the release within the policy"]
@@ -76,16 +40,17 @@ class TickView:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesStatus:
+class Prospects:
     """What comes of a series by itself."""
 
     policy: Annotated[str, "the name of its policy"]
-    held: Annotated[HoldView | None, "null unless it is held"]
+    held: Annotated[Hold | None, "null unless it is held"] = None
     ticks: Annotated[
-        tuple[TickView, ...],
-        "what the next five releases that ticks open will charge; none while held, or without a timetable",
-    ]
-    refused: Annotated[str | None, "the first of them that the ledger will refuse"]
+        tuple[Tick, ...], "what the next five releases that ticks open will charge; none while held, or without a timetable"
+    ] = ()
+    refused: Annotated[str | None, "the first of them that the ledger will refuse"] = None
+    unit: Annotated[str, "what the cap counts, in words; empty without ticks"] = ""
+    limit: Annotated[str, "the cap, in that unit; empty likewise"] = ""
 
 
 def read_prospects(site: Site, policy: Policy, *, rows: int | None = None, now: datetime | None = None) -> Prospects:
@@ -103,7 +68,7 @@ def foresee(
 ) -> Prospects:
     """`read_prospects` of what was read. What `others` charge to the same population before counts: what is opened and waits, and
     what their timetables open."""
-    holds = find_holds(events)
+    holds = read_state(events).holds
     if policy.policy in holds or policy.cron is None:
         return Prospects(policy.policy, holds.get(policy.policy))
     charges = list(charges_of(events))
@@ -117,7 +82,7 @@ def foresee(
     foreign = [(*tick, known) for known in sharing for tick in _list_ticks(known, events, now, until=last, most=MOST_OF_OTHERS)]
     plan = sorted([*foreign, *((*tick, policy) for tick in mine)], key=lambda tick: (tick[0], tick[2] is policy))
     losses = {known.policy: next_loss(known, rows if known is policy else None) for known in (*sharing, policy)}
-    ticks, stopped = list[Prospect](), set[str]()
+    ticks, stopped = list[Tick](), set[str]()
     for moment, name, whose in plan:
         loss = losses[whose.policy]
         fits = whose.policy not in stopped and account.admits(loss)
@@ -127,18 +92,19 @@ def foresee(
             stopped.add(whose.policy)
         if whose is policy:
             at_least = rows is None and depends_on_records(policy)
-            left = account.words(account.remaining)
-            ticks.append(Prospect(name, moment, account.words(account.of(loss)), at_least, fits, left))
-    return Prospects(policy.policy, None, tuple(ticks), account.unit, account.limit)
+            amount, left = account.words(account.of(loss)), account.words(account.remaining)
+            ticks.append(Tick(name, moment.isoformat(), amount, at_least, fits, left))
+    refused = next((tick.release for tick in ticks if not tick.fits), None)
+    return Prospects(policy.policy, None, tuple(ticks), refused, account.unit, account.limit)
 
 
 def describe_prospects(found: Prospects) -> Iterator[str]:
     """It in lines for a person."""
-    if found.hold is not None:
-        yield f"{found.hold.words.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {found.policy}`"
+    if found.held is not None:
+        yield f"{found.held.words.rstrip('.')}; nothing is opened or charged until `release-pipeline resume {found.policy}`"
     for tick in found.ticks:
         amount = f"{'at least ' * tick.at_least}{tick.amount}"
-        when = f"{words_of(tick.moment)}: {tick.release}"
+        when = f"{words_of(datetime.fromisoformat(tick.opens))}: {tick.release}"
         if tick.fits:
             yield f"{when} charges {amount}, and leaves {tick.left} of {found.limit} ({found.unit})"
         elif tick.release == found.refused:
@@ -147,22 +113,13 @@ def describe_prospects(found: Prospects) -> Iterator[str]:
             yield f"{when} waits for {found.refused}"
 
 
-def view_prospects(found: Prospects) -> SeriesStatus:
-    """It for a script."""
-    hold = None if found.hold is None else HoldView(found.hold.since, found.hold.by, found.hold.why)
-    ticks = tuple(
-        TickView(tick.release, tick.moment.isoformat(), tick.amount, tick.at_least, tick.fits, tick.left) for tick in found.ticks
-    )
-    return SeriesStatus(found.policy, hold, ticks, found.refused)
-
-
 def list_prospects(site: Site, *, now: datetime | None = None) -> Iterator[Prospects]:
     """Those of every series of a site that has a timetable or is held, also by a policy that cannot be read; of whose population
     there is no cap the hold alone."""
     now = now or datetime.now(UTC)
     policies, _ = site.read_policies()
     with site.open_registry(read_only=True) as registry:
-        holds = find_holds(registry.events)
+        holds = read_state(registry.events).holds
     for policy in policies:
         if policy.cron is None and policy.policy not in holds:
             continue

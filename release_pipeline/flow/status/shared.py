@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.exposure import Overlap, find_person_column, read_overlap
+from release_pipeline.flow.cohorts import find_person_column
+from release_pipeline.flow.exposure import find_person_column, read_overlap
 from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
@@ -46,27 +48,6 @@ class Sharing:
     faults: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
-    """Two populations, or policies of them, and how many people are in both, in words."""
-
-    one: str
-    other: str
-    people: str
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What the vault says of it: for two populations, for two policies, the most that one person was charged for, what cannot be
-    compared, and the populations by person column."""
-
-    populations: tuple[Both, ...]
-    policies: tuple[Both, ...]
-    worst: tuple[tuple[str, str], ...]
-    unknown: tuple[str, ...]
-    identifiers: tuple[tuple[str, tuple[str, ...]], ...]
-
-
 def read_sharing(site: Site) -> Sharing:
     """Whose charges count where, as file and registry have it; nothing of the vault is read."""
     caps = read_caps(site)
@@ -82,9 +63,23 @@ def read_sharing(site: Site) -> Sharing:
     return Sharing(tuple(_share(caps, name, charges, columns) for name in populations), tuple(faults))
 
 
-def measure_sharing(site: Site) -> Measured:
-    """Who is in two of them, by the keyed hashes of the vault; no count of few people is exact."""
-    return _view(read_overlap(site))
+def measure_sharing(site: Site) -> dict[str, Any]:
+    """Who is in two of them, by the keyed hashes of the vault, for a page: pairs of populations and of policies with how many
+    people are in both, and the most that one person was charged for. No count of few people is exact."""
+    overlap = read_overlap(site)
+    policies = [(f"{policy} ({one})", f"{other} ({two})", people) for one, policy, two, other, people in overlap.policies]
+    worst: list[tuple[str, str]] = []
+    for what, amount in overlap.worst.items():
+        definition, scope = what.split("_")
+        unit = "rho" if definition == "zcdp" else "epsilon"
+        worst.append((f"{unit}, {find_definition(definition).short}, {scope}", format_amount(amount)))
+    return {
+        "populations": [(one, other, _count(people)) for one, other, people in overlap.populations],
+        "policies": [(one, other, _count(people)) for one, other, people in policies],
+        "worst": worst,
+        "unknown": overlap.unknown,
+        "identifiers": list(overlap.identifiers.items()),
+    }
 
 
 def _share(caps: Caps, name: str, charges: Sequence[Charge], columns: Mapping[ReleaseId, str | None]) -> Shared:
@@ -99,24 +94,6 @@ def _share(caps: Caps, name: str, charges: Sequence[Charge], columns: Mapping[Re
         tuple(sorted({column for charge in mine if (column := columns[charge.id]) is not None})),
         len(mine),
         tuple(str(charge.id) for charge in mine if columns[charge.id] is None),
-    )
-
-
-def _view(overlap: Overlap) -> Measured:
-    worst: list[tuple[str, str]] = []
-    for what, amount in overlap.worst.items():
-        definition, scope = what.split("_")
-        unit = "rho" if definition == "zcdp" else "epsilon"
-        worst.append((f"{unit}, {find_definition(definition).short}, {scope}", format_amount(amount)))
-    return Measured(
-        tuple(Both(one, other, _count(people)) for one, other, people in overlap.populations),
-        tuple(
-            Both(f"{policy} ({population})", f"{other_policy} ({other})", _count(people))
-            for population, policy, other, other_policy, people in overlap.policies
-        ),
-        tuple(worst),
-        overlap.unknown,
-        tuple(overlap.identifiers.items()),
     )
 
 

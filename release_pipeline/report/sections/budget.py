@@ -6,10 +6,10 @@ from release_pipeline.policy.formats import say_unit
 from release_pipeline.privacy.figures import (
     count_things,
 )
+from release_pipeline.report.budgets import PopulationView, StepView, format_amount, list_sums
 from release_pipeline.report.internal_view import InternalView
 from release_pipeline.report.prose import Name, Sentence, review
 from release_pipeline.report.sections.parts import Section
-from release_pipeline.report.status import PopulationView, StepView, format_amount, list_sums
 from release_pipeline.sentences import REVIEWERS
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from release_pipeline.report.budgets import PopulationView
 from release_pipeline.report.charts.drawing import Picture
 from release_pipeline.report.internal_view import HierarchyView
 from release_pipeline.report.prose import Sentence
-from release_pipeline.report.status import PopulationView
 from release_pipeline.sentences import REVIEWERS
 
 T = TypeVar("T")

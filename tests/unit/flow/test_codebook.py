@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,7 @@ from release_pipeline.errors import SourceError, WrongUsage
 from release_pipeline.flow.codebook import read_codebook
 from release_pipeline.flow.codebooks.common import Study
 from release_pipeline.flow.init import draft_policy
-from release_pipeline.flow.proposals import propose, propose_about
-from release_pipeline.policy.about import About
-from release_pipeline.policy.kinds import KeepColumn, NoiseColumn
-from release_pipeline.policy.skeleton import draft_about
-from release_pipeline.policy.text import read_yaml
+from release_pipeline.flow.proposals import propose
 from release_pipeline.store.survey_files import SurveyColumn
 
 CANARY = "zyxCANARYzyx"
@@ -127,40 +122,6 @@ def test_a_data_package_says_what_columns_and_data_are(tmp_path: Path) -> None:
     schema = PACKAGE["resources"][1]["schema"]
     alone = read_codebook(write(tmp_path, "schema.json", json.dumps({**schema, "title": "a table"})))
     assert (alone.columns, alone.study) == (found.columns, Study())
-
-
-def test_init_proposes_what_the_data_are_and_takes_nothing(tmp_path: Path) -> None:
-    """Each beside its key, which stays empty; and pasted as it stands it is read as what it says."""
-    file = write(tmp_path, "people.csv", "sex,income\n1,10\n2,20\n")
-    plain = draft_policy("people", file)
-    for name, text in (("c.json", json.dumps(PACKAGE)), ("c.xml", DDI.replace("<dataDscr>", f"{STUDY}<dataDscr>"))):
-        drafted = draft_policy("people", file, codebook=write(tmp_path, name, text))
-        assert yaml.safe_load(drafted) == yaml.safe_load(plain)
-        left = yaml.safe_load(drafted)["about"]
-        assert left == {
-            "title": None,
-            "description": None,
-            "licence": None,
-            "publisher": {"name": None},
-            "contact": {"email": None},
-        }
-        comments = [line for line in drafted.split("\nabout:\n")[1].splitlines() if line.startswith("  # ")]
-        pasted = [line.replace("  # ", "  ", 1) for line in comments if not re.search(r" # |`check`", line[4:])]
-        about = About.model_validate({"licence": "CC0-1.0", **yaml.safe_load("\n".join(pasted))})
-        assert (about.title, about.publisher.name, about.contact.email) == ("People of a town", "Town", "desk@example.org")
-        assert about.contributors[0].name == "Ana"
-        assert about.keywords[0] == "people"
-    assert "  # licence: CC-BY-4.0\n  licence:" in draft_policy("people", file, codebook=tmp_path / "c.json")
-
-
-@given(st.text(), st.text(), st.text(), st.lists(st.text(), max_size=3))
-def test_whatever_a_study_says_stays_in_its_comment(title: str, name: str, address: str, words: list[str]) -> None:
-    """One line each, and what is empty stays empty."""
-    study = Study(title, title, (name, address), (name, address), (name, address, name), [(name, "creator")], words, name, title)
-    study.sampling, study.keywords, study.citation = title, words, name
-    lines = list(draft_about(propose_about(study)))
-    assert all(line.isprintable() for line in lines)
-    assert yaml.safe_load("\n".join(lines)) == yaml.safe_load("\n".join(draft_about()))
 
 
 BOMB = '<!DOCTYPE codeBook [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><codeBook><dataDscr><var name="&b;"/></dataDscr></codeBook>'
@@ -284,63 +245,6 @@ def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.Cap
     assert "the codebook cannot be read" in capsys.readouterr().err
 
 
-def test_codes_are_not_proposed_as_the_values_of_a_column_of_numbers(tmp_path: Path) -> None:
-    """Where the file has other numbers than those with a label, these are codes, perhaps; where it has none they are values."""
-    codes = "column,label,value,value_label\nincome,Income,-8,verweigert\nincome,,-9,not asked\nsex,,1,male\nsex,,2,female\n"
-    codebook = write(tmp_path, "codes.csv", codes)
-    drafted = draft_policy("people", write(tmp_path, "people.csv", "sex,income\n1,731\n2,-8.0\n"), codebook=codebook)
-    [hint, codes] = [line for line in drafted.splitlines() if line.startswith("  # ") and ("codes" in line or "a scale" in line)]
-    assert hint == "  # there are numbers without a label too; if those with one stand for no answer, and are no ends of a scale:"
-    assert codes == "  # codes: {-8: verweigert, -9: not asked}"
-    assert "# values: [-8" not in drafted
-    assert "  # values: [1, 2]\n  # labels: {1: male, 2: female}\n" in drafted
-    assert "731" not in drafted
-    text = f"{{role: confidential, do: noise, domain: [0, 999], grid: 1, outside: fail, why: a, {codes.removeprefix('  # ')}}}"
-    assert NoiseColumn.model_validate(read_yaml(text).value).codes == {"-8": "verweigert", "-9": "not asked"}
-    plain = draft_policy("people", write(tmp_path, "people.csv", "sex;income\n1;-8\n2;-9\n"), codebook=codebook)
-    assert "  # values: [-8]\n  # labels: {-8: verweigert}\n  # codes: {-9: not asked}\n" in plain
-
-
-def test_a_codebook_with_semicolons_may_have_quotes(tmp_path: Path) -> None:
-    """As spreadsheets of some countries write it."""
-    quoted = '"column";"label";"value";"value_label"\n"sex";"Sex, of the person";"1";"male"\n'
-    found = read_codebook(write(tmp_path, "codes.csv", quoted)).columns
-    assert found["sex"] == SurveyColumn("sex", "Sex, of the person", (("1", "male"),))
-
-
-def test_a_codebook_of_another_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It stops nothing; what is data by its shape is not named."""
-    file = write(tmp_path, "people.csv", "age,rent\n1,10\n2,20\n")
-    other = write(tmp_path, "codes.csv", CSV + "1980-01-31,,,\n")
-    assert main(["init", "people", "--from", str(file), "--codebook", str(other)]) == 0
-    said = capsys.readouterr().err
-    assert said == (
-        "warning: none of the columns that the codebook describes (gone, income, sex, town) is in the file. "
-        "Is it the codebook of another file?\n"
-    )
-
-
-def test_init_and_mask_refuse_a_workbook_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """At the command line, where a steward meets it first."""
-    book = write(tmp_path, "people.xlsx", b"PK")
-    assert main(["init", "people", "--from", str(book)]) == 1
-    assert "Save the sheet as CSV" in capsys.readouterr().err
-
-
-def test_what_is_proposed_can_be_taken_as_it_stands() -> None:
-    """The lists are YAML: codes as the file has them, letters of Stata among them, and labels whatever they say."""
-    entries = (("1", "yes"), ("02", " "), ("no", ": #"), (".a", 'a "b"'), ("-8", "refused"), ("-50", "r" * 70))
-    column = SurveyColumn("x", "What x is, briefly", entries, (("-99", "-8"),))
-    *pasted, last = propose(column)
-    assert last == "no answer, says the file: -99 to -8"
-    text = f"{{role: confidential, do: keep, why: needed, {', '.join(pasted)}}}"
-    read = KeepColumn.model_validate(read_yaml(text).value)
-    assert read.label == "What x is, briefly"
-    assert read.values == (1, "02", "no")
-    assert read.labels == {"1": "yes", "no": ": #"}
-    assert read.codes == {".a": 'a "b"', "-8": "refused", "-50": f"{'r' * 57}..."}
-
-
 @given(st.text(), st.lists(st.tuples(st.text(min_size=1), st.text()), max_size=5), st.booleans())
 def test_whatever_labels_say_stays_in_its_comment(label: str, labels: list[Any], is_text: bool) -> None:
     """One line each, whatever breaks lines in YAML, no control, and a policy that is the same without them."""
@@ -348,18 +252,3 @@ def test_whatever_labels_say_stays_in_its_comment(label: str, labels: list[Any],
     assert all(line.isprintable() for line in lines)
     text = "".join(f"  # {line}\n" for line in lines) + "x: 1\n"
     assert yaml.safe_load(text) == {"x": 1}
-
-
-def test_long_lists_are_counted_and_not_listed() -> None:
-    """Hundreds of labelled values are places, or people."""
-    column = SurveyColumn("x", "", tuple((str(i), f"{CANARY} {i}") for i in range(2000)))
-    assert list(propose(column)) == ["2,000 values have a label, which are too many to list here"]
-
-
-def test_labels_that_say_that_there_is_no_answer_are_codes() -> None:
-    """In a codebook nothing else says it: copied as values they would be answers. A sentence that has such a word is none."""
-    entries = (("1", "yes"), ("3", "no opinion"), ("4", "they refused to let us see their rooms"))
-    missing = (("97", "Refused"), ("98", "DK"), ("99", "no answer"), ("-1", "Not applicable"))
-    [values, _, codes] = propose(SurveyColumn("x", "", (*entries, *missing)))
-    assert values == "values: [1, 3, 4]"
-    assert codes == "codes: {97: Refused, 98: DK, 99: no answer, -1: Not applicable}"

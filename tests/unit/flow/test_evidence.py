@@ -59,21 +59,6 @@ def test_everything_is_read_as_it_is() -> None:
     assert (figures.record_linkage.value, figures.record_linkage.among) == (0.5, None)
 
 
-def test_what_was_left_after_a_step_was_not_always_noted() -> None:
-    """Nor is it where everything adds up."""
-    about = {"name": "folk", "unit": "epsilon, iDP, column", "in_releases": False, "cap": 4, "spent": 1, "remaining": 3}
-    steps = [{"release": "people/1/r1", "amount": 1}, {"release": "people/2/r1", "amount": 1, "remaining": 3}]
-    budget = read_evidence({**DOCUMENT, "budget": {**about, "steps": steps}}, where="here").budget
-    assert budget is not None
-    assert [step.remaining for step in budget.steps] == [None, 3]
-
-
-def test_a_release_that_gates_stopped_has_no_figures() -> None:
-    """Only its gates."""
-    found = read_evidence({"release": "people/1/r1", "gates": [GATE], "expected": {}}, where="here")
-    assert (found.audit, len(found.gates)) == ({}, 1)
-
-
 @pytest.mark.parametrize("part", [{"gates": 7312}, {"columns": {"income": {"error": "7312"}, "rent": 7312}}, {"release": None}])
 def test_what_cannot_be_read_is_not_quoted(part: dict[str, Any]) -> None:
     """Evidence is confidential, errors are not."""

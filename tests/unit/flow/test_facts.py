@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts, read_facts
@@ -16,6 +13,8 @@ from release_pipeline.store.registry import ReleaseId
 CHARGED = Charge(
     ReleaseId("people", "1"), "folk", "hash", "source", 100, Loss(None, None, None, 1_000_000_001, 2_500_000_000, None)
 )
+
+
 FACTS = PublicFacts(
     release="people/1/r1",
     claim="a claim",
@@ -44,10 +43,16 @@ def policy_of(protect: str, column: str = "") -> Policy:
 
 
 CBLS = policy_of("method: idp-cbls, epsilon: 2, k: 5")
+
+
 CENTROID = policy_of("method: idp-cbls, epsilon: 2, k: 5, scope: centroid")
+
+
 CLASSES = policy_of(
     "method: k-epsilon, grouping: ola, k: 2, epsilon: 3", "  sex: {role: quasi, do: generalise, hierarchy: {groups: [f, m]}}\n"
 )
+
+
 ALIKE = policy_of("method: mdav, k: 2")
 
 
@@ -85,11 +90,3 @@ def test_evidence_and_registry_have_the_same_facts() -> None:
     )
     assert noted["candidate_hash"] == "digest"
     assert read_facts(content, where="here") == read_facts(noted, where="there") == FACTS
-
-
-@pytest.mark.parametrize("added", [{"parts": 2}, {"levels": {"sex": "1 of 1"}}])
-def test_what_some_methods_add_is_left_out_elsewhere(added: dict[str, Any]) -> None:
-    """The facts of the others say nothing of it."""
-    content = FACTS.to_json()
-    assert not added.keys() & content.keys()
-    assert replace(FACTS, **added).to_json() == {**content, **added}

@@ -9,20 +9,13 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError
 from release_pipeline.flow import forecast
-from release_pipeline.flow.forecast import HELD, PROGRAM, find_enough, find_share, find_spare, forecast_memory
+from release_pipeline.flow.forecast import PROGRAM, find_enough, find_share, find_spare, forecast_memory
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import load_policy
-from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.store import connections
-from release_pipeline.store.memory import DATABASE, format_size, machine_memory, read_size
-from tests.integration.sites import PARTS, TinySite, make_site
+from tests.integration.sites import TinySite, make_site
 
 ROOT = Path(__file__).resolve().parents[3]
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
-
-
-def test_every_family_of_methods_has_a_forecast() -> None:
-    assert {method.family for method in METHODS.values()} == set(HELD)
 
 
 @pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
@@ -35,21 +28,6 @@ def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
         enough = find_enough(policy, records)
         assert forecast_memory(policy, records, allowed=enough).is_enough
         assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
-
-
-def test_what_is_spare_is_within_what_a_run_may_take(tiny: TinySite) -> None:
-    """What is kept of what was read and freed is what is left, a quarter of the memory at most; none where a run just fits."""
-    policy = tiny.site.policy("people")
-    for memory in ("500 MiB", "1 GiB", "8 GiB"):
-        for engine in ("auto", "memory", "duckdb"):
-            (tiny.home / "site.yaml").write_text(f"memory: {memory}\nengine: {engine}\n")
-            site = Site(tiny.home, {})
-            for records in (10**4, 10**6, 10**7, 10**8, 10**9):
-                needed = forecast_memory(policy, records, allowed=site.memory, engine=engine).needed
-                spare = find_spare(site, policy)(records)
-                assert 0 <= spare <= site.memory // 4
-                assert not spare or needed + spare <= site.memory
-    assert find_spare(Site(tiny.home, {}), policy)(10**4) == 2 << 30
 
 
 def test_what_site_yaml_says_is_read_once_for_a_stage(tiny: TinySite) -> None:
@@ -72,41 +50,6 @@ def test_the_share_of_the_database_is_what_the_forecast_counts(tiny: TinySite, e
     assert much.needed - counted == pytest.approx(float(find_share(engine, policy)) * (1 << 33) + work, rel=1e-6)
 
 
-@pytest.mark.parametrize("method", ["laplace", "dp-cdf"])
-def test_different_values_are_no_matter(tiny: TinySite, method: str) -> None:
-    """Of a fine grid each record may be released with one of its own: neither engine holds more for that."""
-    needed: dict[tuple[str, str, int], int] = {}
-    for grid in ("1", "0.0000001"):
-        tiny.write_policy(
-            protect=f"{{method: {method}, epsilon: 2}}",
-            columns=PARTS["columns"].replace("domain: [0, 1000], grid: 1,", f"domain: [0, 1000], grid: {grid},"),
-        )
-        policy = tiny.site.policy("people")
-        for engine in ("memory", "duckdb"):
-            view = forecast_memory(policy, 10**6, allowed=1 << 50, engine=engine)
-            assert view.engine == engine
-            needed[grid, engine] = view.needed
-    assert needed["1", "duckdb"] == needed["0.0000001", "duckdb"] < needed["1", "memory"] == needed["0.0000001", "memory"]
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("8 GiB", 8 << 30), ("8GiB", 8 << 30), ("1.5 GB", 1_500_000_000), ("400 MB", 4 * 10**8), ("2 TiB", 2 << 40)],
-)
-def test_sizes_are_read(text: str, size: int) -> None:
-    assert read_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["8", "8 gigabytes", "-1 GiB", "8 GiB more", "", "1e3 GiB", "8 KiB"])
-def test_what_is_no_size_is_none(text: str) -> None:
-    assert read_size(text) is None
-
-
-def test_sizes_are_told() -> None:
-    assert [format_size(size) for size in (400 << 20, 3 << 29, 8 << 30)] == ["400 MiB", "1.5 GiB", "8 GiB"]
-    assert machine_memory() > 1 << 28
-
-
 @pytest.fixture
 def tiny(tmp_path: Path) -> TinySite:
     """A site of its own."""
@@ -120,30 +63,6 @@ def test_what_site_yaml_may_not_say(tiny: TinySite, said: str) -> None:
         _ = tiny.site.memory
     assert "memory: memory is n" in refused.value.in_full
     assert "8 GiB" in refused.value.in_full
-
-
-def test_what_site_yaml_says_counts(tiny: TinySite) -> None:
-    assert tiny.site.said_memory is None
-    assert tiny.site.memory == machine_memory()
-    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
-    assert tiny.site.memory == tiny.site.said_memory == 2 << 30
-
-
-def test_duckdb_gets_its_part(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what the site says; of other databases nobody says anything."""
-    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
-    asked: list[object] = []
-    connect = connections._connect
-
-    def connected(path: Path, *, read_only: bool, wait: float, config: connections.Config) -> object:
-        asked.append(config.get("memory_limit"))
-        return connect(path, read_only=read_only, wait=wait, config=config)
-
-    monkeypatch.setattr(connections, "_connect", connected)
-    with tiny.flow()._workspace() as workspace:
-        [(limit,)] = workspace._connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    assert asked[-1] == f"{int((2 << 30) * DATABASE) >> 20}MiB"
-    assert limit == "512.0 MiB"
 
 
 def test_too_little_is_refused_before_the_charge(

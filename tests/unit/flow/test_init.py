@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.errors import SourceError, WrongUsage
+from release_pipeline.errors import SourceError
 from release_pipeline.flow.init import draft_policy
 
 PEOPLE = "Anna,Lisbon,nurse\nBenedikt,Porto,clerk\nCarla,Lisbon,nurse\n"
@@ -38,52 +38,3 @@ def test_a_first_person_is_no_header(tmp_path: Path, text: str) -> None:
         draft(tmp_path, text)
     words = f"{refused.value} {refused.value.remedy}"
     assert not [cell for line in text.split("\n") for cell in line.split(",") if len(cell) > 2 and cell in words]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "name,city,income\nAnna,Lisbon,10\nBenedikt,Porto,12\n",
-        "Name;City;Born\nAnna;Lisbon;1980-01-31\nBenedikt;Porto;NA\n",
-        "household income,region\n1 200,north\n900,south\n",
-    ],
-)
-def test_a_header_is_taken(tmp_path: Path, text: str) -> None:
-    """A column of numbers or dates under a word sets the first line off."""
-    drafted = draft(tmp_path, text)
-    assert text.replace(";", ",").split(",")[0] in drafted
-    assert "Anna" not in drafted
-
-
-def test_who_has_looked_may_say_so(tmp_path: Path) -> None:
-    """A file of texts alone cannot tell, and a person can."""
-    text = "name,city\nAnna,Lisbon\nBenedikt,Porto\n"
-    with pytest.raises(SourceError, match="sets it off"):
-        draft(tmp_path, text)
-    assert "  city: {role: , do: }" in draft(tmp_path, text, header=True)
-    with pytest.raises(SourceError, match="numbers, dates or addresses"):
-        draft(tmp_path, "3,city\n1,a\n", header=True)
-
-
-def test_only_the_columns_that_are_wanted_are_drafted(tmp_path: Path) -> None:
-    """The others go to `drop`, and one that is not there is asked for."""
-    file = tmp_path / "people.csv"
-    file.write_text("id,age,degree,town\n1,20,b,north\n2,30,a,south\n", encoding="utf-8")
-    text = draft_policy("people", file, columns=["town", "age"])
-    assert [line.split(":")[0].strip() for line in text.splitlines() if "do: }" in line] == ["age", "town"]
-    assert "drop: [id, degree]" in text
-    with pytest.raises(WrongUsage, match="no column degre") as refused:
-        draft_policy("people", file, columns=["degre"])
-    assert refused.value.remedy == "degre: did you mean 'degree'?"
-
-
-def test_a_source_within_the_site_is_named_from_there(tmp_path: Path) -> None:
-    """As policies of a site name it; one elsewhere, and for a policy that lies nowhere, by its whole path."""
-    (tmp_path / "site" / "policies").mkdir(parents=True)
-    inside, outside = tmp_path / "site" / "data.csv", tmp_path / "data.csv"
-    for file in (inside, outside):
-        file.write_text("id,age\n1,20\n", encoding="utf-8")
-    place = tmp_path / "site" / "policies" / "people.yaml"
-    assert "source: {path: data.csv}" in draft_policy("people", inside, place=place).replace('"', "")
-    assert str(outside) in draft_policy("people", outside, place=place)
-    assert str(inside) in draft_policy("people", inside)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from release_pipeline import verify
 from release_pipeline.errors import Blocked, PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.exploring.trials import (
-    LONGEST_SETTING,
     LOOKED,
-    MOST_COMPARED,
     PUBLIC,
     Look,
     count_looks_before,
@@ -20,11 +17,10 @@ from release_pipeline.flow.exploring.trials import (
     find_looks_before,
     keep_looks,
     note_look,
-    say_compared,
 )
 from release_pipeline.flow.policies import policy_of, read_caps, record_policy
 from release_pipeline.store.ledger import RESERVED
-from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId
+from release_pipeline.store.registry import Event, ReleaseId
 from tests.integration.sites import TinySite, make_site
 
 DIGEST = "ab" * 32
@@ -78,19 +74,6 @@ def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySi
         assert policy_of(registry, noted.policy_hash) == policy
 
 
-def test_looks_are_found_in_order_under_any_version_of_the_policy(tiny: TinySite) -> None:
-    """Another name is another policy's."""
-    first = look(tiny)
-    tiny.write_policy(policy="others")
-    other = look(tiny, "others")
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
-    second = look(tiny, by="bea")
-    assert find_looks(tiny.events(), "people") == (first, second)
-    assert first.policy_hash != second.policy_hash
-    assert find_looks(tiny.events(), "others") == (other,)
-    assert find_looks(tiny.events(), "nobody") == ()
-
-
 def test_a_look_concerns_what_is_charged_after_it() -> None:
     """By its place in the chain; what is not charged yet may be chosen by any."""
     events = chain_of("ana", ONE, "bea", TWO, "cleo")
@@ -104,24 +87,6 @@ def test_a_name_is_one_line(tiny: TinySite, by: str) -> None:
     """That can be printed; else nothing is noted, and so nothing read."""
     with pytest.raises(WrongUsage, match="a name is one line"):
         look(tiny, by=by)
-    assert tiny.events() == ()
-
-
-@pytest.mark.parametrize(
-    "compared", [[], [""], ["a\nb"], ["a\x1b[31m"], ["a\u202eb"], ["x" * (LONGEST_SETTING + 1)], ["x"] * (MOST_COMPARED + 1)]
-)
-def test_settings_are_lines(tiny: TinySite, compared: list[str]) -> None:
-    """At least one, and no more than anybody reads."""
-    with pytest.raises(WrongUsage, match="names what is compared"):
-        note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=compared)
-    assert tiny.events() == ()
-
-
-@pytest.mark.parametrize(("on", "digest"), [("folder", ""), ("file", "abc"), ("file", "AB" * 32), ("source", f"{DIGEST}\n")])
-def test_what_is_looked_at_is_the_source_or_a_file(tiny: TinySite, on: str, digest: str) -> None:
-    """With the hash of it, which cannot carry a text."""
-    with pytest.raises(WrongUsage, match="at the source or at a file"):
-        note_look(tiny.site, tiny.site.policy("people"), by="ana", on=on, digest=digest, compared=SETTINGS)  # type: ignore[arg-type]
     assert tiny.events() == ()
 
 
@@ -139,16 +104,6 @@ def test_a_site_can_forbid_looks(tiny: TinySite) -> None:
     assert tiny.events() == ()
     (tiny.home / "site.yaml").write_text("looks: allowed\n")
     look(tiny)
-
-
-def test_a_look_that_is_taken_out_is_found_out(tiny: TinySite) -> None:
-    """By the chain, as any event."""
-    number = look(tiny).number
-    look(tiny)
-    with duckdb.connect(str(tiny.site.registry)) as connection:
-        connection.execute("DELETE FROM events WHERE number = ?", [number])
-    with pytest.raises(RegistryChanged):
-        tiny.events()
 
 
 def test_looks_of_another_chain_are_kept_once(tiny: TinySite, tmp_path: Path) -> None:
@@ -234,17 +189,6 @@ def test_looks_so_far_are_those_at_what_the_people_were_before(tiny: TinySite) -
     declared = read_caps(tiny.site).declared
     assert count_looks_before(tiny.events(), [ONE], declared) == {ONE: 1}
     assert count_looks_before(tiny.events(), [ONE]) == {ONE: 0}
-
-
-def test_what_is_compared_is_told_in_lines_that_differ(tiny: TinySite) -> None:
-    """Targets too; a setting with many weights by its beginning and a hash, which tells it from another."""
-    long = ["dp-cdf, weights " + ", ".join(f"column_{i} {i + last}" for i in range(40)) for last in (1, 2)]
-    told = say_compared(long, ["error:income=0.1"])
-    assert told[2:] == ["the least epsilon for error:income=0.1"]
-    assert told[0] != told[1]
-    assert {len(text) for text in told[:2]} == {LONGEST_SETTING}
-    noted = note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=told)
-    assert noted.compared == tuple(told)
 
 
 def test_who_verifies_counts_runs_that_became_charges_likewise() -> None:

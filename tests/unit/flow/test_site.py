@@ -8,8 +8,7 @@ from threading import Thread
 
 import pytest
 
-from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.policies import read_caps
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import HOME, Site, find_site
 from release_pipeline.store.registry import RegistryChanged
 
@@ -25,22 +24,6 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path, {})
 
 
-def test_site_is_found_by_name_then_environment_then_here(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--home before RELEASE_PIPELINE_HOME before the current directory; always as an absolute path."""
-    other = tmp_path / "other"
-    (other / "policies").mkdir(parents=True)
-    monkeypatch.delenv(HOME, raising=False)
-    monkeypatch.chdir(site.home)
-    assert find_site().home == site.home
-    assert find_site(Path("other")).home == other
-    monkeypatch.setenv(HOME, str(other))
-    assert find_site().home == other
-    assert find_site(site.home).home == site.home
-    assert find_site().environment[HOME] == str(other)
-    monkeypatch.setenv(HOME, "")
-    assert find_site().home == site.home
-
-
 @pytest.mark.parametrize("named", [None, "nowhere", "policies"])
 def test_what_is_no_site_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str | None) -> None:
     """The folder and how to name one."""
@@ -50,21 +33,6 @@ def test_what_is_no_site_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.Monk
         find_site(None if named is None else Path(named))
 
 
-def test_policy_by_name(site: Site) -> None:
-    """Known, unknown, called otherwise than its file, and broken."""
-    assert site.policy("rand-hie").policy == "rand-hie"
-    with pytest.raises(WrongUsage, match=r"no policy 'other'.*There are: rand-hie"):
-        site.policy("other")
-    with pytest.raises(WrongUsage, match=r"Say its name: rand-hie\."):
-        site.policy("policies/rand-hie.yaml")
-    (site.home / "policies" / "other.yaml").write_bytes((ROOT / "policies" / "rand-hie.yaml").read_bytes())
-    with pytest.raises(ReleasePipelineError, match=r"other\.yaml.*calls itself 'rand-hie'"):
-        site.policy("other")
-    (site.home / "policies" / "broken.yaml").write_text("policy: broken")
-    with pytest.raises(PolicyInvalid):
-        site.policy("broken")
-
-
 @pytest.mark.parametrize("name", ["../outside", "../policies/rand-hie", "/etc/passwd", "", "a/b"])
 def test_names_of_policies_are_no_paths(site: Site, name: str) -> None:
     """Only what is in `policies/` is a policy of the site."""
@@ -72,18 +40,6 @@ def test_names_of_policies_are_no_paths(site: Site, name: str) -> None:
     (site.home / "outside.yaml").write_text(text.replace("policy: rand-hie", "policy: outside"))
     with pytest.raises(ReleasePipelineError):
         site.policy(name)
-
-
-def test_population_of_a_policy(site: Site) -> None:
-    """Its cap, or that the officer has not declared it."""
-    policy = site.policy("rand-hie")
-    assert str(read_caps(site).of(policy).cap.epsilon) == "10"
-    site.populations_file.write_text("others: {cap: {releases: 1}}\n")
-    with pytest.raises(PolicyInvalid, match=r"'rand-hie-participants' is not declared.*others"):
-        read_caps(site).of(policy)
-    site.populations_file.unlink()
-    with pytest.raises(ReleasePipelineError, match=r"populations\.yaml"):
-        read_caps(site).of(policy)
 
 
 @pytest.mark.parametrize(
@@ -171,14 +127,6 @@ def test_what_the_vault_knows_of_the_registry_is_sealed(site: Site, tmp_path: Pa
     with site.open_registry(read_only=True) as registry:
         assert [event.kind for event in registry.events] == ["format", "policy"]
         assert registry.events[-1].hash == digest
-
-
-def test_looking_at_a_new_site_makes_nothing(site: Site) -> None:
-    """A registry that is not there is empty, and stays away until something is noted."""
-    with site.open_registry(read_only=True) as registry:
-        assert registry.events == ()
-    assert not site.registry.exists()
-    assert not site.vault.exists()
 
 
 def test_cut_key_is_refused(site: Site) -> None:

@@ -24,20 +24,6 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path, {})
 
 
-@pytest.mark.parametrize("key", ["warehouse/people", "[warehouse, people]"])
-def test_the_source_follows_the_asset_that_site_yaml_names(site: Site, key: str) -> None:
-    """With or without a prefix of the site's own; the policy, and so its hash, says nothing of it."""
-    before = site.policy("census-once").canonical_hash()
-    (site.home / "site.yaml").write_text(f"upstream: {{census-once: {key}}}\n")
-    assert site.upstream_of("census-once") == ("warehouse", "people")
-    assert site.upstream_of("other") == ()
-    assert site.policy("census-once").canonical_hash() == before
-    for prefix in ((), ("health",)):
-        graph = build_defs(site.home, prefix=prefix).resolve_asset_graph()
-        source = graph.get(dg.AssetKey([*prefix, "census_once", "source"]))
-        assert source.parent_keys == {dg.AssetKey(["warehouse", "people"])}
-
-
 @pytest.mark.parametrize(
     ("said", "words"),
     [

@@ -117,13 +117,6 @@ def test_states_are_what_the_rules_say(length: int, needed: int) -> None:
     assert count > 5**length
 
 
-def test_a_person_who_votes_twice_is_one() -> None:
-    """Whatever they say, and however often: one vote is in."""
-    for steps in product(KINDS, repeat=3):
-        found = read_statuses(events_of([(kind, "ben") for kind in steps], 2))[ONE]
-        assert (found.voters, found.is_blind, found.state) == (["ben"], True, "candidate")
-
-
 def test_reading_on_is_reading_anew() -> None:
     """Events that come one by one give what they give together, whoever was asked of in between."""
     steps = [(RETURNED, "ben"), (APPROVED, "cleo"), (APPROVED, "dora"), (APPROVED, "ben"), (PUBLISHING, ""), (RETURNED, "cleo")]
@@ -202,13 +195,6 @@ def test_what_is_told_while_blind_is_the_same_whatever_votes_say(length: int, mo
             assert all(one == told[0] for one in told), shape
             count += len(told) > 1
     assert count > 4**length
-
-
-def test_what_is_published_stays_told_when_its_reviewers_leave() -> None:
-    """Its votes were in when it was published; the list of later blinds nobody."""
-    events = events_of([(APPROVED, "ben"), (APPROVED, "cleo"), (PUBLISHING, ""), (PUBLISHED, "")], 2)
-    found = read_statuses([*events, lists(6, dora="reviewer")])[ONE]
-    assert (found.state, found.is_blind, found.approvers) == ("published", False, ["ben", "cleo"])
 
 
 def test_who_leaves_takes_an_approval_along() -> None:

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.flow.publication import wording
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.catalogue import METHODS, Family
-from release_pipeline.report.families import FAMILIES
 
 SUITE = list_suite()
-
-
-@pytest.mark.parametrize(
-    "table",
-    [value for value in vars(wording).values() if isinstance(value, dict) and "columns" in value] + [FAMILIES],
-    ids=lambda table: next(iter(table.values())).__name__,
-)
-def test_every_family_has_its_words(table: dict[str, object]) -> None:
-    """None is left out, so that none is taken for another."""
-    assert set(table) == set(get_args(Family)) == {spec.family for spec in METHODS.values()}
 
 
 @pytest.mark.parametrize("policy", SUITE.values(), ids=SUITE)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.privacy.attacks import CRITERIA
 from release_pipeline.report.about import AboutView, ColumnWords
+from release_pipeline.report.budgets import PopulationView, StepView
 from release_pipeline.report.card import ContributorView
 from release_pipeline.report.internal_view import (
     AtomView,
@@ -36,7 +37,6 @@ from release_pipeline.report.internal_view import (
     TieView,
     WeightedView,
 )
-from release_pipeline.report.status import PopulationView, StepView
 from tests.unit.report.views import TEXTS
 
 NANO = 10**9

@@ -12,11 +12,9 @@ from release_pipeline.report.exploring import render_exploration
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.papers import render_papers
 from release_pipeline.report.public import render_card_html
-from release_pipeline.report.status import ReleaseView, render_status
 from release_pipeline.report.view import LooksView, PublicView
-from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_status, test_synthetic, views
+from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_synthetic, views
 
-NANO = 10**9
 EXPLORED = ("usual", "refused", "targets", "confidential")  # of the documents of `explorations`
 TABLE = TableView(
     name="sex",
@@ -86,19 +84,9 @@ def list_papers() -> Iterator[tuple[str, Callable[[], str]]]:
 
 
 def list_others() -> Iterator[tuple[str, Callable[[], str]]]:
-    """A site's state, and settings side by side."""
-    yield "status", lambda: render_status(make_site())
+    """Settings side by side."""
     for name in EXPLORED:
         yield f"explore, {name}", lambda name=name: render_exploration(explorations.read(name))
-
-
-def make_site() -> test_status.StatusView:
-    """A site with a release in every state that a page tells, and a population that was charged and has plans."""
-    releases = [
-        ReleaseView(f"people/{number}/r1", state, rows=100, claim="epsilon 1") for number, state in enumerate(test_status.STATES)
-    ]
-    folk = test_status.population(NANO, 2 * NANO, planned=(NANO, 20 * NANO))
-    return test_status.site(*releases, broken=("policies/broken.yaml",), populations=(folk,))
 
 
 PAGES: dict[str, Callable[[], str]] = dict([*list_cards(), *list_reports(), *list_papers(), *list_others()])

@@ -58,11 +58,11 @@ def test_what_is_missing_is_found(part: str) -> None:
 def test_the_pages_are_of_every_kind() -> None:
     """Whatever is a page of its own is among them."""
     own = {file.name for file in TEMPLATES.glob("*.html") if file.read_text(encoding="utf-8").startswith("{% extends")}
-    assert own == {"privacy-card.html", "internal-report.html", "status.html", "explore.html"}
-    assert {name.split(" ")[0].strip(",") for name in PAGES} == {"card", "report", "paper", "status", "explore"}
+    assert own == {"privacy-card.html", "internal-report.html", "explore.html"}
+    assert {name.split(" ")[0].strip(",") for name in PAGES} == {"card", "report", "paper", "explore"}
 
 
-@pytest.mark.parametrize("page", [FULL, "report", "status", "explore, refused"])
+@pytest.mark.parametrize("page", [FULL, "report", "explore, refused"])
 def test_colours_have_contrast(page: str) -> None:
     """WCAG AAA for every text on both grounds, in light, dark and print: at least 7 to 1. Colours of marks alone: 3 to 1."""
     style = render(page)

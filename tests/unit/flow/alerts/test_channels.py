@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import socket
 import socketserver
 import ssl
 import threading
@@ -18,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.flow.alerts import channels
 from release_pipeline.flow.alerts.alert import Alert, read_alert
 from release_pipeline.flow.alerts.channels import Mail, Webhook
 from release_pipeline.flow.alerts.outbox import NotSent
@@ -91,40 +89,6 @@ def test_whoever_does_not_take_it_is_told_without_the_address(status: int, words
     with hooked(status, got, Location=f"http://127.0.0.1:1/{SECRET}") as port, pytest.raises(NotSent) as failed:
         Webhook(f"http://127.0.0.1:{port}/{SECRET}").send(ALERT)
     assert (str(failed.value), len(got)) == (words, 1)
-
-
-def no_answer() -> Iterator[int]:
-    """A port that takes connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
-
-
-@pytest.mark.parametrize(
-    ("address", "words"),
-    [
-        (f"http://127.0.0.1:1/{SECRET}", "it cannot be reached (ConnectionRefusedError)."),
-        (f"http://{SECRET}.invalid/", "it cannot be reached (gaierror)."),
-        (f"ftp://{SECRET}.invalid/", "what it names is no address that begins with https://."),
-        (f"{SECRET}", "what it names is no address that begins with https://."),
-        (f"http://127.0.0.1:port/{SECRET}", "it cannot be reached ("),
-        (f"http://127.0.0.1/{SECRET}\r\nX-More: 1", "it cannot be reached"),
-    ],
-)
-def test_an_address_that_is_none_is_told_without_it(address: str, words: str) -> None:
-    with pytest.raises(NotSent) as failed:
-        Webhook(address).send(ALERT)
-    assert str(failed.value).startswith(words.rstrip("."))
-    assert SECRET not in str(failed.value)
-
-
-def test_whoever_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while; of the web and of mail."""
-    monkeypatch.setattr(channels, "WAIT_SECONDS", 0.05)
-    for port in no_answer():
-        with pytest.raises(NotSent, match="TimeoutError"):
-            Webhook(f"http://127.0.0.1:{port}/").send(ALERT)
-        with pytest.raises(NotSent, match="cannot be reached"):
-            mail(port).send(ALERT)
 
 
 def mail(port: int, **more: Any) -> Mail:
@@ -274,19 +238,6 @@ def test_a_password_goes_by_tls_to_a_server_that_is_who_it_says(certificate: Pat
         assert any(text.startswith("Subject: [office]") for text in got)
         with pytest.raises(NotSent, match="the mail server refused \\(535\\)"):
             mail(port, starttls=True, user="ana", password="another").send(ALERT)  # noqa: S106
-
-
-def test_this_machine_is_asked_without_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the environment would ask itself; every other server is asked by it."""
-    got: list[Any] = []
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    with hooked(204, got) as port:
-        Webhook(f"http://127.0.0.1:{port}/hook").send(ALERT)
-        with pytest.raises(NotSent, match="ConnectionRefusedError"):  # by the proxy, and not "gaierror"
-            Webhook("http://nowhere.invalid/hook").send(ALERT)
-    assert len(got) == 1
 
 
 def test_no_log_has_the_address(caplog: pytest.LogCaptureFixture) -> None:

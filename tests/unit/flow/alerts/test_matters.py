@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from release_pipeline.errors import Blocked, DataRefused, GateFailed, OverCap
+from release_pipeline.errors import Blocked, DataRefused, GateFailed
 from release_pipeline.flow.alerts.matters import REFUSED, View, find_matters
 from release_pipeline.flow.states import BLOCKED, OPENED
 from release_pipeline.policy.documents import to_json
@@ -41,9 +41,3 @@ def test_a_refusal_is_sent_without_its_reason(reason: str, code: str) -> None:
     [matter] = find_matters(view_of(reason, code))
     assert (matter.alert.words, matter.alert.reason_code) == (REFUSED, None)
     assert reason not in str(to_json(matter.alert)) + matter.alert.text
-
-
-def test_what_no_record_has_a_part_in_is_sent_as_it_is() -> None:
-    """The ledger's refusals."""
-    [matter] = find_matters(view_of("the ledger refuses: folk has 0 left of 10.", OverCap.code))
-    assert (matter.alert.words, matter.alert.reason_code) == ("the ledger refuses: folk has 0 left of 10.", "over-cap")

@@ -81,24 +81,6 @@ def test_one_process_sends_at_a_time(tmp_path: Path) -> None:
     assert outbox.send(receiver) == 1
 
 
-def test_time_ends_a_look(tmp_path: Path) -> None:
-    """The next one goes on."""
-    outbox, receiver = filled(tmp_path, "a", "b"), Receiver()
-    assert outbox.send(receiver, may_go_on=lambda: not receiver.got) == 1
-    assert outbox.send(receiver) == 1
-
-
-def test_a_new_document_comes_after_those_that_wait(tmp_path: Path) -> None:
-    """Also after the tenth, and where the first ones are gone."""
-    outbox, receiver = filled(tmp_path, *(f"n{number}" for number in range(12))), Receiver()
-    receiver.takes = 5
-    outbox.send(receiver)
-    outbox.put({"is": "last"}, name="last")
-    receiver.takes = 99
-    outbox.send(receiver)
-    assert receiver.got == [*(f"n{number}" for number in range(12)), "last"]
-
-
 def test_what_is_refused_for_good_is_set_aside(tmp_path: Path) -> None:
     """What comes after it does not wait for it; it stays to be looked at, and is told."""
     outbox, sent = Outbox(tmp_path / "box"), list[int]()

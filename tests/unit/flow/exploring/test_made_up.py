@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring.made_up import make_up
 from release_pipeline.policy import parse_policy
-from tests.unit.stages.test_simulation import policy_of
 
 SHAPE = """\
 shape:
@@ -17,6 +15,8 @@ shape:
     income: {at: {0: 20%}, quantiles: {25%: 100, 50%: 250, 90%: 700}, missing: {refused: 5%}}
     town: {shares: {north: 30%}}
 """
+
+
 TEXT = """\
 policy: people
 steward: ana
@@ -52,14 +52,3 @@ def test_it_is_as_it_is_said() -> None:
     again, _ = make_up(policy, rows=None)
     assert again.columns["income"].equals(made.columns["income"])
     assert any("rent" in warning for warning in warnings)
-
-
-def test_rows_may_be_others() -> None:
-    """As --rows says."""
-    assert make_up(parse_policy(TEXT + SHAPE, name="people.yaml"), rows=500)[0].count == 500
-
-
-def test_without_a_shape_it_says_what_one_is() -> None:
-    """With an example to begin with."""
-    with pytest.raises(WrongUsage, match="no shape"):
-        make_up(policy_of("method: dp-cdf, epsilon: 2"), rows=None)

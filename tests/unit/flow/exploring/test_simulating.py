@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring import simulating
 from release_pipeline.flow.exploring.document import SettingView
-from release_pipeline.flow.exploring.simulating import Bench, Refused, Tried, Written, try_settings
+from release_pipeline.flow.exploring.simulating import Bench, Tried, Written, try_settings
 from release_pipeline.flow.exploring.targets import check_told, read_target
-from release_pipeline.flow.exploring.views import predict, predict_off, view_setting
+from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.documents import Fault, to_json
+from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.settings import Axes, Setting, list_settings
 from release_pipeline.stages.simulation import Records
 from tests.unit.stages.test_simulation import make_records
@@ -88,32 +88,6 @@ def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(found[0]) == 3
 
 
-def test_a_setting_that_would_be_refused_says_why() -> None:
-    """Too little for synthetic rows: what a check of such a policy would say."""
-    bench = make_bench()
-    settings = list_of(bench, methods=["dp-table"], epsilons=[Decimal("0.01")])[1:]
-    [table] = try_settings(bench, settings, workers=1, progress=quiet)
-    assert isinstance(table, Refused)
-    assert "min_rows is 1,000, and that is too little for dp-table" in table.why
-
-
-def test_what_has_to_be_changed_of_columns_is_told_at_once() -> None:
-    """All columns in one message, those with the same fault together, with what to write."""
-    remedy = "Say role: confidential."
-    faults = [
-        Fault("p", 1, 1, "columns.income.role", "no weight.", remedy),
-        Fault("p", 2, 1, "columns.town.do", "not as it is.", "Drop it."),
-        Fault("p", 3, 1, "columns.rent.role", "no weight.", remedy),
-    ]
-    other = replace(faults[0], option="protect")
-    told = "columns.income.role, columns.rent.role: no weight. Say role: confidential. columns.town.do: not as it is. Drop it."
-    assert simulating.explain(PolicyInvalid("it is wrong.", problems=(), faults=tuple(faults))) == told
-    assert (
-        simulating.explain(PolicyInvalid("it is wrong.", problems=(), faults=(other, *faults)))
-        == "protect: no weight. Say role: confidential."
-    )
-
-
 def test_the_error_of_plain_noise_is_what_its_law_says() -> None:
     """A known answer: Laplace noise that nothing moves back has an error of twice its scale's square over the variance."""
     bench = make_bench()
@@ -138,15 +112,6 @@ def test_linkage_is_of_records_that_are_there_once(rows: int | None) -> None:
     assert said > linked - 0.12  # fewer records are linked more easily
     assert rows == 2_000 or said < linked + 0.12
     assert drawn.linked.records.count == min(rows or 4_000, 4_000)
-
-
-def test_classes_and_clusters_are_of_records_that_are_there_once() -> None:
-    """Two that are the same are always together, as no two people are: of those methods errors would be too small."""
-    bench = make_bench(TEXT.replace(LAPLACE, "method: mdav, k: 5"), resampled=True)
-    assert bench.references_of(bench.policy) == [bench.linked]
-    assert len(make_bench(resampled=True).references_of(make_bench().policy)) == bench.draws
-    own, sure = (one.found.columns["income"]["error"][0] for one in map(try_own, (bench, replace(bench, resampled=False))))
-    assert own == pytest.approx(sure)
 
 
 def test_nothing_is_told_of_a_few_people() -> None:
@@ -178,22 +143,3 @@ def test_no_value_of_the_data_is_in_a_setting() -> None:
     bench = make_bench(text, records=Records({**records.columns, "income": pa.array(canaries)}))
     told = str(to_json(view_own(bench)))
     assert not re.search(r"\b10[01]\d{4}\b", told), told
-
-
-def test_ranges_hold_one_more_figure() -> None:
-    """Of errors that are lognormal, and of distances of normal figures, 99 of 100 are in the range."""
-    random = np.random.default_rng(3)
-    errors, off = np.exp(random.normal(size=(1_500, 31))), np.abs(random.normal(size=(1_500, 31)))
-    for drawn, predicted in ((errors, predict), (off, predict_off)):
-        for widened, least, most in ((1.0, 0.982, 0.998), (0.5, 0, 0.95)):
-            ranges = [predicted(one[:30], widened=widened) for one in drawn]
-            held = np.mean([(told.low or 0) <= one[30] <= (told.high or 0) for told, one in zip(ranges, drawn, strict=True)])
-            assert least < held < most
-
-
-def test_of_a_few_draws_that_disagree_wildly_nothing_is_told() -> None:
-    """Five errors between a hundredth and a million: a range would say no more, and lie. Many tell."""
-    few = np.array([0.01, 900.0, 2.0, 0.03, 1e6])
-    told = predict(few, widened=1.4)
-    assert (told.low, told.middle, told.high) == (None, 2.0, None)
-    assert predict(np.tile(few, 6), widened=1.4).low is not None

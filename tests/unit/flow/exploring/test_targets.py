@@ -51,11 +51,6 @@ def test_targets_that_are_none_are_told(text: str, told: str) -> None:
     assert told in f"{refused.value.what} {refused.value.remedy}"
 
 
-def test_percent_is_a_share() -> None:
-    """10% is a tenth."""
-    assert read_target("error:income=10%", POLICY).most == pytest.approx(0.1)
-
-
 def make_tried(epsilon: int, errors: np.ndarray, k: int = 3) -> Tried:
     """A setting whose releases had these errors."""
     setting = Setting({"method": "dp-um", "epsilon": Decimal(epsilon), "k": k})
@@ -89,20 +84,6 @@ def test_what_does_not_meet_a_target_is_rarely_said_to(draws: int) -> None:
         naive += any(2 * count_meeting([TARGET], one.found) > draws for _, one in tested)
     assert wrong / searches < 0.05 + 3 * np.sqrt(0.05 * 0.95 / searches)
     assert naive / searches > 0.9
-
-
-def test_what_meets_a_target_is_found_with_the_least_epsilon() -> None:
-    """Down from the largest, up to the first that is not sure: what meets it below that is not taken."""
-    good, bad = np.full(30, 0.05), np.full(30, 0.2)
-    tested = [(number, make_tried(epsilon, errors)) for number, (epsilon, errors) in enumerate(
-        [(1, good), (2, bad), (4, good), (8, good)], 1
-    )]  # fmt: skip
-    [found] = find_met([TARGET], tested)
-    assert (found.number, found.meets, found.draws) == (3, 30, 30)
-    [other] = find_met([TARGET], [*tested, (5, make_tried(3, good, k=10))])
-    assert other.number == 5
-    [none] = find_met([TARGET], tested[1:2])
-    assert (none.number, none.meets) == (None, 0)
 
 
 def test_all_targets_are_met_by_the_same_releases() -> None:

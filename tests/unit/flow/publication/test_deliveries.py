@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from release_pipeline import verify
-from release_pipeline.flow.publication.deliveries import list_tasks, read_deliveries
+from release_pipeline.flow.publication.deliveries import list_tasks
 from release_pipeline.flow.publication.targets import TargetSettings
 from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.store.registry import Event, ReleaseId
@@ -62,17 +62,6 @@ def test_what_is_outstanding_follows_from_state_events_and_targets(
     """Deliveries of what is public, and recalls wherever something is, whatever site.yaml says by now."""
     status = ReleaseStatus(RELEASE, state, package_hash=HASH)
     assert [task.words for task in list_tasks(tell(*happened), {RELEASE: status}, targets)] == words
-
-
-def test_what_is_not_published_is_never_outstanding() -> None:
-    """Whatever site.yaml says."""
-    assert list_tasks([], {RELEASE: ReleaseStatus(RELEASE, "approved")}, [OPEN]) == []
-
-
-def test_the_events_tell_where_a_package_is() -> None:
-    """And what the target calls it."""
-    [delivery] = read_deliveries(tell(BEGUN, DONE, recalled("retracted")))[RELEASE].values()
-    assert (delivery.where, delivery.deposit, delivery.recalled) == ("there", "7", {"retracted"})
 
 
 def judge(*happened: tuple[str, dict[str, Any]], published: str = HASH) -> list[str]:

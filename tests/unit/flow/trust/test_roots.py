@@ -193,15 +193,6 @@ def test_a_thief_cannot_shut_out_the_holders_with_dates(site: Site, way: str, mo
     assert failures(site) == []
 
 
-def test_recovery_keys_are_named_after_a_key_was_revoked(site: Site) -> None:
-    """What is told of the revoked key stays what it was."""
-    revoke(site, "ben", since=datetime.now(UTC), why="stolen", key=KEYS["olga"])
-    told = (site.releases / "revoked.json").read_bytes()
-    with_recovery(site)
-    assert (site.releases / "revoked.json").read_bytes() == told
-    assert failures(site) == []
-
-
 ATTACKS: dict[str, Callable[[Site], object]] = {}
 
 
@@ -334,6 +325,13 @@ def test_a_revoked_key_signs_nothing_more(site: Site) -> None:
     assert any("revoked.json" in words for words in failures(site))
 
 
+def test_only_the_officer_repairs_clocks(site: Site) -> None:
+    """And nothing that is not ahead of now."""
+    assert repair_clock(site, key=KEYS["olga"]) == []
+    with pytest.raises(NotSigned):
+        repair_clock(site, key=KEYS["ben"])
+
+
 def test_an_event_of_2037_is_repaired(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """It blocks `trust` for years; the officer says that it is not to be believed, and `verify` tells it."""
 
@@ -354,18 +352,6 @@ def test_an_event_of_2037_is_repaired(site: Site, monkeypatch: pytest.MonkeyPatc
     assert trust_of(site).members == trust.members
     assert failures(site) == []
     assert any("wrong clock" in finding.words for finding in verify(site.home))
-
-
-def test_only_the_officer_repairs_clocks(site: Site) -> None:
-    """And nothing that is not ahead of now."""
-    assert repair_clock(site, key=KEYS["olga"]) == []
-    with pytest.raises(NotSigned):
-        repair_clock(site, key=KEYS["ben"])
-
-
-def test_a_public_key_is_of_its_bytes() -> None:
-    """There and back."""
-    assert PublicKey.of(KEYS["olga"].public.raw) == KEYS["olga"].public
 
 
 @pytest.mark.parametrize("text", ["ssh-ed25519 Zm\u2013v", "ssh-ed25519 \u00e9", "", "ssh-ed25519", "\u2013"])

@@ -17,8 +17,3 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(WrongUsage, match="no regular file"):
         read_statement(pipe)
-
-
-def test_a_statement_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="or its signature beside it, cannot be read"):
-        read_statement(tmp_path / "approval.json")

@@ -1,41 +1,18 @@
-"""The page of a site's state, a pure function of one `StatusView`: what needs attention, budgets with their charts, releases.
+"""The budget of a population for a page: its charges and plans, and the picture of what remains after each.
 
-Beside states, reasons and sums of charges the view has no field, so no figure against confidential data can get into the page.
-Amounts are whole numbers (nano-epsilon, or releases), as is the geometry of the charts: nothing is rounded on the way to a text.
+Amounts are whole numbers (nano-epsilon, or releases), as is the geometry of the chart: nothing is rounded on the way to a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote
 
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.figures import count_of, format_count
-from release_pipeline.report.escaping import load_templates
-from release_pipeline.sentences import REVIEWERS, STATUS
+from release_pipeline.privacy.figures import format_count
+from release_pipeline.sentences import REVIEWERS
 
-STATES = {  # a sign for each state, so that none is told by colour alone, and how the page may colour it
-    "open": ("○", "calm"),
-    "waiting": ("◌", "calm"),
-    "late": ("!", "bad"),
-    "reserved": ("◔", "calm"),
-    "drawn": ("◑", "calm"),
-    "candidate": ("◆", "due"),
-    "approved": ("✓", "due"),
-    "returned": ("↩", "due"),
-    "rejected": ("✗", "calm"),
-    "publishing": ("↑", "calm"),
-    "published": ("●", "good"),
-    "superseded": ("↷", "calm"),
-    "retracted": ("⊘", "calm"),
-    "blocked": ("■", "bad"),
-    "damaged": ("▲", "bad"),
-}
 MOST_SHOWN = 16  # steps of one chart; its table has all
-BEFORE_REVIEW = ("open", "waiting", "late", "reserved", "drawn", "blocked")
-UNDERWAY = ("open", "reserved", "drawn", "publishing")
 _WIDTH, _TOP, _PLOT, _GAP = 360, 32, 140, 13  # _GAP: from one step to the next, at least
 _CHAR, _LINE, _LONGEST = 6, 11, 14  # of a text in a chart: width of a character, height of a line, characters of a name
 
@@ -66,61 +43,6 @@ class PopulationView:
     remaining: int
     steps: tuple[StepView, ...]
     endless: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseView:
-    """One release. `approvers`: who approved it, or who voted, as long as votes are `blind` and nobody may know how; `needed`:
-    reviewers, None where the policy is not known; `given_up` and `successor`: the release that came
-    instead; `card` and `note`: relative addresses, empty where there is no such file."""
-
-    name: str
-    state: str
-    rows: int | None = None
-    claim: str = ""
-    since: str = ""
-    reason: str = ""
-    approvers: tuple[str, ...] = ()
-    blind: bool = False
-    needed: int | None = None
-    given_up: str = ""
-    successor: str = ""
-    card: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesView:
-    """The releases of one policy. Steward and population are empty when the policy cannot be read. `looks`: those at the data
-    that its parameters may be chosen by, in words."""
-
-    policy: str
-    steward: str
-    population: str
-    releases: tuple[ReleaseView, ...]
-    looks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StatusView:
-    """One site at one moment. `broken`: what is wrong at the site beside its releases, in words."""
-
-    site: str
-    made: str
-    tool: str
-    populations: tuple[PopulationView, ...]
-    series: tuple[SeriesView, ...]
-    broken: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Matter:
-    """A kind of things that need attention: how many in words, what to do about them, and which releases they are."""
-
-    words: str
-    advice: str
-    releases: tuple[ReleaseView, ...] = ()
-    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,67 +87,11 @@ class Chart:
     later: int
 
 
-def render_status(view: StatusView) -> str:
-    """The page: it needs nothing else, no network and no script. The same view gives the same text."""
-    releases = [release for series in view.series for release in series.releases]
-    context: dict[str, Any] = {
-        "view": view,
-        "matters": list_matters(view),
-        "releases": len(releases),
-        "known": _find_anchors([release.name for release in releases]),
-        "populations": [(known, draw_burndown(known), list_sums(known)) for known in view.populations],
-        "states": STATES,
-        "steps": REVIEWERS.read_section("step"),
-        "amount": format_amount,
-        "approvals": format_approvals,
-        "counted": count_of,
-    }
-    return load_templates("html").get_template("status.html").render(context)
-
-
-def list_matters(view: StatusView) -> list[Matter]:
-    """What needs somebody's attention, the worst first; a release that was given up for another needs none."""
-    live = [release for series in view.series for release in series.releases if not release.given_up]
-    broken_off = [one for one in live if one.state in UNDERWAY and "broke off" in one.reason]
-    kinds = [
-        (STATUS("matter.damaged"), STATUS("advice.damaged"), [one for one in live if one.state == "damaged"]),
-        (STATUS("matter.blocked"), STATUS("advice.blocked"), [one for one in live if one.state == "blocked"]),
-        (STATUS("matter.late"), STATUS("advice.late"), [one for one in live if one.state == "late"]),
-        (STATUS("matter.broken_off"), STATUS("advice.broken_off"), broken_off),
-        (STATUS("matter.candidate"), STATUS("advice.candidate"), [one for one in live if one.state == "candidate"]),
-        (STATUS("matter.returned"), STATUS("advice.returned"), [one for one in live if one.state == "returned"]),
-        (STATUS("matter.approved"), STATUS("advice.approved"), [one for one in live if one.state == "approved"]),
-    ]
-    matters = [Matter(f"{len(found)} {words}", advice, tuple(found)) for words, advice, found in kinds if found]
-    if view.broken:
-        matters.append(Matter(STATUS("matter.site", count=len(view.broken)), STATUS("advice.site"), texts=view.broken))
-    return matters
-
-
 def format_amount(amount: int | None, population: PopulationView) -> str:
     """An amount in the cap's unit, exactly; None is infinity."""
     if amount is None:
         return REVIEWERS("left.infinite")
     return format_count(amount) if population.in_releases else format_nano(amount)
-
-
-def name_anchor(release: str) -> str:
-    """The id of a release's row, which is also how a link names it: without spaces or quotes, whatever the release is called.
-
-    >>> name_anchor("people/2026 q1/r1")
-    'release-people/2026%20q1/r1'
-    """
-    return f"release-{quote(release, safe='/')}"
-
-
-def format_approvals(release: ReleaseView) -> str:
-    """Who approved a candidate, and how many of how many, or who voted, while no more may be told; empty before there is anything
-    to approve."""
-    if release.state in BEFORE_REVIEW and not release.approvers:
-        return ""
-    count = f"{len(release.approvers)} of {'?' if release.needed is None else release.needed}"
-    count = STATUS("page.voted", count=count) if release.blind and release.approvers else count
-    return f"{count}: {', '.join(release.approvers)}" if release.approvers else count
 
 
 def list_sums(population: PopulationView) -> list[int]:
@@ -301,12 +167,6 @@ def draw_burndown(population: PopulationView) -> Chart:
         earlier=begin,
         later=len(sums) - end,
     )
-
-
-def _find_anchors(names: list[str]) -> dict[str, str]:
-    """The anchor of each release; one that is declared and not begun is also found by the name of its first revision."""
-    first = {f"{name}/r1": name_anchor(name) for name in names if name.count("/") == 1}
-    return first | {name: name_anchor(name) for name in names}
 
 
 def _find_step(cap: int) -> int:
