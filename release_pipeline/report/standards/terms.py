@@ -11,17 +11,6 @@ from release_pipeline.report.datapackage import MEDIA_TYPES
 from release_pipeline.report.view import PublicView
 
 Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in bytes of each file, by name
-OTHERS = {
-    "json": "application/json",
-    "jsonld": "application/ld+json",
-    "html": "text/html",
-    "md": "text/markdown",
-    "xml": "application/xml",
-    "cff": "application/yaml",
-    "yaml": "application/yaml",
-    "sig": "application/json",
-    "allowed_signers": "text/plain",
-}
 
 
 def about_of(view: PublicView) -> AboutView:
@@ -32,9 +21,8 @@ def about_of(view: PublicView) -> AboutView:
 
 
 def find_media_type(name: str) -> str:
-    """Of a file of a package."""
-    ending = name.rpartition(".")[2]
-    return MEDIA_TYPES.get(ending) or OTHERS.get(ending, "application/octet-stream")
+    """The media type of a file that has rows."""
+    return MEDIA_TYPES[name.rpartition(".")[2]]
 
 
 def list_rows(view: PublicView) -> list[str]:

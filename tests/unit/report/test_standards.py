@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -21,16 +20,14 @@ from release_pipeline.report.about import AboutView
 from release_pipeline.report.card import ColumnView, ContributorView, EntryLabel, MadeView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.standards import CRATE, STANDARDS, name_standards
+from release_pipeline.report.standards import STANDARDS, name_standards
 from release_pipeline.report.standards.ddi import NAMESPACE
 from release_pipeline.report.view import PublicView
 from tests.unit.report.validators import (
     JUDGES,
     find_catalogue_faults,
     find_codebook_faults,
-    find_crate_faults,
     list_judges,
-    read_croissant,
     read_schema,
 )
 from tests.unit.report.views import sample_view
@@ -137,9 +134,6 @@ def test_what_is_said_of_columns_is_true_of_them() -> None:
     told = [found.text for found in root.iter(f"{{{NAMESPACE}}}codInstr")]
     assert "declared so because: known[U+FFFE]" in told
     assert "a and b" in told
-    croissant = json.loads(STANDARDS["croissant.json"](view, files))
-    assert [field["@id"] for field in croissant["recordSet"][0]["field"]] == [f"rows/{place}" for place in range(1, 5)]
-    assert "epsilon 3 in all." in croissant["description"]
 
 
 def test_a_policy_that_says_nothing_has_none() -> None:
@@ -178,7 +172,6 @@ SCHEMAS_OF = {
     "datapackage.json": ("datapackage-2.0", "datapackage.json"),
     "ddi-codebook.xml": ("ddi-codebook-2.6", "codebook.xsd"),
     "dcat.jsonld": ("dcat-ap-3.0.1", "dcat-ap-SHACL.ttl"),
-    "ro-crate-metadata.json": ("ro-crate-1.1", "context.jsonld"),
     "CITATION.cff": ("cff-1.2.0", "schema.json"),
 }
 
@@ -213,49 +206,6 @@ def test_the_codebook_tells_what_readers_ask(package: Path, view: PublicView) ->
     assert [found.attrib["max"] for found in root.iter(f"{{{NAMESPACE}}}range")] == ["50000", "100", "40", "1000"]
 
 
-def test_the_crate_names_every_file(package: Path) -> None:
-    """With its hash; but the crate itself, and of the confidential side no more than that there were records."""
-    graph = {part["@id"]: part for part in json.loads((package / CRATE).read_text())["@graph"]}
-    files = {file.name for file in package.iterdir()} - {CRATE}
-    assert {part["@id"] for part in graph["./"]["hasPart"]} == files
-    for name in files:
-        assert graph[name]["sha256"] == hashlib.sha256((package / name).read_bytes()).hexdigest()
-    results = graph["#making"]["result"]
-    assert {part["@id"] for part in results} == {name for name in files if name.startswith("data.")}
-
-
-def test_the_crate_tells_the_chain(package: Path, view: PublicView) -> None:
-    """Approved, made, reviewed, published, in this order, each by somebody of a role and about something that is there; hashes as
-    the card has them; and no name of a person that the card has not."""
-    graph = {part["@id"]: part for part in json.loads((package / CRATE).read_text())["@graph"]}
-    steps = [part for part in graph.values() if "prov:Activity" in part["@type"]]
-    assert {step["@id"] for step in steps} == {part["@id"] for part in graph["./"]["mentions"]}
-    order = sorted(steps, key=lambda step: len(list(follow(graph, step["@id"]))))
-    assert [step["@id"] for step in order] == ["#policy-approval", "#making", "#review", "#publication"]
-    agents = {step["@id"]: graph[step["agent"]["@id"]]["name"] for step in steps}
-    assert agents == {
-        "#policy-approval": "privacy officer",
-        "#making": view.steward,
-        "#review": "reviewers",
-        "#publication": "whoever may sign packages",
-    }
-    for step in steps:
-        assert step["prov:wasAssociatedWith"] == step["agent"]
-        assert (step["prov:used"], step.get("prov:generated")) == (step["object"], step.get("result"))
-        for about in (step["object"], step.get("result", [])):
-            assert {part["@id"] for part in (about if isinstance(about, list) else [about])} <= set(graph)
-    assert (graph["#publication"]["endTime"], "endTime" in graph["#making"]) == (view.published, False)
-    digests = {name: graph[name]["identifier"] for name in ("#policy", "#candidate")}
-    assert digests == {"#policy": f"sha256:{view.policy_hash}", "#candidate": f"sha256:{view.candidate_hash}"}
-
-
-def follow(graph: dict[str, Any], step: str) -> Iterator[str]:
-    """The steps before one, back to the first."""
-    while (before := graph[step].get("prov:wasInformedBy")) is not None:
-        step = before["@id"]
-        yield step
-
-
 @pytest.mark.parametrize(
     "words", ["a|b", "<script>alert(1)</script>", '" onload="x', "]]> --> {{ x }}", "- a: &b *c", "${x} `rm`", "\U00020bb7 a  b"]
 )
@@ -268,9 +218,7 @@ def test_texts_stay_texts(words: str, tmp_path: Path) -> None:
     root = ET.parse(tmp_path / "ddi-codebook.xml").getroot()  # noqa: S314  ours
     assert next(root.iter(f"{{{NAMESPACE}}}titl")).text == words
     assert yaml.safe_load((tmp_path / "CITATION.cff").read_text())["title"] == words
-    assert json.loads((tmp_path / "croissant.json").read_text())["name"] == words
     assert json.loads((tmp_path / "dcat.jsonld").read_text())["dct:title"] == words
-    assert json.loads((tmp_path / CRATE).read_text())["@graph"][1]["name"] == words
     page = (tmp_path / "privacy-card.html").read_text()
     assert "<script>alert" not in page
     assert ' onload="x' not in page
@@ -279,10 +227,9 @@ def test_texts_stay_texts(words: str, tmp_path: Path) -> None:
 @pytest.mark.slow  # the validators take seconds to begin
 @pytest.mark.filterwarnings("ignore")  # other people's programs
 def test_by_the_validators_of_the_standards(package: Path) -> None:
-    """DDI-Codebook 2.6 by its schema, DCAT-AP 3.0.1 by its shapes, Croissant 1.0 by mlcroissant."""
+    """DDI-Codebook 2.6 by its schema, DCAT-AP 3.0.1 by its shapes."""
     assert find_codebook_faults(package / "ddi-codebook.xml") == []
     assert list(find_catalogue_faults(package / "dcat.jsonld")) == []
-    assert list(read_croissant(package / "croissant.json")[0].values()) == [1, 1, 5, 5, 5, 5]
 
 
 @pytest.mark.slow
@@ -292,23 +239,8 @@ def test_the_validators_find_faults(package: Path) -> None:
     for name, (old, new) in {
         "ddi-codebook.xml": ("<titl>", "<title>"),
         "dcat.jsonld": ('"dct:title"', '"dct:titel"'),
-        "croissant.json": ('"fileObject": {', '"fileObjekt": {'),
     }.items():
         text = (package / name).read_text()
         (package / name).write_text(text.replace(old, new).replace("</titl>", "</title>"))
     assert find_codebook_faults(package / "ddi-codebook.xml")
     assert list(find_catalogue_faults(package / "dcat.jsonld"))
-    with pytest.raises(Exception, match="fileObject"):
-        read_croissant(package / "croissant.json")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_crate_by_its_validator(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RO-Crate 1.1 by rocrate-validator, and a fault that it finds. It is in no lock: it would decide which version of others'
-    packages the product runs with."""
-    pytest.importorskip("rocrate_validator", reason="rocrate-validator is not installed (pip install roc-validator, elsewhere)")
-    assert find_crate_faults(package, monkeypatch) == []
-    file = package / CRATE
-    file.write_text(file.read_text().replace('"datePublished"', '"published"'))
-    assert find_crate_faults(package, monkeypatch)
