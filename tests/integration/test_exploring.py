@@ -20,7 +20,6 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.flow.exploring import simulating
-from release_pipeline.flow.exploring.explore import Explored
 from release_pipeline.flow.exploring.trials import find_looks_before
 from release_pipeline.policy import load_policy
 from release_pipeline.stages.checks import round_up
@@ -136,13 +135,6 @@ def test_a_look_is_noted_kept_in_the_vault_and_told_on_the_card(
     assert tiny.status().facts["looks"] == 1  # what is refused for its page is none
 
 
-def test_every_look_is_noted_anew(tiny: TinySite) -> None:
-    """By the same person, at the same records, comparing the same: each reads them, and each is told."""
-    for _ in range(2):
-        assert main([*explore(tiny, "--on", "source"), "--by", "ana"]) == 0
-    assert kinds_of(tiny) == ["looked", "looked"]
-
-
 def test_a_file_that_nobody_says_is_public_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a hash that only the site can make; outside of a site it is refused."""
     like = tmp_path / "other.csv"
@@ -243,27 +235,6 @@ def test_what_is_written_is_what_was_tried(tiny: TinySite, tmp_path: Path, capsy
     (tmp_path / "away.csv").rename(tiny.home / "people.csv")
     assert main(["check", str(policy_file(tiny))]) == 0
     assert kinds_of(tiny) == noted
-
-
-def test_what_meets_the_targets_is_written(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the policy's own method; where it has none nothing is."""
-    like, before = ("--like", tmp_path / "other.csv", "--public", "here"), policy_file(tiny).read_text()
-    assert main([*explore(tiny, *like), "--target", "error:income=0.000001", "--write"]) == 2
-    assert "no setting of idp-cbls that was tried surely meets the targets" in capsys.readouterr().err
-    assert policy_file(tiny).read_text() == before
-    assert main([*explore(tiny, *like), "--target", "error:income=50%", "--write"]) == 0
-    assert load_policy(policy_file(tiny)).protect.method == "idp-cbls"
-    assert str(load_policy(policy_file(tiny)).protect.epsilon) == "1"  # the least that was tried
-
-
-def test_the_page_is_written_where_it_is_asked_for(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whole, and not over another file."""
-    page = tmp_path / "page.html"
-    assert main([*explore(tiny, "--shape"), "-o", str(page)]) == 0
-    assert "made up" in page.read_text()
-    assert main([*explore(tiny, "--shape"), "-o", str(page)]) == 2
-    assert main([*explore(tiny, "--shape"), "-o", str(page), "--overwrite"]) == 0
-    assert main([*explore(tiny, "--shape"), "-o", str(tmp_path / "page.txt")]) == 2
 
 
 @pytest.mark.parametrize(
@@ -422,14 +393,6 @@ def test_a_look_follows_people_who_are_renamed(tiny: TinySite) -> None:
     assert tiny.status("2").facts["looks"] == 1
 
 
-def test_people_whom_nobody_declared_are_not_looked_at(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said before anything is noted, or simulated."""
-    (tiny.home / "populations.yaml").write_text("others: {cap: {releases: 9}}\n")
-    assert main(explore(tiny, "--on", "source")) == 1
-    assert "population 'folk' is not declared" in capsys.readouterr().err
-    assert kinds_of(tiny) == []
-
-
 def test_a_look_is_noted_where_the_records_are(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And in no site that is made for it, by --home or by a policy that names the source of another."""
     other = make_site(tmp_path / "throw-away", rows=make_rows(600), gates=GATES, shape=SHAPE)
@@ -472,17 +435,6 @@ def test_masking_a_source_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pyte
         assert mask(tiny, file, out, policy=policy) == 1
         assert "forbids to look" in capsys.readouterr().err
     assert not out.exists()
-
-
-def test_masking_any_other_file_needs_no_registry(tiny: TinySite, tmp_path: Path) -> None:
-    """And makes none."""
-    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
-    assert mask(tiny, tmp_path / "other.csv", tmp_path / "out.csv") == 0
-    elsewhere = copy_to(tmp_path / "people.yaml", policy_file(tiny))
-    copied = copy_to(tmp_path / "copy.csv", tiny.home / "people.csv")
-    assert mask(tiny, copied, tmp_path / "two.csv", policy=elsewhere) == 0
-    assert not tiny.site.registry.exists()
-    assert not tiny.site.vault.exists()
 
 
 def test_the_document_of_a_look_stays_in_the_vault(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
@@ -529,31 +481,6 @@ def test_a_link_in_the_place_of_the_folder_of_looks_is_refused(
     assert "this is a link" in capsys.readouterr().err
     assert list((tmp_path / "away").iterdir()) == []
     assert kinds_of(tiny) == []
-
-
-def test_what_is_written_keeps_the_mode_and_no_other_text_is_lost(
-    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A policy that was changed meanwhile is left alone, and the line is told."""
-    file, like = policy_file(tiny), ("--like", tmp_path / "other.csv", "--public", "here")
-    file.chmod(0o600)
-    assert main(explore(tiny, "--write", "--choose", "2")) == 0
-    assert file.stat().st_mode & 0o777 == 0o600
-    from release_pipeline.flow.exploring import explore as exploring
-
-    found = exploring.explore
-
-    def meanwhile(*arguments: Any, **named: Any) -> Explored:
-        explored = found(*arguments, **named)
-        file.write_text(file.read_text() + "# mine\n")
-        return explored
-
-    monkeypatch.setattr(exploring, "explore", meanwhile)
-    capsys.readouterr()
-    assert main([*explore(tiny, *like), "--write", "--target", "error:income=50%"]) == 1
-    assert "changed while settings were tried" in (said := capsys.readouterr().err)
-    assert "protect: {" in said
-    assert file.read_text().endswith("# mine\n")
 
 
 def test_what_is_read_is_what_was_hashed(

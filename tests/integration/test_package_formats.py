@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import html
 import json
 import re
 import shutil
@@ -14,19 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
-import jsonschema
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.privacy.catalogue import find_claim
-from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
-from release_pipeline.report.papers import PUBLIC_PAPERS
-from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.report.standards import CRATE, STANDARDS
-from release_pipeline.verify import ATTESTATIONS
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, make_rows
 
@@ -162,27 +153,6 @@ def test_frictionless_finds_a_wrong_hash_or_length(package: Path, form: str, wha
     assert ("byte-count" if what == "bytes" else "hash-count") in found
 
 
-def test_a_package_tells_what_it_is_where_the_policy_does(packages: dict[str, Path]) -> None:
-    """Title, terms and people, in the files that catalogues and archives read; every file with its hash in the crate. Another
-    package has none of these files."""
-    told, files = packages["told"], {file.name for file in packages["told"].iterdir()}
-    assert files - set(STANDARDS) - set(PUBLIC_PAPERS) == {file.name for file in packages["odd"].iterdir()}
-    assert {*STANDARDS, *PUBLIC_PAPERS} <= files
-    assert describe(told)["$schema"].endswith("/2.0/datapackage.json")
-    assert describe(told)["title"] == "People of three towns"
-    assert "$schema" not in describe(packages["odd"])
-    card = json.loads((told / "privacy-card.json").read_text())
-    assert card["about"]["licence"]["name"] == "CC0-1.0"
-    assert card["about"]["citation"].startswith("Ana (")
-    crate = {part["@id"]: part for part in json.loads((told / CRATE).read_text())["@graph"]}
-    for name in files - {CRATE, "SHA256SUMS", "SHA256SUMS.sig", *ATTESTATIONS}:
-        assert crate[name]["sha256"] == sha256((told / name).read_bytes()).hexdigest()
-    page = (told / "privacy-card.html").read_text()
-    assert "<h1>People of three towns</h1>" in page
-    assert "Asked was: How much?" in page
-    assert "people.csv" not in "".join((told / name).read_text() for name in STANDARDS)  # of the source nothing
-
-
 def check_with_sha256sum(package: Path) -> tuple[int, str]:
     """The exit code of `sha256sum -c SHA256SUMS`, and what it says."""
     done = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=package, capture_output=True, text=True, check=False)
@@ -274,42 +244,3 @@ def test_the_odd_site_is_odd(packages: dict[str, Path]) -> None:
     assert towns == {"01", "02", "NA", QUOTED, None}
     assert sexes == {0, 1, None}
     assert remarks == {"yes", "no", "not asked"}
-
-
-def test_duckdb_needs_no_help_with_the_parquet_file(packages: dict[str, Path]) -> None:
-    """One statement, as an analyst writes it."""
-    with duckdb.connect() as connection:
-        found = connection.execute(
-            "SELECT town, count(*) FROM read_parquet(?) GROUP BY town", [str(packages["odd"] / "data.parquet")]
-        )
-        assert dict(found.fetchall()) == {"01": 36, "02": 6, "NA": 6, QUOTED: 6, None: 6}
-
-
-def card_of(package: Path) -> Any:
-    """privacy-card.json."""
-    return json.loads((package / "privacy-card.json").read_text())
-
-
-def test_the_card_is_what_its_schema_says(packages: dict[str, Path], name: str) -> None:
-    """Of a real package; with the formal statement of its claim, and under iDP with the clause that it rests on."""
-    card = card_of(packages[name])
-    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
-    assert card["claim"]["definition"]["name"] == "idp"
-    assert card["claim"]["statement"] == find_claim(card["method"]["name"], card["claim"]["scope"]["name"]).statement
-    for file in ("privacy-card.json", "privacy-card.html", "RELEASE_NOTE.md"):
-        assert SCALES_FIXED in " ".join(html.unescape((packages[name] / file).read_text(encoding="utf-8")).split()), file
-
-
-@pytest.mark.parametrize("part", ["", "claim", "k", "rows", "series", "suppression", "registry_head"])
-def test_the_schema_refuses_a_card_with_more_or_less(packages: dict[str, Path], part: str) -> None:
-    """A figure more, or a fact less, in every part."""
-    validator = jsonschema.Draft202012Validator(CARD_SCHEMA)
-    card = card_of(packages["tiny"])
-    for change in ("more", "less"):
-        changed = copy.deepcopy(card)
-        spot = changed[part] if part else changed
-        if change == "more":
-            spot["scale_largest"] = 1395.0
-        else:
-            del spot[next(iter(spot))]
-        assert not validator.is_valid(changed)

@@ -12,19 +12,17 @@ import pytest
 import yaml
 
 from release_pipeline.cli import main
-from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.papers import view_papers, write_papers
+from release_pipeline.flow.publication.papers import write_papers
 from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.report.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS
 from release_pipeline.report.standards import CRATE
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
-from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
+from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import Row, TinySite, make_rows
-from tests.integration.test_contract import RECORDS, ROWS, parts_of
 from tests.leaks import find_canaries
 from tests.unit.report.validators import find_entry_faults
 
@@ -100,21 +98,6 @@ def test_the_reviewers_page_answers_the_output_check(told: TinySite) -> None:
     assert not any(canary in section for canary in CANARIES.values())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["dp-cdf", "dp-table", "dp-mdav", "mdav", "k-epsilon"])
-def test_papers_of_every_family_are_true_of_it(method: str, keys: Keys, tmp_path: Path) -> None:
-    """None says of counts or synthetic rows what noise does to values."""
-    spec = METHODS[method]
-    rows = make_rows(RECORDS.get(spec.family, ROWS))
-    parts = parts_of(spec, spec.claims[-1])
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=rows, cap="releases: 2", **parts)
-    publish_release(tiny, keys)
-    write_papers(tiny.site, RELEASE, tmp_path / "papers")
-    text = "".join(file.read_text() for file in (tmp_path / "papers").iterdir() if file.name != DPIA)
-    assert ("that the noise " in text) == (method == "dp-mdav")
-    assert "Restoring the order" not in text
-
-
 def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp_path: Path) -> None:
     """At the top of each, with the reason that the officer signed."""
     tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(), **PARTS)
@@ -143,28 +126,6 @@ def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(
     assert yaml.safe_load(later)["deployment"]["dp_variant"]["variant_name"] == "Custom"
 
 
-def test_what_is_told_stays_what_it_was_at_publication(told: TinySite, tmp_path: Path) -> None:
-    """Another release of the population is charged later: the paper of the first names the sum of its own package."""
-    card = json.loads((told.site.package(str(RELEASE)) / "privacy-card.json").read_text())
-    before = view_papers(told.site, RELEASE)
-    told.flow("2").run()
-    after = view_papers(told.site, RELEASE)
-    assert after.public == before.public
-    assert after.public.population_spent == card["series"]["population_spent"]
-
-
-def test_the_dossier_has_them_and_finds_a_changed_one(told: TinySite, tmp_path: Path) -> None:
-    """Each is in the list of sums, which verify reads."""
-    file = told.site.home.parent / "dossier.zip"
-    content = read_zip(file)
-    assert {name.removeprefix("papers/") for name in content if name.startswith("papers/")} == set(read(told, "after"))
-    assert failures_of(verify_path(file)) == []
-    content["papers/dpia-annex.html"] += b" and all is well"
-    assert any(
-        "papers/dpia-annex.html" in words for words in failures_of(verify_path(write_folder(content, tmp_path / "dossier")))
-    )
-
-
 def test_no_cell_of_the_records_is_in_a_paper(told: TinySite) -> None:
     """Of columns that are dropped, in any of them, nor in the dossier's."""
     blobs = {f"{folder}/{name}": text.encode() for folder in ("before", "after") for name, text in read(told, folder).items()}
@@ -188,24 +149,3 @@ def test_the_command_writes_for_its_owner_alone_and_overwrites_nothing(
             write_papers(told.site, RELEASE, taken)
     assert not (tmp_path / "no").exists()
     assert main(["papers", "people/1/r1", "-o", str(folder), "--home", home]) == 2
-
-
-def test_a_release_without_a_candidate_has_no_papers(told: TinySite, tmp_path: Path) -> None:
-    """There is nothing to write about."""
-    with pytest.raises(Blocked, match="has no candidate"):
-        write_papers(told.site, ReleaseId("people", "1", 2), tmp_path / "papers")
-    assert not (tmp_path / "papers").exists()
-
-
-def test_a_package_of_a_policy_that_says_nothing_has_no_papers(
-    keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Papers for the people of the site there are all the same, and the command says why there is no entry."""
-    tiny = make_trusted_site(tmp_path / "site", keys, suppress=PARTS["suppress"], about="")
-    package = publish_release(tiny, keys)
-    assert not {file.name for file in package.iterdir()} & set(PUBLIC_PAPERS)
-    folder = tmp_path / "papers"
-    assert main(["papers", "people/1", "-o", str(folder), "--home", str(tiny.home)]) == 0
-    assert f"no {ENTRY}: it needs" in capsys.readouterr().out
-    assert {file.name for file in folder.iterdir()} == {NIST, DPIA}
-    assert "does not say what the data are" in (folder / DPIA).read_text()

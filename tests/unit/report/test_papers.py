@@ -5,14 +5,11 @@ from __future__ import annotations
 import dataclasses
 import html
 import re
-from pathlib import Path
 from typing import Any
 
-import jinja2
 import pytest
 import yaml
 
-from release_pipeline.report.escaping import TEMPLATES
 from release_pipeline.report.papers import (
     DPIA,
     ENTRY,
@@ -25,7 +22,7 @@ from release_pipeline.report.papers import (
     render_public_papers,
 )
 from tests.unit.report import paper_views
-from tests.unit.report.paper_views import DP, IDP, MDAV, RHO, STATED, VECTORS, VIEWS, of
+from tests.unit.report.paper_views import DP, IDP, MDAV, RHO, STATED, VIEWS, of
 from tests.unit.report.validators import find_entry_faults
 
 UNSTATED = "Not stated: the policy's assessment says nothing of this."
@@ -48,24 +45,6 @@ def test_every_view_has_its_papers(name: str) -> None:
         if file != ENTRY:
             assert re.search(r"<ul>\s*</ul>", text) is None, file
             assert not re.search(r"\bNone\b|Undefined|\{\{|\}\}", text), file
-
-
-def test_a_field_that_a_view_has_not_is_an_error() -> None:
-    """Else a sentence could go out with a hole."""
-    view = of(IDP, internal=dataclasses.replace(paper_views.internal_view(), gates=({},)))
-    with pytest.raises((jinja2.UndefinedError, AttributeError)):
-        render_paper(DPIA, view)
-
-
-@pytest.mark.parametrize("public", [DP, RHO, VECTORS, IDP], ids=["by value", "whole table", "vectors", "columns"])
-def test_what_was_done_after_the_noise_is_that_of_the_family(public: Any) -> None:
-    """Values without noise of their own were not carried out of their domain by it; an order is restored where there is one."""
-    for name in PUBLIC_PAPERS:
-        text = read(name, of(dataclasses.replace(public, values="inside")))
-        assert ("noise carried out" in text) == (public in (IDP, VECTORS))
-        assert ("Restoring the order" in text) == (public is IDP)
-        assert ("list of values was made of its noisy counts" in text) == (public is DP)
-        assert ("Rows are synthetic, made of the noisy counts" in text) == (public is RHO)
 
 
 def test_synthetic_rows_are_told_as_such() -> None:
@@ -123,17 +102,6 @@ def test_individual_differential_privacy_is_never_told_as_differential_privacy()
     without = render_paper(NIST, of(MDAV))
     assert "it does not apply" in without
     assert without.count("<h2") == 2
-
-
-def test_attacks_stand_next_to_their_control_group() -> None:
-    """One that could not be tried says so, and so does a kind that nobody tried."""
-    text = read(DPIA, of(IDP))
-    assert "Attack “singling out by one column”: no attempt could be made, which says nothing about the risk." in text
-    assert "on the control group, whose own rows are not there, in 2% (0% to 5%); by guessing in 6%" in text
-    assert "That an attack gains nothing proves nothing" in text
-    assert read(DPIA, VIEWS["rho, nothing measured"]).count("No such attack was measured") == 4
-    failed = read(DPIA, VIEWS["dp, nothing stated"])
-    assert "Limit broken: singling out beyond the control is 0.3, and must be at most 0.1 (simulated)." in failed
 
 
 @pytest.mark.parametrize(
@@ -225,11 +193,3 @@ def test_texts_stay_texts() -> None:
     assert entry["url_slug"] != 1
     description = entry["deployment"]["basic"]["description"]
     assert [part for part in ("<script>", "[x](", "![i](", "\n") if part in description] == []
-
-
-def test_words_of_a_paper_are_in_its_template() -> None:
-    """A file a paper, which a translator or a lawyer can read without code."""
-    names = {file.name for file in (TEMPLATES / "papers").iterdir()}
-    assert {NIST, DPIA, ENTRY} <= names
-    code = Path(TEMPLATES.parent / "papers.py").read_text(encoding="utf-8")
-    assert "Claimed is" not in code

@@ -6,11 +6,9 @@ import ast
 import dataclasses
 import html
 import json
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,13 +22,12 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
 from release_pipeline.privacy.figures import count_things, format_count
 from release_pipeline.report import public
-from release_pipeline.report.card import Card, ColumnView
+from release_pipeline.report.card import Card
 from release_pipeline.report.datapackage import render_datapackage
-from release_pipeline.report.escaping import describe_word, end_sentence, escape_markdown, format_name, format_text
+from release_pipeline.report.escaping import describe_word, escape_markdown, format_name, format_text
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
 from release_pipeline.report.view import LooksView, PublicView
 from release_pipeline.sentences import PUBLIC
-from tests.leaks import find_canaries
 from tests.unit.report.views import HOSTILE, TEXTS, every_view, public_views, sample_view
 
 HERE = Path(public.__file__).parent
@@ -51,9 +48,6 @@ VOID = {"meta", "link", "br", "hr", "img"}
 def render_package(view: PublicView) -> str:
     """datapackage.json with two hashes."""
     return render_datapackage(view, HASHES)
-
-
-RENDERERS: list[Callable[[PublicView], str]] = [render_card_json, render_card_html, render_note, render_package]
 
 
 class Page(HTMLParser):
@@ -200,32 +194,6 @@ def test_the_schema_refuses(path: tuple[str | int, ...], value: Any) -> None:
     assert not VALIDATOR.is_valid(card)
 
 
-def test_the_schema_requires_every_part() -> None:
-    """No part may be left out."""
-    for name in json.loads(render_card_json(sample_view())):
-        card = json.loads(render_card_json(sample_view()))
-        del card[name]
-        assert not VALIDATOR.is_valid(card), name
-
-
-def test_what_the_demo_card_says() -> None:
-    """The facts that other programs rely on, by name."""
-    card = json.loads(render_card_json(sample_view(supersedes="rand-hie/1/r0")))
-    assert card["registry_head"] == {"event": 41, "hash": "5c" * 32, "first": "1f" * 32}
-    assert card["supersedes"] == "rand-hie/1/r0"
-    assert card["claim"]["epsilon"]["total"] == "2"
-    assert {part["column"]: part["epsilon"] for part in card["claim"]["epsilon"]["columns"]} == dict.fromkeys(
-        ["income", "mhi", "mdvis", "outpdol"], "0.5"
-    )
-    assert all(part["of"] for part in (card["claim"]["epsilon"], *card["claim"]["epsilon"]["columns"], card["series"]))
-    assert card["claim"]["wider"] == [{"scope": "table", "bound": "not bounded", "why": PUBLIC("no_bound.clusters")}]
-    assert card["k"]["is_k_anonymity"] is False
-    assert "not k-anonymity" in card["k"]["why_not"]
-    assert (card["series"]["epsilon"], card["series"]["cap"], card["series"]["cap_unit"]) == ("2", "10", "epsilon, iDP, column")
-    assert list(card)[:3] == ["format", "headline", "cannot_occur"]
-    assert render_card_json(sample_view()).startswith('{\n  "format": "privacy-card/1",\n  "headline"')
-
-
 def test_how_values_without_noise_can_be_told_is_said_where_there_are_any() -> None:
     """By their rows, or where the order was restored by what people are known to have, or off the grid by being on it; and what a
     right guess gives. idp-ls at scope centroid has none."""
@@ -364,36 +332,6 @@ def test_pages_hold_no_word_but_of_the_view_and_of_the_templates(view: PublicVie
     assert words(read_markdown(render_note(view))) <= known
 
 
-@pytest.mark.slow
-@given(every_view())
-def test_the_package_holds_nothing_but_the_view_and_hashes(view: PublicView) -> None:
-    """Word by word."""
-    spelled = " ".join(str(fact) for fact in facts(view)) + " " + re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower())
-    known = VOCABULARY | words(spelled) | {"ab" * 32, "cd" * 32, "12345", "6789", "datapackage"}
-    found = words(" ".join(str(leaf) for leaf in leaves(json.loads(render_package(view)))))
-    assert found <= known | {str(int(word)) for word in known if word.isdecimal()}
-
-
-@pytest.mark.slow
-def test_the_surroundings_do_not_get_in(tmp_path: Path) -> None:
-    """Neither the environment nor the folder, the user or the clock: a canary in each is found in no text."""
-    canary, folder = "Canary-Environment-4417", tmp_path / "Canary-Folder-9921"
-    folder.mkdir()
-    root = Path(public.__file__).parents[2]
-    program = (
-        f"import sys; sys.path.insert(0, {str(root)!r})\n"
-        "from tests.unit.report.views import sample_view\nfrom release_pipeline.report.public import *\n"
-        "from release_pipeline.report.datapackage import render_datapackage\n"
-        f"v, h = sample_view(), {HASHES!r}\n"
-        "print(render_card_json(v), render_card_html(v), render_note(v), render_datapackage(v, h), sep='')"
-    )
-    names = ("HOME", "USER", "LOGNAME", "TZ", "LANG", "RELEASE_PIPELINE_HOME", "HOSTNAME")
-    surroundings = os.environ | dict.fromkeys(names, canary) | {"PYTHONHASHSEED": "77"}
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=surroundings, capture_output=True, check=True)
-    assert done.stdout == "".join(renderer(sample_view()) for renderer in RENDERERS).encode() + b"\n"
-    assert find_canaries({"texts": done.stdout}, [canary, folder.name, f"{root}/tests", str(Path.home().resolve()) * 3]) == []
-
-
 def test_it_sees_nothing_but_a_view() -> None:
     """The renderers import the standard library, Jinja2, the view, sentences, figures and the catalogue of methods."""
     nodes = [node for file in RENDERING for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
@@ -427,66 +365,9 @@ def test_it_sees_nothing_but_a_view() -> None:
 # the same every time, in exact figures
 
 
-@pytest.mark.slow
-@given(every_view())
-def test_the_same_view_gives_the_same_texts(view: PublicView) -> None:
-    """And all of them can be written as UTF-8, or are ASCII where programs read them."""
-    again = dataclasses.replace(view)
-    for renderer in RENDERERS:
-        text = renderer(view)
-        assert text == renderer(again)
-        assert text.encode("utf-8").endswith(b"\n")
-    assert render_card_json(view).isascii()
-    assert render_package(view).isascii()
-
-
-@pytest.mark.slow
-@given(every_view())
-def test_no_number_is_a_float(view: PublicView) -> None:
-    """Amounts are texts and counts are whole: nothing can come out as 0.30000000000000004."""
-
-    def refuse(text: str) -> None:
-        raise AssertionError(text)
-
-    for renderer in (render_card_json, render_package):
-        json.loads(renderer(view), parse_float=refuse, parse_constant=refuse)
-
-
-def test_decimals_are_exact() -> None:
-    """A tenth three times is three tenths, everywhere."""
-    column = ColumnView(
-        "a", "confidential", "noise", "number", "b", domain=("-0.1", "0.3"), grid="0.1", epsilon="0.3", noise="0.3"
-    )
-    view = sample_view(columns=(column,), epsilon="0.300000001")
-    for renderer in RENDERERS:
-        assert "0.3" in renderer(view)
-        assert not re.search(r"0\.30{5,}[1-9]|0\.29{5,}", renderer(view).replace("0.300000001", ""))
-    field = json.loads(render_package(view))["resources"][0]["schema"]["fields"][0]
-    assert field["constraints"] == {"minimum": "-0.1", "maximum": "0.3"}
-
-
 # hostile texts
 
 PLAIN = Page(render_card_html(sample_view()))
-
-
-GENERALISED = ColumnView("age", "quasi", "generalise", "string", "why", hierarchy="ages", levels=("a", "b"), level=1)
-TAGS = {
-    tag
-    for changes in ({}, {"supersedes": "a/1/r1", "columns": (GENERALISED, *sample_view().columns)})
-    for tag in Page(render_card_html(sample_view(**changes))).tags
-}
-
-
-@pytest.mark.slow
-@given(public_views())
-def test_no_text_becomes_markup(view: PublicView) -> None:
-    """The page has the tags and attributes of the template, closed in order, whatever the texts are."""
-    page = Page(render_card_html(view))
-    assert page.open == []
-    assert page.comments == []
-    assert set(page.tags) <= TAGS
-    assert render_card_html(view).count("<style") == 1
 
 
 OF_THE_METHOD = {"method": "idp-cbls", "definition": "idp", "scope": "column"}  # names that are looked up
@@ -544,11 +425,6 @@ def test_names_are_shown_character_by_character(text: str) -> None:
         assert re.sub(r"\[U\+([0-9A-F]+)\]", lambda unseen: chr(int(unseen[1], 16)), format_name(text)) == text
 
 
-def test_sentences_end_once() -> None:
-    """A text of the view may have its full stop or not."""
-    assert [end_sentence(text) for text in ("a", "a.", "a. ", "a!", "")] == ["a.", "a.", "a.", "a!", "."]
-
-
 # the page
 
 
@@ -568,34 +444,6 @@ def test_the_page_needs_nothing_else() -> None:
 # the note
 
 
-def test_the_note_tells_an_analyst_what_to_do() -> None:
-    """Columns, blanks, equal values, noise in a mean, a regression and a subgroup, and how to verify."""
-    note = render_note(sample_view(supersedes="rand-hie/1/r0"))
-    said = ("release-pipeline verify .", "sha256sum -c SHA256SUMS", "**A mean", "**A regression", "**A subgroup", "verify.py")
-    assert all(part in note for part in said)
-    assert "**Supersedes rand-hie/1/r0.**" in note
-    assert "√(25 / 5,638)" in note
-    assert "\n\n\n" not in note
-    assert all(f"| {column.name} |" in note for column in sample_view().columns)
-
-
-def test_that_there_are_no_clusters_is_said_once() -> None:
-    """By the words of the view; what the card adds to them is that there is no k."""
-    view = sample_view(definition="dp", method="laplace", k=None, k_words="the method makes no clusters", wider=())
-    text = Page(render_card_html(view)).text
-    assert text.count("makes no clusters") == 1
-    assert "the method makes no clusters. There is no k; the release is not called k-anonymous either." in text
-    assert json.loads(render_card_json(view))["k"]["why_not"].startswith("There is no k")
-
-
-def test_the_note_of_a_method_without_clusters() -> None:
-    """It speaks of no cluster, and its noise is no mere bound."""
-    note = render_note(sample_view(definition="dp", method="laplace", k=None, wider=()))
-    assert not re.search(r"cluster(?!s, so there is no k|s: every| sensitivity|s of k)", note), note
-    assert "upper bound" not in note
-    assert "\n\n\n" not in note
-
-
 def test_values_that_may_lie_anywhere_are_told_as_such() -> None:
     """Nothing is said of a domain that would have been restored, and it is no constraint; the reader is told to leave them."""
     free, inside = sample_view(values="anywhere"), sample_view()
@@ -613,44 +461,6 @@ def test_values_that_may_lie_anywhere_are_told_as_such() -> None:
 
 
 # the Data Package
-
-
-def test_the_structure_of_the_package() -> None:
-    """One resource for each format, with hash, bytes, media type, and the same schema."""
-    package = json.loads(render_package(sample_view()))
-    assert (package["profile"], package["name"], package["version"]) == ("data-package", "rand-hie/1/r1", "r1")
-    assert package["created"] == "2026-11-20T12:00:00+00:00"
-    parquet, csv = package["resources"]
-    assert parquet["schema"] == csv["schema"]
-    assert (csv["path"], csv["profile"], csv["format"], csv["mediatype"]) == (
-        "data.csv",
-        "tabular-data-resource",
-        "csv",
-        "text/csv",
-    )
-    assert (parquet["path"], parquet["type"], parquet["format"]) == ("data.parquet", "file", "parquet")
-    assert parquet["mediatype"] == "application/vnd.apache.parquet"
-    assert (csv["hash"], csv["bytes"]) == ("sha256:" + "ab" * 32, 12_345)
-    assert (parquet["hash"], parquet["bytes"]) == ("sha256:" + "cd" * 32, 6_789)
-    assert csv["schema"]["missingValues"] == [""]
-    fields = {field["name"]: field for field in csv["schema"]["fields"]}
-    assert list(fields) == ["site", "female", "income", "mhi", "mdvis", "outpdol"]
-    assert fields["site"]["constraints"] == {"enum": [1, 2, 3, 4, 5, 6]}
-    assert fields["income"]["constraints"] == {"minimum": 0, "maximum": 50_000}
-    assert {name: field["type"] for name, field in fields.items()} == {
-        "site": "integer",
-        "female": "integer",
-        **dict.fromkeys(["income", "mhi", "mdvis", "outpdol"], "number"),
-    }
-
-
-@pytest.mark.slow
-@given(public_views())
-def test_names_of_packages_keep_the_standard(view: PublicView) -> None:
-    """Lower-case letters, digits and -._/ alone; a moment or none."""
-    package = json.loads(render_package(view))
-    assert all(re.fullmatch(r"[-a-z0-9._/]+", part["name"]) for part in (package, *package["resources"]))
-    assert [resource["path"] for resource in package["resources"]] == [f"data.{form}" for form in view.formats]
 
 
 def test_what_the_standard_cannot_say_is_refused() -> None:

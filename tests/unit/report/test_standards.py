@@ -24,10 +24,8 @@ from release_pipeline.report.standards import STANDARDS, name_standards
 from release_pipeline.report.standards.ddi import NAMESPACE
 from release_pipeline.report.view import PublicView
 from tests.unit.report.validators import (
-    JUDGES,
     find_catalogue_faults,
     find_codebook_faults,
-    list_judges,
     read_schema,
 )
 from tests.unit.report.views import sample_view
@@ -153,27 +151,6 @@ def test_card_and_descriptor_follow_their_schemas(package: Path) -> None:
     jsonschema.Draft7Validator(schema).validate(described)
     broken = {**described, "licenses": [{"title": "none"}]}
     assert list(jsonschema.Draft7Validator(schema).iter_errors(broken))
-
-
-def test_the_page_says_who_judges() -> None:
-    """docs/formats.md has every file of a standard with its judge, in the version that is locked; and the schemas are of the
-    versions that it names."""
-    rows = list(list_judges())
-    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
-    assert [line for line in page.splitlines() if line in rows] == rows
-    assert set(STANDARDS) <= set(JUDGES)
-    schemas = {folder: read_schema(f"{folder}/{name}") for folder, name in SCHEMAS_OF.values()}
-    assert len(schemas) == len(SCHEMAS_OF)
-    for file, (folder, _) in SCHEMAS_OF.items():
-        assert folder.rpartition("-")[2] in JUDGES[file][0]
-
-
-SCHEMAS_OF = {
-    "datapackage.json": ("datapackage-2.0", "datapackage.json"),
-    "ddi-codebook.xml": ("ddi-codebook-2.6", "codebook.xsd"),
-    "dcat.jsonld": ("dcat-ap-3.0.1", "dcat-ap-SHACL.ttl"),
-    "CITATION.cff": ("cff-1.2.0", "schema.json"),
-}
 
 
 def test_the_citation_follows_its_schema(package: Path) -> None:

@@ -74,14 +74,6 @@ def test_l_and_t_are_of_blocks() -> None:
     assert any("blocks in which everybody has the same ill" in words for words in asked)
 
 
-def test_reviewers_are_asked_who_knows_the_rest_of_a_block() -> None:
-    asked = list(list_questions(make_view(), is_dp=True))
-    assert any("values of all 7 or more other members of a block" in question.words for question in asked)
-    assert any("A row is not one person's. The worst column is" in question.words for question in asked)
-    assert all(question.yardstick for question in asked)
-    assert not any("whose own row is not there" in question.words for question in asked)
-
-
 def make_public(**changes: object) -> PublicView:
     """The demo's release with swapped values."""
     swap = SwappedView(10, 20, ("site",), ("income",), "A row is not one person's.")
@@ -100,19 +92,6 @@ def test_the_card_names_the_size_of_blocks_beside_k() -> None:
     for page in (text, render_card_json(make_public()), render_note(make_public())):
         assert "nothing follows for combinations of columns" not in page
     assert "block size" not in plain(render_card_html(views.sample_view()))
-
-
-def test_risks_by_groups_are_of_who_knows_kept_columns_only() -> None:
-    """Beside links by all columns, which are more; and columns that link may be swapped ones."""
-    text = read(make_view())
-    assert "they are in the table, and the kept quasi-identifiers only, points at the right record" in text
-    assert "who tries everybody by the kept quasi-identifiers only" in text
-    assert "who knows that a person is in the table points at" not in text
-    for words in ("one masked or swapped column", "two masked or swapped columns", "Masked or swapped columns"):
-        assert words in text, words
-    plain_text = read(sample_view())
-    assert "one masked column" in plain_text
-    assert "masked or swapped" not in plain_text
 
 
 def test_an_attack_that_a_guess_equals_is_no_finding() -> None:
@@ -140,33 +119,3 @@ def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
     assert text.count("at most 0.1: proved, not measured") == 1
     [asked] = [question.words for question in list_questions(view, is_dp=True) if "chosen without the data" in question.words]
     assert "Of the time before the charge the registry has 1 look at confidential records" in asked
-
-
-def test_the_note_says_of_regressions_what_the_kit_says() -> None:
-    """No standard error accounts for swapping, groups by swapped columns mix people; without blank cells nothing is said of
-    them."""
-    note = plain(render_note(make_public()))
-    assert "use standard errors clustered by the released value" not in note
-    assert "no standard error that is computed from the rows accounts for it: the analyst's kit gives none" in note
-    assert "Groups by a swapped column mix people of a block" in note
-    usual = plain(render_note(views.sample_view()))
-    assert "use standard errors clustered by the released value" in usual
-    assert "mix people of a block" not in usual
-    assert "Blank cells are not missing at random" in plain(render_note(make_public(cells_blanked=3)))
-    rows = views.sample_view().rows_in
-    whole = plain(render_note(make_public(cells_blanked=0, rows_out=rows)))
-    assert "No cell was blanked, and no record was dropped." in whole
-    assert "hit small groups most" not in whole
-    whole = plain(render_note(make_public(cells_blanked=0, rows_out=rows - 2)))
-    assert "Blank cells" not in whole.split("Missing and blank cells")[1].split("## ")[0]
-    assert "No cell was blanked. Records dropped: 2." in whole
-    assert "hit small groups most" in whole
-
-
-def test_what_swapping_costs_groups_is_asked_for() -> None:
-    """A swapped category whose groups were not measured is named, with what to do."""
-    odd = make_view(dataclasses.replace(SWAP, columns=("income", "mhi", ODD)))
-    asked = "moved the means by &lt;b&gt;town & more was not measured: name such columns under audit, groups."
-    assert asked in read(odd)
-    assert asked in read(dataclasses.replace(odd, subgroups=()))
-    assert "under audit, groups" not in read(make_view())

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from release_pipeline.flow.reviewing.questions import list_questions
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import (
     ClaimView,
@@ -71,28 +70,6 @@ def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "error", "words"),
-    [
-        (
-            0.8,
-            0.05,
-            "The slope of income by town is 20% flatter in the rows than in the noisy counts. "
-            "Noise moves the latter by about 5%.",
-        ),
-        (1.25, 0.1, "The slope of income by town is 25% steeper in the rows than in the noisy counts."),
-        (0.8, 0.9, "noise moves it by about 90% of itself"),
-        (None, None, "The noisy counts show no slope of income by town"),
-    ],
-)
-def test_how_far_the_slope_of_a_declared_pair_is_flattened(kept: float | None, error: float | None, words: str) -> None:
-    view = make_view()
-    assert view.structure is not None
-    assert "slope" not in read(view)
-    structure = dataclasses.replace(view.structure, slopes=(("income", "town", kept, error),))
-    assert words in read(dataclasses.replace(view, structure=structure))
-
-
-@pytest.mark.parametrize(
     ("beyond", "words"),
     [((0.2, 0.1, 0.3), "rows tell more of their people than of strangers"), ((-0.2, -0.3, -0.1), "no gain was seen")],
 )
@@ -100,25 +77,6 @@ def test_a_clear_difference_is_said_to_be_one(beyond: tuple[float, float, float]
     text = read(make_view(beyond))
     assert words in text
     assert ("One column in forty looks so by chance." in text) == (beyond[1] > 0)
-
-
-def test_without_quasi_identifiers_each_column_is_sought_by_all_others() -> None:
-    """Nobody is told that other columns were taken where all are known."""
-    view = make_view((0.2, 0.1, 0.3))
-    assert view.nearest is not None
-    every = dataclasses.replace(view, nearest=dataclasses.replace(view.nearest, known=(ODD, "site")))
-    for one, is_each in ((view, False), (every, True)):
-        text = read(one)
-        assert ("the nearest row by site and sex for the person's own" in text.replace("&#39;", "'")) != is_each
-        assert ("so each is sought by all others" in text) == is_each
-        assert ("and by all others for a column" in text) == is_each
-        assert any("to a person by all columns but one" in asked.words for asked in list_questions(one, is_dp=True)) == is_each
-
-
-def test_names_stay_names() -> None:
-    page = render_internal(make_view((0.2, 0.1, 0.3)))
-    assert ODD not in page
-    assert "&lt;b&gt;income &amp; more" in page
 
 
 def test_sections_about_records_that_are_there_are_left_out() -> None:

@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 SCHEMAS = Path(__file__).parents[2] / "fixtures" / "standards" / "schemas.zip"
-LOCK = Path(__file__).parents[3] / "requirements.lock"
-# Of each file of a package: the standard, who judges it in tests (packages of the lock in braces), who did by hand
-JUDGES: Mapping[str, tuple[str, str, str]] = {
-    "datapackage.json": (
-        "Data Package 2.0; 1 where the policy has no `about`",
-        "its profile by {jsonschema}; {frictionless}",
-        "",
-    ),
-    "ddi-codebook.xml": ("DDI-Codebook 2.6", "its XML schema by {lxml}", "xmlschema 4.3.2"),
-    "dcat.jsonld": ("DCAT-AP 3.0.1", "its SHACL shapes by {pyshacl}", ""),
-    "CITATION.cff": ("Citation File Format 1.2.0", "its schema by {jsonschema}", "cffconvert 2.0.0"),
-    "dp_deployment.yaml": (
-        "OpenDP Differential Privacy Deployments Registry, schema of 15 July 2026",
-        "its schema by {jsonschema}, and its own function for addresses",
-        "",
-    ),
-    "data.csv": ("CSV, described by `datapackage.json`", "{frictionless}, {pandas}, {pyarrow}, {duckdb}", ""),
-    "data.parquet": ("Parquet", "{pyarrow}, {pandas}, {duckdb}", ""),
-    "data.dta": ("Stata 118", "{pyreadstat}, {pandas}: labels, values and letters as they came in", ""),
-    "data.sav": ("SPSS", "{pyreadstat}: labels, values and user-missing codes as they came in", ""),
-    "attestation.intoto.json": ("in-toto Statement v1", "a reader after its specification", "in-toto-attestation 0.9.3"),
-    "attestation.intoto.json.sig": ("SSHSIG (PROTOCOL.sshsig)", "`ssh-keygen` of the machine", "OpenSSH 9.2p1"),
-}
-
-
-def list_judges() -> Iterator[str]:
-    """The rows of the table in docs/formats.md, with the versions of the lock."""
-    locked = {
-        name: f"{name} {version}" for name, version in re.findall(r"^([a-z0-9-]+)==([^ ]+)", LOCK.read_text(), re.MULTILINE)
-    }
-    for file, (standard, judge, by_hand) in JUDGES.items():
-        yield f"| `{file}` | {standard} | {judge.format_map(locked)} | {by_hand or '-'} |"
 
 
 def read_schema(name: str) -> bytes:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring.made_up import make_up
 from release_pipeline.policy import parse_policy
-from tests.unit.stages.test_simulation import policy_of
 
 SHAPE = """\
 shape:
@@ -57,11 +55,6 @@ def test_it_is_as_it_is_said() -> None:
     assert any("rent" in warning for warning in warnings)
 
 
-def test_rows_may_be_others() -> None:
-    """As --rows says."""
-    assert make_up(parse_policy(TEXT + SHAPE, name="people.yaml"), rows=500)[0].count == 500
-
-
 def test_correlations_that_no_table_has_are_moved_and_told() -> None:
     """a with b, b with c, and a against c."""
     text = TEXT.replace(
@@ -70,9 +63,3 @@ def test_correlations_that_no_table_has_are_moved_and_told() -> None:
     pairs = "[{of: [income, rent], is: 0.95}, {of: [rent, food], is: 0.95}, {of: [income, food], is: -0.95}]"
     _, warnings = make_up(parse_policy(text + f"shape: {{rows: 1000, correlations: {pairs}}}\n", name="people.yaml"), rows=None)
     assert "no table has all of these correlations together" in warnings[0]
-
-
-def test_without_a_shape_it_says_what_one_is() -> None:
-    """With an example to begin with."""
-    with pytest.raises(WrongUsage, match="no shape"):
-        make_up(policy_of("method: dp-cdf, epsilon: 2"), rows=None)

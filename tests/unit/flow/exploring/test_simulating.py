@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring import simulating
 from release_pipeline.flow.exploring.document import SettingView
-from release_pipeline.flow.exploring.simulating import Bench, Refused, Tried, Written, try_settings
+from release_pipeline.flow.exploring.simulating import Bench, Tried, Written, try_settings
 from release_pipeline.flow.exploring.targets import check_told, read_target
 from release_pipeline.flow.exploring.views import predict, predict_off, view_setting
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.documents import Fault, to_json
+from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.settings import Axes, Setting, list_settings
 from release_pipeline.stages.simulation import Records
 from tests.unit.stages.test_simulation import make_records
@@ -86,32 +86,6 @@ def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     assert found[0] == found[1]
     assert len(found[0]) == 3
-
-
-def test_a_setting_that_would_be_refused_says_why() -> None:
-    """Too little for synthetic rows: what a check of such a policy would say."""
-    bench = make_bench()
-    settings = list_of(bench, methods=["dp-table"], epsilons=[Decimal("0.01")])[1:]
-    [table] = try_settings(bench, settings, workers=1, progress=quiet)
-    assert isinstance(table, Refused)
-    assert "min_rows is 1,000, and that is too little for dp-table" in table.why
-
-
-def test_what_has_to_be_changed_of_columns_is_told_at_once() -> None:
-    """All columns in one message, those with the same fault together, with what to write."""
-    remedy = "Say role: confidential."
-    faults = [
-        Fault("p", 1, 1, "columns.income.role", "no weight.", remedy),
-        Fault("p", 2, 1, "columns.town.do", "not as it is.", "Drop it."),
-        Fault("p", 3, 1, "columns.rent.role", "no weight.", remedy),
-    ]
-    other = replace(faults[0], option="protect")
-    told = "columns.income.role, columns.rent.role: no weight. Say role: confidential. columns.town.do: not as it is. Drop it."
-    assert simulating.explain(PolicyInvalid("it is wrong.", problems=(), faults=tuple(faults))) == told
-    assert (
-        simulating.explain(PolicyInvalid("it is wrong.", problems=(), faults=(other, *faults)))
-        == "protect: no weight. Say role: confidential."
-    )
 
 
 def test_the_error_of_plain_noise_is_what_its_law_says() -> None:

@@ -14,9 +14,7 @@ from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.load import refuse_files
-from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.settings import Axes, Setting, apply, list_settings, write_setting
-from release_pipeline.policy.text import read_yaml
+from release_pipeline.policy.settings import Setting, apply, write_setting
 from release_pipeline.report.exploring import describe_figures, tabulate
 from release_pipeline.stages.simulation import Records, simulate
 from tests.unit.report.explorations import make_document
@@ -77,25 +75,6 @@ def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
     assert parse_policy(again, name="people.yaml").canonical_hash() == added.policy.canonical_hash()
 
 
-def test_settings_keep_the_swap_of_the_policy_where_the_method_takes_it() -> None:
-    text = TEXT.replace("epsilon: 2}", "epsilon: 2, swap: {k: 10, within: kept}}").replace(
-        "do: keep, values: [a", "do: swap, values: [a"
-    )
-    policy = parse_policy(text.replace("below: 5", "below: 10"), name="people.yaml")
-    found = list(list_settings(read_yaml(text).value, policy, Axes()))
-    assert {setting.method for setting in found if "swap" in setting.protect} == {
-        "dp-cdf",
-        "laplace",
-        "dp-um",
-        "idp-ls",
-        "idp-cbls",
-    }
-    assert not any("swap" in setting.protect for setting in found if setting.method == "dp-table")
-    asked = list(list_settings(read_yaml(TEXT).value, parse_policy(TEXT, name="p"), Axes(methods=["dp-cdf"], swaps=[0, 5, 20])))
-    assert {setting.protect["swap"]["k"] for setting in asked if "swap" in setting.protect} == {5, 20}
-    assert any("swap" not in setting.protect for setting in asked[1:])
-
-
 @pytest.fixture(scope="module")
 def bench() -> Bench:
     policy = parse_policy(TEXT, name="people.yaml")
@@ -144,23 +123,3 @@ def test_a_setting_that_the_gate_would_refuse_is_marked(bench: Bench) -> None:
         line.startswith("Settings 1: refused by the policy's gate linkage, which allows at most 10%.")
         for line in describe_figures(document)
     )
-
-
-def test_check_proposes_swapping_beside_a_limit_on_linkage() -> None:
-    """And says that nothing is tried where blocks keep the limit."""
-    limited = TEXT.replace("min_rows: 20", "min_rows: 20, linkage: 5%")
-
-    def plan(text: str) -> str:
-        return " ".join(" ".join(describe_plan(make_plan(parse_policy(text, name="p"), rows=400))).split())
-
-    assert "swap with k 20 would bring this to at most 5% on average" in plan(limited)
-    assert "swap with k" not in plan(TEXT)
-    changed = apply(
-        limited,
-        dataclasses.replace(SWAP, protect={**SWAP.protect, "swap": {"k": 20, "within": "kept"}}),
-        name="p",
-        read=refuse_files,
-    )
-    told = " ".join(" ".join(describe_plan(make_plan(changed.policy, rows=400))).split())
-    assert "linkage is not tried: values are swapped" in told
-    assert "This software tried that on simulated releases" not in told

@@ -51,11 +51,6 @@ def test_targets_that_are_none_are_told(text: str, told: str) -> None:
     assert told in f"{refused.value.what} {refused.value.remedy}"
 
 
-def test_percent_is_a_share() -> None:
-    """10% is a tenth."""
-    assert read_target("error:income=10%", POLICY).most == pytest.approx(0.1)
-
-
 def make_tried(epsilon: int, errors: np.ndarray, k: int = 3) -> Tried:
     """A setting whose releases had these errors."""
     setting = Setting({"method": "dp-um", "epsilon": Decimal(epsilon), "k": k})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from release_pipeline import verify
-from release_pipeline.flow.publication.deliveries import list_tasks, read_deliveries
+from release_pipeline.flow.publication.deliveries import list_tasks
 from release_pipeline.flow.publication.targets import TargetSettings
 from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.store.registry import Event, ReleaseId
@@ -64,17 +64,6 @@ def test_what_is_outstanding_follows_from_state_events_and_targets(
     assert [task.words for task in list_tasks(tell(*happened), {RELEASE: status}, targets)] == words
 
 
-def test_what_is_not_published_is_never_outstanding() -> None:
-    """Whatever site.yaml says."""
-    assert list_tasks([], {RELEASE: ReleaseStatus(RELEASE, "approved")}, [OPEN]) == []
-
-
-def test_the_events_tell_where_a_package_is() -> None:
-    """And what the target calls it."""
-    [delivery] = read_deliveries(tell(BEGUN, DONE, recalled("retracted")))[RELEASE].values()
-    assert (delivery.where, delivery.deposit, delivery.recalled) == ("there", "7", {"retracted"})
-
-
 def judge(*happened: tuple[str, dict[str, Any]], published: str = HASH) -> list[str]:
     """What `verify` says of a chain of these events about a package, beside what it says of signatures."""
     report = verify._Report(None)
@@ -107,16 +96,3 @@ RETRACTED: tuple[str, dict[str, Any]] = ("retracted", {})
 def test_verify_fails_for_deliveries_that_cannot_be(happened: list[tuple[str, dict[str, Any]]], words: str) -> None:
     """Of another package, without an intent, or a recall of what was neither retracted nor superseded."""
     assert [found for found in judge(*happened) if found.startswith("FAIL") and words in found]
-
-
-def test_verify_tells_what_a_recall_did_not_do() -> None:
-    """A note: the officer was told so, and the chain is right."""
-    assert judge(BEGUN, DONE, RETRACTED, recalled("retracted")) == []
-    [note] = judge(BEGUN, DONE, RETRACTED, recalled("retracted", "The data are public still."))
-    assert note.startswith("note: ")
-    assert note.endswith("people/1/r1 was retracted, and at open this was not done: The data are public still.")
-
-
-def test_verify_knows_no_package_that_was_never_published() -> None:
-    """A delivery of a release without a `published` event."""
-    assert judge(BEGUN, published="")[0].startswith("FAIL")

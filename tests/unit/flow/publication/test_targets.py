@@ -10,8 +10,7 @@ import pytest
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
 from release_pipeline.flow.publication.targets import find_target_faults, open_target, read_targets
 from release_pipeline.flow.site import Site
-from release_pipeline.store.targets.http import open_server
-from release_pipeline.store.targets.target import Parcel, TargetFailed
+from release_pipeline.store.targets.target import Parcel
 
 SECRET = "zyx-s3cretword"  # noqa: S105
 KNOWN = "metadata: {authors: [Office], contact: data@example.org}"
@@ -53,13 +52,6 @@ def test_each_kind_is_read_as_it_is_meant(site: Site) -> None:
     assert [found["bucket"].wants(policy) for policy in ("people", "others")] == [True, False]
     assert found["folder"].wants("others")
     assert find_target_faults(site) == []
-
-
-def test_without_the_section_there_are_none(site: Site) -> None:
-    """As it always was: the site's own folder alone."""
-    assert read_targets(site) == ()
-    (site.home / "site.yaml").write_text("looks: forbidden\n")
-    assert read_targets(site) == ()
 
 
 @pytest.mark.parametrize(
@@ -129,14 +121,6 @@ def test_a_bad_section_is_refused_with_the_key(site: Site, text: str, key: str, 
     assert find_target_faults(site) == [refused.value.in_full]
 
 
-def test_every_fault_is_told_at_once(site: Site) -> None:
-    """In the order of the file."""
-    say(site, "{a: {to: releases}, b: {to: x, policies: [none]}, C: {to: y}}")
-    with pytest.raises(PolicyInvalid) as refused:
-        read_targets(site)
-    assert len(refused.value.problems) == 3
-
-
 @pytest.mark.parametrize("token", [None, "", "two\nlines", " "])
 def test_a_token_that_is_none_is_said_before_anything_is_sent(site: Site, token: str | None) -> None:
     """Its name, and not what it is."""
@@ -150,25 +134,3 @@ def test_a_token_that_is_none_is_said_before_anything_is_sent(site: Site, token:
 def parcel() -> Parcel:
     """A package."""
     return Parcel("people/1/r1", "0" * 64, "title", "description", datetime.now(UTC))
-
-
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (301, "it sends one elsewhere, where the token does not go (301, add)."),
-        (401, "it does not know the token (401, add)."),
-        (403, "the account of the token may not do that (403, add)."),
-        (413, "the file is too large for it (413, add)."),
-        (418, "it refused (418, add)."),
-        (429, "too much was asked of it in short time (429, add)."),
-        (500, "it failed (500, add)."),
-        (503, "it failed (503, add)."),
-    ],
-)
-def test_every_status_is_a_sentence(status: int, words: str) -> None:
-    """Whatever the server wrote beside it."""
-    refused = open_server("https://example.org/", "archive", {"Authorization": SECRET}).refused("add", status)
-    assert isinstance(refused, TargetFailed)
-    assert refused.what == words
-    assert refused.remedy
-    assert SECRET not in str(refused)
