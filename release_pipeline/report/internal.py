@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.privacy.figures import count_things, format_apart, format_count
-from release_pipeline.report.about import AboutView
+from release_pipeline.report.about import About, list_facts
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
@@ -84,11 +84,11 @@ def render_internal(view: InternalView) -> str:
     return load_templates("html").get_template("internal-report.html").render(context)
 
 
-def list_told(about: AboutView) -> list[tuple[str, str]]:
+def list_told(about: About) -> list[tuple[str, str]]:
     """What the public will be told of the data as a whole, as card and note will have it. Where the policy does not say how to
     cite a release, that is made when it is published."""
     titled = [(REVIEWERS("told.title_of_data"), about.title), (REVIEWERS("told.description"), about.description)]
-    told = [*titled, *about.list_facts()]
+    told = [*titled, *list_facts(about)]
     return [*told, (REVIEWERS("told.citation"), about.citation or REVIEWERS("told.made"))]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.report.about import AboutView, ColumnWords
+from release_pipeline.report.about import About, ColumnWords
 from release_pipeline.report.status import PopulationView
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
@@ -494,7 +494,7 @@ class InternalView:
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
     linkage_ladder: tuple[RungView, ...] = ()
-    about: AboutView | None = None
+    about: About | None = None
     before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()

@@ -50,7 +50,7 @@ def view_papers(site: Site, release: ReleaseId) -> PaperView:
         policy, evidence = policy_of(registry, status.policy_hash), load_evidence(candidate)
         events = registry.events[: _find_last(registry.events, status)]
         return PaperView(
-            public=build_view(site, events, status, policy),
+            package=build_view(site, events, status, policy),
             state=status.state,
             published=events[-1].noted if status.package_hash is not None else None,
             assessment=(policy.assessment or Assessment()).model_dump(),

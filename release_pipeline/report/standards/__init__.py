@@ -1,6 +1,5 @@
-"""What catalogues, archives and programs read of a package, each a standard a file: pure functions of the view and of the files
-that there are. Only packages whose policy says what the data are have these files: without title, licence and publisher none of
-them could be valid."""
+"""Descriptions of a package for catalogues, archives and programs, a standard each: pure functions of the package and its files.
+Only packages whose policy says what the data are have them: without title, licence and publisher none could be valid."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from release_pipeline.report.standards.citation import render_citation
 from release_pipeline.report.standards.dcat import render_dcat
 from release_pipeline.report.standards.ddi import render_ddi
 from release_pipeline.report.standards.terms import Files
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 
-Render: TypeAlias = Callable[[PublicView, Files], str]
+Render: TypeAlias = Callable[[PackageView, Files], str]
 STANDARDS: Mapping[str, Render] = {
     "ddi-codebook.xml": render_ddi,
     "dcat.jsonld": render_dcat,
@@ -21,6 +20,6 @@ STANDARDS: Mapping[str, Render] = {
 }
 
 
-def name_standards(view: PublicView) -> tuple[str, ...]:
+def name_standards(package: PackageView) -> tuple[str, ...]:
     """The files of standards that a package has."""
-    return () if view.about is None else tuple(STANDARDS)
+    return () if package.card.about is None else tuple(STANDARDS)

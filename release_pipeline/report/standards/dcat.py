@@ -13,7 +13,7 @@ from release_pipeline.report.standards.terms import (
     list_rows,
     write_json,
 )
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 
 _CONTEXT = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -29,13 +29,13 @@ _CONTEXT = {
 _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 
-def render_dcat(view: PublicView, files: Files) -> str:
+def render_dcat(package: PackageView, files: Files) -> str:
     """The data set and, as its distributions, the files that have the rows."""
-    about = about_of(view)
-    name, email, url = about.contact
+    about = about_of(package)
+    name, email, url = about.contact.name, about.contact.email, about.contact.url
     contact = {
         "@type": "vcard:Kind",
-        "vcard:fn": name or about.publisher[0],
+        "vcard:fn": name or about.publisher.name,
         "vcard:hasEmail": {"@id": f"mailto:{email}"} if email else None,
         "vcard:hasURL": {"@id": url} if url else None,
     }
@@ -45,17 +45,20 @@ def render_dcat(view: PublicView, files: Files) -> str:
         "@type": "dcat:Dataset",
         "dct:title": about.title,
         "dct:description": about.description,
-        "dct:identifier": view.release,
-        "dct:issued": _date(view.published[:10]),
-        "dcat:version": view.release.rpartition("/")[2],
-        "dct:publisher": _make_agent(*about.publisher),
+        "dct:identifier": package.card.release,
+        "dct:issued": _date(package.card.published[:10]),
+        "dcat:version": package.card.release.rpartition("/")[2],
+        "dct:publisher": _make_agent(about.publisher.name, about.publisher.url),
         "dct:creator": [_make_agent(one.name, None) for one in about.contributors if one.role == "creator"],
         "dcat:contactPoint": drop_unsaid(contact),
         "dcat:keyword": list(about.keywords),
-        "dct:temporal": _make_period(about.first, about.last),
-        "dct:spatial": [{"@type": "dct:Location", "skos:prefLabel": place} for place in about.places],
-        "dct:provenance": {"@type": "dct:ProvenanceStatement", "rdfs:label": f"{view.method_words}; {view.claim}"},
-        "dcat:distribution": [_make_distribution(view, name, *files[name]) for name in list_rows(view)],
+        "dct:temporal": _make_period(about.coverage.first, about.coverage.last),
+        "dct:spatial": [{"@type": "dct:Location", "skos:prefLabel": place} for place in about.coverage.places],
+        "dct:provenance": {
+            "@type": "dct:ProvenanceStatement",
+            "rdfs:label": f"{package.card.method.words}; {package.card.claim.words}",
+        },
+        "dcat:distribution": [_make_distribution(package, name, *files[name]) for name in list_rows(package)],
     }
     return write_json(drop_unsaid(document))
 
@@ -74,8 +77,8 @@ def _make_period(first: str | None, last: str | None) -> dict[str, Any] | None:
     return {"@type": "dct:PeriodOfTime", "dcat:startDate": _date(first), "dcat:endDate": _date(last)}
 
 
-def _make_distribution(view: PublicView, name: str, digest: str, size: int) -> dict[str, Any]:
-    about = about_of(view)
+def _make_distribution(package: PackageView, name: str, digest: str, size: int) -> dict[str, Any]:
+    about = about_of(package)
     algorithm = {"@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256", "@type": "spdx:ChecksumAlgorithm"}
     return {
         "@id": f"./{name}#distribution",
@@ -85,7 +88,7 @@ def _make_distribution(view: PublicView, name: str, digest: str, size: int) -> d
         "dcat:downloadURL": {"@id": f"./{name}"},
         "dcat:mediaType": {"@id": _MEDIA + find_media_type(name), "@type": "dct:MediaType"},
         "dcat:byteSize": {"@value": str(size), "@type": "xsd:nonNegativeInteger"},
-        "dct:license": {"@id": about.licence[2], "@type": "dct:LicenseDocument"},
+        "dct:license": {"@id": about.licence.url, "@type": "dct:LicenseDocument"},
         "spdx:checksum": {
             "@type": "spdx:Checksum",
             "spdx:algorithm": algorithm,

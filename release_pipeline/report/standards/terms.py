@@ -1,4 +1,4 @@
-"""What several standards need of a view."""
+"""What several standards need of a package."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from release_pipeline.report.about import AboutView
+from release_pipeline.report.about import About
 from release_pipeline.report.datapackage import MEDIA_TYPES
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 
 Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in bytes of each file, by name
 
 
-def about_of(view: PublicView) -> AboutView:
+def about_of(package: PackageView) -> About:
     """What the data are; a package without it has no file of a standard."""
-    if view.about is None:
+    if package.card.about is None:
         raise ValueError("the policy says nothing of what the data are")
-    return view.about
+    return package.card.about
 
 
 def find_media_type(name: str) -> str:
@@ -25,9 +25,9 @@ def find_media_type(name: str) -> str:
     return MEDIA_TYPES[name.rpartition(".")[2]]
 
 
-def list_rows(view: PublicView) -> list[str]:
+def list_rows(package: PackageView) -> list[str]:
     """The files that have the rows, format by format."""
-    return [name for form in view.formats for name in view.name_data(form)]
+    return [name for form in package.card.formats for name in package.name_data(form)]
 
 
 def drop_unsaid(said: Mapping[str, Any]) -> dict[str, Any]:

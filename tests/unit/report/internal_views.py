@@ -8,8 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from release_pipeline.report.about import AboutView, ColumnWords
-from release_pipeline.report.card import ContributorView
+from release_pipeline.report.about import About, ColumnWords, Contact, ContributorView, Coverage, Licence, Publisher
 from release_pipeline.report.internal_view import (
     AtomView,
     AttackView,
@@ -38,16 +37,16 @@ from release_pipeline.report.internal_view import (
 from release_pipeline.report.status import PopulationView, StepView
 
 NANO = 10**9
-ABOUT = AboutView(
+ABOUT = About(
     title="Health care use of families",
     description="Yearly records of people who took part",
-    licence=("CC0-1.0", "Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
-    publisher=("Town", "https://town.example.org"),
-    contact=("Desk", "desk@example.org", None),
+    licence=Licence(
+        name="CC0-1.0", title="Creative Commons Zero 1.0 Universal", url="https://creativecommons.org/publicdomain/zero/1.0/"
+    ),
+    publisher=Publisher(name="Town", url="https://town.example.org"),
+    contact=Contact(name="Desk", email="desk@example.org", url=None),
     contributors=(ContributorView("RAND Corporation", "collector"),),
-    places=("Dayton", "Seattle"),
-    first="1974-01-01",
-    last="1982-12-31",
+    coverage=Coverage(places=("Dayton", "Seattle"), first="1974-01-01", last="1982-12-31"),
     sampling="Families of six sites",
     keywords=("health insurance",),
     intended_use="Learning",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from release_pipeline.report.about import Coverage
 from release_pipeline.report.papers import (
     DPIA,
     ENTRY,
@@ -24,6 +25,7 @@ from release_pipeline.report.papers import (
 from tests.unit.report import paper_views
 from tests.unit.report.paper_views import DP, IDP, MDAV, RHO, STATED, VIEWS, of
 from tests.unit.report.validators import find_entry_faults
+from tests.unit.report.views import FACTS, sample_view
 
 UNSTATED = "Not stated: the policy's assessment says nothing of this."
 
@@ -49,7 +51,7 @@ def test_every_view_has_its_papers(name: str) -> None:
 
 def test_synthetic_rows_are_told_as_such() -> None:
     """They are of no record, have no original, and the noise of their counts is public."""
-    view = of(dataclasses.replace(RHO, tables=()))
+    view = of(RHO | {"tables": ()})
     for name in (NIST, DPIA):
         assert "records about rand-hie-participants the release has" not in read(name, view)
     text = read(NIST, view)
@@ -110,28 +112,29 @@ def test_individual_differential_privacy_is_never_told_as_differential_privacy()
         (IDP, "Custom"),
         (DP, "Custom"),
         (RHO, "Custom"),
-        (dataclasses.replace(DP, scope="table"), "Pure DP"),
-        (dataclasses.replace(RHO, scope="table"), "Zero-concentrated DP"),
+        (DP | {"scope": "table"}, "Pure DP"),
+        (RHO | {"scope": "table"}, "Zero-concentrated DP"),
     ],
     ids=["idp", "dp of columns", "rho of columns", "dp of the table", "rho of the table"],
 )
 def test_an_entry_is_valid_by_the_schema_of_the_registry(public: Any, variant: str) -> None:
     """Of every kind of claim, with names and texts that YAML would take for something else. The names of the registry are for
     claims of whole tables: of columns alone it says which scope."""
-    for view in (public, dataclasses.replace(public, policy="yes", steward="no", rows_in=0)):
+    for view in (public, public | {"policy": "yes", "steward": "no", "rows_in": 0}):
         text = render_entry(of(view))
         assert list(find_entry_faults(text)) == []
         entry = yaml.safe_load(text)["deployment"]
         assert entry["dp_variant"]["variant_name"] == variant
         parameters = entry["privacy_loss"]["privacy_parameters"]
-        assert parameters["epsilon"] == float(str(view.epsilon))
-        assert parameters.get("delta") == (None if view.delta is None else float(view.delta))
-        assert (f"at scope {view.scope}" in entry["administrative"]["notes"]) == (view.scope != "table")
+        known = FACTS | view
+        assert parameters["epsilon"] == float(known["epsilon"])
+        assert parameters.get("delta") == (None if known["delta"] is None else float(known["delta"]))
+        assert (f"at scope {known['scope']}" in entry["administrative"]["notes"]) == (known["scope"] != "table")
 
 
 def test_an_epsilon_of_one_mean_is_no_parameter_of_a_release() -> None:
     """At scope centroid the words tell it, and no number that a program would take for the loss of what was released."""
-    text = render_entry(of(dataclasses.replace(IDP, scope="centroid")))
+    text = render_entry(of(IDP | {"scope": "centroid"}))
     assert yaml.safe_load(text)["deployment"]["privacy_loss"]["privacy_parameters"] == {}
     assert list(find_entry_faults(text)) == []
 
@@ -154,7 +157,7 @@ def test_an_entry_of_individual_differential_privacy_says_what_it_is() -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [of(MDAV), of(DP, published=None, state="candidate"), of(dataclasses.replace(DP, about=None))],
+    [of(MDAV), of(DP, published=None, state="candidate"), of(DP | {"about": None})],
     ids=["no claim", "not published", "no about"],
 )
 def test_there_is_no_entry_where_there_can_be_none(view: PaperView) -> None:
@@ -167,24 +170,23 @@ def test_there_is_no_entry_where_there_can_be_none(view: PaperView) -> None:
 
 def test_the_package_has_papers_of_public_facts_alone() -> None:
     """Of a claim of DP or individual DP and a policy that says what the data are; no paper at all otherwise."""
-    files = render_public_papers(IDP)
+    files = render_public_papers(sample_view(**IDP))
     assert tuple(files) == PUBLIC_PAPERS
-    assert files[ENTRY] == render_papers(of(IDP, published=IDP.published))[ENTRY]
+    assert files[ENTRY] == render_papers(of(IDP, published=FACTS["published"]))[ENTRY]
     for text in files.values():
         assert not any(word in text for word in ("Internal.", "Our word on", "Attack", "Mean squared error"))
     assert "Not known from what is public" in files[NIST]
     assert "noindex" not in files[NIST]
     assert "noindex" in render_paper(NIST, of(IDP))
-    assert render_public_papers(MDAV) == render_public_papers(dataclasses.replace(DP, about=None)) == {}
+    assert render_public_papers(sample_view(**MDAV)) == render_public_papers(sample_view(**DP | {"about": None})) == {}
 
 
 def test_texts_stay_texts() -> None:
     """Of the policy, of reasons and of names: in HTML, and in the Markdown and YAML of an entry."""
     hostile = "<script>alert(1)</script> [x](javascript:y) ![i](http://example.org/x.png)\nurl_slug: 1"
-    assert IDP.about is not None
-    about = dataclasses.replace(IDP.about, title=hostile, description=hostile, places=(hostile,))
+    about = dataclasses.replace(IDP["about"], title=hostile, description=hostile, coverage=Coverage(places=(hostile,)))
     withdrawn = dataclasses.replace(paper_views.WITHDRAWN, why=hostile)
-    public = dataclasses.replace(IDP, about=about)
+    public = IDP | {"about": about}
     files = render_papers(of(public, assessment=dict.fromkeys(STATED, hostile), state="superseded", withdrawn=withdrawn))
     for name in (NIST, DPIA):
         assert "<script>" not in files[name]

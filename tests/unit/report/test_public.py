@@ -22,13 +22,14 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
 from release_pipeline.privacy.figures import count_things, format_count
 from release_pipeline.report import public
-from release_pipeline.report.card import Card
+from release_pipeline.report.card import Card, Looks
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.escaping import describe_word, escape_markdown, format_name, format_text
-from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.view import LooksView, PublicView
+from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_note
+from release_pipeline.report.public import render_card_json as render_card
+from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
-from tests.unit.report.views import HOSTILE, TEXTS, every_view, public_views, sample_view
+from tests.unit.report.views import FACTS, HOSTILE, TEXT_FACTS, TEXTS, every_facts, make_package, public_facts, sample_view
 
 HERE = Path(public.__file__).parent
 TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
@@ -45,7 +46,12 @@ VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
 VOID = {"meta", "link", "br", "hr", "img"}
 
 
-def render_package(view: PublicView) -> str:
+def render_card_json(view: PackageView) -> str:
+    """privacy-card.json of a package."""
+    return render_card(view.card)
+
+
+def render_package(view: PackageView) -> str:
     """datapackage.json with two hashes."""
     return render_datapackage(view, HASHES)
 
@@ -83,9 +89,11 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
 
-def leaves(value: Any) -> Iterator[str | int | None]:
+def leaves(value: Any) -> Iterator[Any]:
     """Every text and number of a view or of a JSON value, without the keys."""
-    if isinstance(value, dict):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from leaves(dataclasses.asdict(value))
+    elif isinstance(value, dict):
         for part in value.values():
             yield from leaves(part)
     elif isinstance(value, list | tuple):
@@ -95,9 +103,9 @@ def leaves(value: Any) -> Iterator[str | int | None]:
         yield value
 
 
-def facts(view: PublicView) -> set[str | int]:
-    """Every text and number of a view."""
-    return {leaf for leaf in leaves(dataclasses.asdict(view)) if leaf is not None}
+def list_facts(facts: dict[str, Any]) -> set[str | int]:
+    """Every text and number among the facts of a release."""
+    return {leaf for leaf in leaves(facts) if leaf is not None}
 
 
 def own_sentences() -> set[str]:
@@ -136,10 +144,10 @@ def shown(leaf: str | int) -> set[str]:
 
 
 @pytest.mark.slow
-@given(every_view())
-def test_the_card_keeps_its_schema(view: PublicView) -> None:
-    """Whatever the view says."""
-    VALIDATOR.validate(json.loads(render_card_json(view)))
+@given(every_facts())
+def test_the_card_keeps_its_schema(facts: dict[str, Any]) -> None:
+    """Whatever the facts are."""
+    VALIDATOR.validate(json.loads(render_card_json(make_package(**facts))))
 
 
 def test_the_schema_is_a_schema_and_explains_everything() -> None:
@@ -254,7 +262,7 @@ def test_a_card_of_classes_says_what_being_kept_costs() -> None:
 @pytest.mark.parametrize(("on", "key"), [(("source",), "source"), (("file",), "file"), (("source", "file"), "both")])
 def test_looks_are_told_everywhere_and_change_nothing_else(on: tuple[str, ...], key: str) -> None:
     """In the card a key, and a sentence among what is not covered; without looks a card has neither."""
-    view, plain = sample_view(looks=LooksView(12, "2026-03-10", on, 10)), sample_view()
+    view, plain = sample_view(looks=Looks(count=12, runs=10, last="2026-03-10", on=on)), sample_view()
     told = {"trials": "12 trials", "explored": "2", "runs": "10", "last": "2026-03-10"}
     said, uncovered = PUBLIC("looks.words", data=PUBLIC(f"looks.{key}"), **told), PUBLIC("looks.uncovered")
     assert "12 trials on" in said
@@ -289,45 +297,39 @@ def test_a_method_that_nobody_knows_has_no_card() -> None:
 
 
 @pytest.mark.slow
-@given(public_views())
-def test_every_fact_is_in_the_card(view: PublicView) -> None:
-    """As it is, not reworded or rounded."""
-    assert facts(view) <= set(leaves(json.loads(render_card_json(view))))
-
-
-@pytest.mark.slow
-@given(public_views())
-def test_every_fact_is_on_the_page(view: PublicView) -> None:
+@given(public_facts())
+def test_every_fact_is_on_the_page(facts: dict[str, Any]) -> None:
     """In words that people can read."""
-    text = Page(render_card_html(view)).text
-    for fact in facts(view):
+    text = Page(render_card_html(make_package(**facts))).text
+    for fact in list_facts(facts):
         assert any(" ".join(form.split()) in text for form in shown(fact)), fact
 
 
 @pytest.mark.slow
-@given(every_view())
-def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView) -> None:
+@given(every_facts())
+def test_the_card_holds_nothing_but_the_facts_and_our_sentences(facts: dict[str, Any]) -> None:
     """Leaf by leaf."""
     ours = {*own_sentences(), Card.FORMAT, None, False, True}
     noise = ("noise.inside", "noise.inside_without_order", "noise.anywhere")
     notes = {f"{PUBLIC(key)} {PUBLIC('noise.bound_alone')}" for key in noise}
     looks = set[str]()
-    if (told := view.looks) is not None:
+    if (told := facts["looks"]) is not None:
         numbers = {"trials": count_things(told.count, "trial"), "last": told.last}
         numbers |= {"explored": format_count(told.count - told.runs), "runs": format_count(told.runs)}
         looks = {PUBLIC("looks.words", data=PUBLIC(f"looks.{at}"), **numbers) for at in ("source", "file", "both")}
-    strangers = set(leaves(json.loads(render_card_json(view)))) - facts(view) - ours - notes - looks
+    strangers = set(leaves(json.loads(render_card_json(make_package(**facts))))) - list_facts(facts) - ours - notes - looks
     assert not strangers
 
 
 @pytest.mark.slow
-@given(every_view())
-def test_pages_hold_no_word_but_of_the_view_and_of_the_templates(view: PublicView) -> None:
+@given(every_facts())
+def test_pages_hold_no_word_but_of_the_facts_and_of_the_templates(facts: dict[str, Any]) -> None:
     """Word by word, numbers too."""
-    known = VOCABULARY | words(" ".join(form for fact in facts(view) for form in shown(fact)))
-    known |= words(format_count(view.rows_in - view.rows_out))  # records that classes dropped
-    if view.looks is not None:
-        known |= words(format_count(view.looks.count - view.looks.runs))  # trials by explore
+    known = VOCABULARY | words(" ".join(form for fact in list_facts(facts) for form in shown(fact)))
+    known |= words(format_count(facts["rows_in"] - facts["rows_out"]))  # records that classes dropped
+    if (looks := facts["looks"]) is not None:
+        known |= words(format_count(looks.count - looks.runs))  # trials by explore
+    view = make_package(**facts)
     assert words(Page(render_card_html(view)).text) <= known
     assert words(read_markdown(render_note(view))) <= known
 
@@ -377,8 +379,8 @@ OF_THE_METHOD = {"method": "idp-cbls", "definition": "idp", "scope": "column"}  
 @given(TEXTS | HOSTILE)
 def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
     """With the same text in every field there are the same tags as ever, and none of the unseen characters."""
-    columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
-    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
+    columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in FACTS["columns"])
+    fields = dict.fromkeys(TEXT_FACTS, text) | {"columns": columns}
     view = sample_view(**fields | OF_THE_METHOD)
     page = Page(render_card_html(view))
     assert [tag for tag, _ in page.tags if tag != "span"] == [tag for tag, _ in PLAIN.tags if tag != "span"]
@@ -392,8 +394,8 @@ def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
 def test_hostile_texts_leave_the_note_as_it_is(text: str) -> None:
     """In Markdown too: as many lines, headings, rows and cells as ever, and no HTML, code, link or picture."""
     assume(text != PUBLIC("suppression.none"))  # which says something
-    columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
-    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
+    columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in FACTS["columns"])
+    fields = dict.fromkeys(TEXT_FACTS, text) | {"columns": columns}
     note, plain = render_note(sample_view(**fields | OF_THE_METHOD)), render_note(sample_view())
     assert [shape(line) for line in note.splitlines()] == [shape(line) for line in plain.splitlines()]
     assert note.count("`") == plain.count("`")
@@ -465,7 +467,7 @@ def test_values_that_may_lie_anywhere_are_told_as_such() -> None:
 
 def test_what_the_standard_cannot_say_is_refused() -> None:
     """Another format, type, bound, value or hash; and a file without its hash."""
-    column = sample_view().columns[2]
+    column = FACTS["columns"][2]
     for change in (
         {"type": "time"},
         {"type": "date", "domain": ("0", "100")},

@@ -16,34 +16,35 @@ import yaml
 
 from release_pipeline.flow.tables import write_table
 from release_pipeline.policy.about import LICENCES
-from release_pipeline.report.about import AboutView
-from release_pipeline.report.card import ColumnView, ContributorView, EntryLabel, MadeView
+from release_pipeline.report.about import About, Contact, ContributorView, Coverage, Licence, Publisher
+from release_pipeline.report.card import ColumnView, EntryLabel, MadeView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
 from release_pipeline.report.standards import STANDARDS, name_standards
 from release_pipeline.report.standards.ddi import NAMESPACE
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from tests.unit.report.validators import (
     find_catalogue_faults,
     find_codebook_faults,
     read_schema,
 )
+from tests.unit.report.views import FACTS as FACTS_OF_DEMO
 from tests.unit.report.views import sample_view
 
-BY = ("CC-BY-4.0", *LICENCES["CC-BY-4.0"])
-LEAST = AboutView(
+BY = Licence(name="CC-BY-4.0", title=LICENCES["CC-BY-4.0"][0], url=LICENCES["CC-BY-4.0"][1])
+LEAST = About(
     title="People",
     description="People of a town.",
-    licence=("House rules", "House rules", "https://example.org/rules"),
-    publisher=("Town", None),
-    contact=(None, None, "https://example.org"),
+    licence=Licence(name="House rules", title="House rules", url="https://example.org/rules"),
+    publisher=Publisher(name="Town", url=None),
+    contact=Contact(name=None, email=None, url="https://example.org"),
 )
-FULL = AboutView(
+FULL = About(
     title='Visits & <costs> of "families"',
     description="Yearly waves of the same people at six sites.",
     licence=BY,
-    publisher=("Office of Examples", "https://office.example.org"),
-    contact=("Data desk", "desk@office.example.org", None),
+    publisher=Publisher(name="Office of Examples", url="https://office.example.org"),
+    contact=Contact(name="Data desk", email="desk@office.example.org", url=None),
     contributors=(
         ContributorView("Ana A.", "creator", "Office", "0000-0002-1825-0097"),
         ContributorView("Ben", "creator"),
@@ -52,20 +53,18 @@ FULL = AboutView(
         ContributorView("Fund", "funder"),
         ContributorView("Emil", "contributor"),
     ),
-    places=("Dayton", "Seattle"),
-    first="1974-01-01",
-    last="1982-12-31",
+    coverage=Coverage(places=("Dayton", "Seattle"), first="1974-01-01", last="1982-12-31"),
     sampling="Families of the sites, by chance.",
     keywords=("health", "insurance"),
     intended_use="Teaching.",
     recipients="Anybody.",
 )
-VIEWS = {"least": sample_view(about=LEAST), "full": sample_view(about=FULL, data_files=(("csv", 2),))}
+FACTS: dict[str, dict[str, Any]] = {"least": {"about": LEAST}, "full": {"about": FULL, "data_files": (("csv", 2),)}}
 
 
-def labelled(view: PublicView) -> PublicView:
-    """With words on some columns, values and units."""
-    columns = list(view.columns)
+def labelled() -> tuple[ColumnView, ...]:
+    """The columns with words on some of them, on values and units."""
+    columns = list(FACTS_OF_DEMO["columns"])
     words: dict[str, Any] = {
         "label": "Sex",
         "labels": (EntryLabel("0", "male"), EntryLabel("1", "female")),
@@ -73,10 +72,10 @@ def labelled(view: PublicView) -> PublicView:
     }
     columns[1] = dataclasses.replace(columns[1], **words)
     columns[2] = dataclasses.replace(columns[2], label="Income", unit="dollars", description="Of the family, before tax.")
-    return dataclasses.replace(view, columns=tuple(columns))
+    return tuple(columns)
 
 
-def write(folder: Path, view: PublicView) -> dict[str, tuple[str, int]]:
+def write(folder: Path, view: PackageView) -> dict[str, tuple[str, int]]:
     """A package of such a view, with one record in each file; the hash and size of its files."""
     known: dict[str, tuple[str, int]] = {}
 
@@ -85,13 +84,13 @@ def write(folder: Path, view: PublicView) -> dict[str, tuple[str, int]]:
         (folder / name).write_bytes(content)
         known[name] = (hashlib.sha256(content).hexdigest(), len(content))
 
-    row = pa.table({column.name: [1 if column.type == "integer" else 5.0] for column in view.columns})
-    for form in view.formats:
+    row = pa.table({column.name: [1 if column.type == "integer" else 5.0] for column in view.card.columns})
+    for form in view.card.formats:
         for name in view.name_data(form):
             write_table(folder / name, row, format=form)
             put(name, (folder / name).read_bytes())
     texts = {"privacy-card.html": render_card_html(view), "RELEASE_NOTE.md": render_note(view)}
-    texts |= {"privacy-card.json": render_card_json(view), "datapackage.json": render_datapackage(view, known)}
+    texts |= {"privacy-card.json": render_card_json(view.card), "datapackage.json": render_datapackage(view, known)}
     for name, text in texts.items():
         put(name, text)
     for name in name_standards(view):
@@ -99,14 +98,14 @@ def write(folder: Path, view: PublicView) -> dict[str, tuple[str, int]]:
     return known
 
 
-@pytest.fixture(params=VIEWS)
-def view(request: pytest.FixtureRequest) -> PublicView:
+@pytest.fixture(params=FACTS)
+def view(request: pytest.FixtureRequest) -> PackageView:
     """A release of which everything is said, and one of which no more than is needed."""
-    return labelled(VIEWS[request.param])
+    return sample_view(**FACTS[request.param], columns=labelled())
 
 
 @pytest.fixture
-def package(view: PublicView, tmp_path: Path) -> Path:
+def package(view: PackageView, tmp_path: Path) -> Path:
     """Its package."""
     write(tmp_path, view)
     return tmp_path
@@ -122,7 +121,7 @@ def test_what_is_said_of_columns_is_true_of_them() -> None:
         ColumnView("made", "confidential", "made", "number", "known", made=MadeView("sum", ("a", "b"), "a and b")),
     )
     view = sample_view(about=FULL, columns=columns, values="anywhere", formats=("parquet", "dta"), headline="epsilon 3 in all")
-    files = dict.fromkeys(("data.parquet", "data.dta"), ("ab" * 32, 7))
+    files: dict[str, tuple[str, int]] = dict.fromkeys(("data.parquet", "data.dta"), ("ab" * 32, 7))
     root = ET.fromstring(STANDARDS["ddi-codebook.xml"](view, files))  # noqa: S314  ours
     assert [found.text for found in root.iter(f"{{{NAMESPACE}}}varQnty")] == ["4", "3"]
     variables = {found.attrib["name"]: found for found in root.iter(f"{{{NAMESPACE}}}var")}
@@ -140,7 +139,7 @@ def test_a_policy_that_says_nothing_has_none() -> None:
     for render in STANDARDS.values():
         with pytest.raises(ValueError, match="says nothing"):
             render(sample_view(), {})
-    assert json.loads(render_card_json(sample_view()))["about"] is None
+    assert json.loads(render_card_json(sample_view().card))["about"] is None
 
 
 def test_card_and_descriptor_follow_their_schemas(package: Path) -> None:
@@ -159,26 +158,27 @@ def test_the_citation_follows_its_schema(package: Path) -> None:
     jsonschema.Draft7Validator(json.loads(read_schema("cff-1.2.0/schema.json"))).validate(said)
 
 
-def test_the_codebook_tells_what_readers_ask(package: Path, view: PublicView) -> None:
+def test_the_codebook_tells_what_readers_ask(package: Path, view: PackageView) -> None:
     """Title, terms, who, when, where; of each column its label, question, unit, range and what its entries mean; of each file its
     hash."""
     root = ET.parse(package / "ddi-codebook.xml").getroot()  # noqa: S314  ours
-    assert view.about is not None
+    about = view.card.about
+    assert about is not None
 
     def texts(path: str) -> list[str | None]:
         return [found.text for found in root.iterfind("/".join(f"{{{NAMESPACE}}}{step}" for step in path.split("/")))]
 
-    assert texts("stdyDscr/citation/titlStmt/titl") == [view.about.title]
-    assert texts("stdyDscr/dataAccs/license") == [view.about.licence[1]]
-    assert texts("stdyDscr/stdyInfo/sumDscr/geogCover") == list(view.about.places)
+    assert texts("stdyDscr/citation/titlStmt/titl") == [about.title]
+    assert texts("stdyDscr/dataAccs/license") == [about.licence.title]
+    assert texts("stdyDscr/stdyInfo/sumDscr/geogCover") == list(about.coverage.places)
     assert texts("dataDscr/var/catgry/labl") == ["male", "female"]
     assert texts("dataDscr/var/qstn/qstnLit") == ['Are you <m> or "f"?']
-    files = [name for form in view.formats for name in view.name_data(form)]
+    files = [name for form in view.card.formats for name in view.name_data(form)]
     assert texts("fileDscr/fileTxt/fileName") == files
     digests = [hashlib.sha256((package / name).read_bytes()).hexdigest() for name in files]
     assert texts("fileDscr/fileTxt/dataFingerprint/digitalFingerprintValue") == digests
     variables = {found.attrib["name"]: found for found in root.iter(f"{{{NAMESPACE}}}var")}
-    assert list(variables) == [column.name for column in view.columns]
+    assert list(variables) == [column.name for column in view.card.columns]
     assert variables["income"].attrib["measUnit"] == "dollars"
     assert [found.attrib["max"] for found in root.iter(f"{{{NAMESPACE}}}range")] == ["50000", "100", "40", "1000"]
 
@@ -189,9 +189,9 @@ def test_the_codebook_tells_what_readers_ask(package: Path, view: PublicView) ->
 def test_texts_stay_texts(words: str, tmp_path: Path) -> None:
     """Whatever a steward wrote: who reads a file gets it back, and nothing else changes."""
     people = (ContributorView(words, "creator", words), ContributorView(words, "curator", words))
-    said = {"contributors": people, "places": (words,), "sampling": words, "keywords": (words,)}
-    hostile = dataclasses.replace(LEAST, title=words, description=words, publisher=(words, None), **said)
-    write(tmp_path, labelled(sample_view(about=hostile)))
+    said = {"contributors": people, "coverage": Coverage(places=(words,)), "sampling": words, "keywords": (words,)}
+    hostile = dataclasses.replace(LEAST, title=words, description=words, publisher=Publisher(name=words, url=None), **said)
+    write(tmp_path, sample_view(about=hostile, columns=labelled()))
     root = ET.parse(tmp_path / "ddi-codebook.xml").getroot()  # noqa: S314  ours
     assert next(root.iter(f"{{{NAMESPACE}}}titl")).text == words
     assert yaml.safe_load((tmp_path / "CITATION.cff").read_text())["title"] == words

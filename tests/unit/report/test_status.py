@@ -130,7 +130,7 @@ def test_no_text_becomes_anything_but_text(text: str) -> None:
     """With the same text everywhere the page has the same tags as with a plain one, and none of the unseen characters."""
 
     def fill(text: str) -> StatusView:
-        release = ReleaseView("people/1/r1", text, 5, text, text, f"x{text}", (f"x{text}",), 2, f"x{text}", f"x{text}")
+        release = ReleaseView("people/1/r1", text, 5, text, text, f"x{text}", (f"x{text}",), False, 2, f"x{text}", f"x{text}")
         step = StepView(f"x{text}", 1, "spent", f"x{text}", f"x{text}")
         folk = PopulationView(text, text, False, 10, 1, 0, 9, (step,), (f"x{text}",))
         return StatusView(text, text, text, (folk,), (SeriesView(text, f"x{text}", text, (release,)),), (text,))

@@ -10,7 +10,7 @@ from release_pipeline.report.card import SwappedView
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import AttackView, ClaimView, GateView, InternalView, LookView, NearView, SwapView
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from tests.unit.report import views
 from tests.unit.report.internal_views import sample_view, share
 
@@ -74,10 +74,10 @@ def test_l_and_t_are_of_blocks() -> None:
     assert any("blocks in which everybody has the same ill" in words for words in asked)
 
 
-def make_public(**changes: object) -> PublicView:
+def make_public(**changes: object) -> PackageView:
     """The demo's release with swapped values."""
     swap = SwappedView(10, 20, ("site",), ("income",), "A row is not one person's.")
-    return dataclasses.replace(views.sample_view(swap=swap), **changes)  # pyright: ignore[reportArgumentType]
+    return views.sample_view(swap=swap, **changes)
 
 
 def plain(page: str) -> str:
@@ -89,7 +89,7 @@ def test_the_card_names_the_size_of_blocks_beside_k() -> None:
     text = plain(render_card_html(make_public()))
     assert "block size: 10 people Each swapped value of a row comes from one of at least so many people" in text
     assert "is right in at most one in 10 rows on average" in text
-    for page in (text, render_card_json(make_public()), render_note(make_public())):
+    for page in (text, render_card_json(make_public().card), render_note(make_public())):
         assert "nothing follows for combinations of columns" not in page
     assert "block size" not in plain(render_card_html(views.sample_view()))
 
