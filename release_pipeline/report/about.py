@@ -118,9 +118,12 @@ def list_facts(about: About) -> Iterator[tuple[str, str]]:
         yield PUBLIC("about.places"), ", ".join(coverage.places)
     if coverage.first is not None:
         yield PUBLIC("about.time"), PUBLIC("about.from_to", first=coverage.first, last=coverage.last or "")
-    for key in ("sampling", "intended_use", "recipients"):
-        if (words := getattr(about, key)) is not None:
-            yield PUBLIC(f"about.{key}"), words
+    if about.sampling is not None:
+        yield PUBLIC("about.sampling"), about.sampling
+    if about.intended_use is not None:
+        yield PUBLIC("about.intended_use"), about.intended_use
+    if about.recipients is not None:
+        yield PUBLIC("about.recipients"), about.recipients
     if about.keywords:
         yield PUBLIC("about.keywords"), ", ".join(about.keywords)
 

@@ -15,7 +15,7 @@ CardAmount: TypeAlias = Annotated[str, "pattern:^([0-9]+([.][0-9]+)?|infinity)$"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
     """That parameters may have been chosen with knowledge of the data: the trials on
-    confidential records (explore, mask, and runs that released nothing) that the registry
+    confidential records (mask, and runs that released nothing) that the registry
     noted before the release was charged, on the same source, on the records of its population
     or of one that this was before, or under the policy's name."""
 
@@ -27,12 +27,6 @@ class Looks:
         "policy and each version of the records.",
     ]
     last: Annotated[str, "pattern:^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "The day of the last."]
-    on: Annotated[
-        tuple[Annotated[str, "enum:source,file"], ...],
-        "minItems:1",
-        "uniqueItems:true",
-        "At what: the source of the policy, a file that may be confidential, or both.",
-    ]
     words: Annotated[str, "What that means for the claim."] = ""
 
 
@@ -452,7 +446,7 @@ class Card:
     looks: Annotated[
         Looks | None,
         "That parameters may have been chosen with knowledge of the data: the trials on "
-        "confidential records (explore, mask, and runs that released nothing) that the registry "
+        "confidential records (mask, and runs that released nothing) that the registry "
         "noted before the release was charged, on the same source, on the records of its "
         "population or of one that this was before, or under the policy's name. Null says "
         "that the software noted none, and no more.",

@@ -408,7 +408,7 @@ class HierarchyView:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A look at the data before the charge: the day, who looked, at the `source` or a `file`, by `mask`, by a `run`, or at a
+    """A look at the data before the charge: the day, who looked, by `mask`, by a `run`, or at a
     file that they called `public`, and the settings compared."""
 
     day: str

@@ -121,8 +121,6 @@ def _list_wider(card: Card, texts: FamilyTexts) -> Iterator[WiderScope]:
 
 def _describe_looks(looks: Looks) -> str:
     """That parameters may have been chosen with knowledge of the data, and what follows from it."""
-    trials, explored = count_things(looks.count, "trial"), format_count(looks.count - looks.runs)
-    sources = {"source": PUBLIC("looks.source"), "file": PUBLIC("looks.file")}
-    data = sources[looks.on[0]] if len(set(looks.on)) == 1 else PUBLIC("looks.both")
-    runs = format_count(looks.runs)
-    return PUBLIC("looks.words", trials=trials, data=data, explored=explored, runs=runs, last=looks.last)
+    trials, runs = count_things(looks.count, "trial"), format_count(looks.runs)
+    others = format_count(looks.count - looks.runs)
+    return PUBLIC("looks.words", trials=trials, others=others, runs=runs, last=looks.last)

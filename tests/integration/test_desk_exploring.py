@@ -41,11 +41,11 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 def test_looks_are_told_and_none_is_begun(desk: OpenDesk) -> None:
     """To whoever may read policies: who looked, when, and at what; the only form is of made-up tables."""
     site = desk.tiny.site
-    note_look(site, site.policy("people"), by="ana", on="source", digest="", compared=["laplace, epsilon 1"])
+    note_look(site, site.policy("people"), by="ana", on="mask", digest="", compared=["laplace, epsilon 1"])
     for role, person in ROLES.items():
         page = desk.open(person).get("/policies/people/explore")
         assert page.status == 200
-        assert "by ana, at the source: laplace, epsilon 1" in page.text
+        assert "by ana, at a source, which was masked: laplace, epsilon 1" in page.text
         assert not CELLS.search(page.text)
         assert ("Try them" in page.text) == (role == "steward")
 

@@ -40,7 +40,7 @@ UNCOVERED = PUBLIC("looks.uncovered")
 
 def look(tiny: TinySite, compared: tuple[str, ...], by: str = "ana") -> Look:
     """Somebody looks at the source."""
-    return note_look(tiny.site, tiny.site.policy("people"), by=by, on="source", digest="", compared=compared)
+    return note_look(tiny.site, tiny.site.policy("people"), by=by, on="mask", digest="", compared=compared)
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +75,11 @@ def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
     folder, day = tiny.site.package(str(RELEASE)), find_looks(tiny.events(), "people")[0].noted[:10]
     said = (
         "Parameters may have been chosen with knowledge of the data. Before this release the registry has 2 trials on the "
-        f"confidential source (explore: 1, runs that released nothing: 1), the last on {day}. "
+        f"confidential source (runs that released nothing: 1, others: 1), the last on {day}. "
     )
     card = read_card(folder)
     assert (card["looks"]["count"], card["looks"]["runs"]) == (2, 1)
-    assert (card["looks"]["last"], card["looks"]["on"]) == (day, ["source"])
+    assert card["looks"]["last"] == day
     assert card["looks"]["words"].startswith(said)
     assert card["claim"]["not_protected"][-1] == UNCOVERED
     for name in ("privacy-card.html", "RELEASE_NOTE.md"):
@@ -102,7 +102,7 @@ def test_reviewers_sign_who_looked_and_what_was_compared(tiny: TinySite) -> None
     evidence = json.loads((tiny.folder() / "evidence.json").read_text())
     told, run = evidence["looks"]
     assert (run["by"], run["on"], run["compared"]) == ("", "run", ["idp-cbls, epsilon 2, k 5"])
-    assert (told["by"], told["on"], told["compared"]) == ("<b>ana</b>", "source", list(BEFORE))
+    assert (told["by"], told["on"], told["compared"]) == ("<b>ana</b>", "mask", list(BEFORE))
     assert evidence["facts"]["looks"] == 2
     assert build_metadata(StageResult("candidate", "", evidence["facts"]), show_internal=False)["looks"] == 2
 
@@ -111,9 +111,9 @@ def test_status_tells_every_look(tiny: TinySite) -> None:
     """In lines, for a script and on its page; of a release those that concern it."""
     lines = [line for line in describe_status(tiny.site) if line.startswith("looked people: ")]
     assert [line.partition(" by ")[2] for line in lines] == [
-        f"<b>ana</b>, at the source: {'; '.join(BEFORE)}",
+        f"<b>ana</b>, at a source, which was masked: {'; '.join(BEFORE)}",
         "a run that released nothing: idp-cbls, epsilon 2, k 5",
-        f"bea moss, at the source: {AFTER[0]}",
+        f"bea moss, at a source, which was masked: {AFTER[0]}",
     ]
     found = to_json(view_status(tiny.site))
     assert [(told["policy"], told["by"], told["compared"]) for told in found["looks"]] == [
@@ -123,7 +123,7 @@ def test_status_tells_every_look(tiny: TinySite) -> None:
     ]
     assert {line["release"]: line["looks"] for line in found["releases"]} == {"people/1/r1": 2, "people/2": 3}
     page = render_status(build_status(tiny.site))
-    assert "&lt;b&gt;ana&lt;/b&gt;, at the source: idp-cbls, epsilon 1" in page
+    assert "&lt;b&gt;ana&lt;/b&gt;, at a source, which was masked: idp-cbls, epsilon 1" in page
     assert STATUS("page.looks") in page
 
 

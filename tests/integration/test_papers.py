@@ -17,7 +17,6 @@ from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.papers import write_papers
 from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.report.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS
-from release_pipeline.report.standards import CRATE
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
@@ -109,15 +108,12 @@ def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp
 
 
 def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(told: TinySite) -> None:
-    """Listed in its sums and in the crate, the same as when the papers are asked for later; its entry is that of the papers."""
+    """Listed in its sums, the same as when the papers are asked for later; its entry is that of the papers."""
     package = told.site.package(str(RELEASE))
     files = {file.name: file.read_bytes() for file in package.iterdir()}
     assert set(PUBLIC_PAPERS) <= set(files)
-    crate = {part["@id"]: part for part in json.loads(files[CRATE])["@graph"]}
     for name in PUBLIC_PAPERS:
         assert f"{sha256(files[name]).hexdigest()}  {name}" in files["SHA256SUMS"].decode()
-        assert crate[name]["sha256"] == sha256(files[name]).hexdigest()
-    assert crate[ENTRY]["encodingFormat"] == "application/yaml"
     assert not any(b"StatedCanary" in content for content in files.values())
     assert not any(b"Mean squared error" in files[name] for name in PUBLIC_PAPERS)
     assert failures_of(verify_path(package)) == []

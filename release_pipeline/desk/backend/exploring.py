@@ -1,10 +1,5 @@
 """Settings that a steward tries on what the policy believes of the data (`shape`), and the looks at
-data that are noted.
-
-No exploration of confidential records is begun here: it would be a look, which is a command, and
-noted. What is tried here reads no data: the page shows the lines that the command prints, and
-nothing of them is kept.
-"""
+data that are noted. What is tried reads no data: the page shows the lines that the command prints, and keeps nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +43,6 @@ def _show_exploration(asked: Asked) -> Document:
         "rows": "" if policy is None or policy.shape is None else str(policy.shape.rows),
         "looks": [{"by": look.by, "noted": look.noted, "words": look.words} for look in looks],
         "command": _say_command(name, "--shape", []),
-        "look_command": _say_command(name, "--on source", []),
     }
 
 

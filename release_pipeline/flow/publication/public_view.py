@@ -195,13 +195,12 @@ def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
 
 
 def _tell_looks(looks: Sequence[Look]) -> Looks | None:
-    """How many looks at the data came before the charge, when the last, and at what; who looked, and what was compared, is for
+    """How many looks at the data came before the charge, and when the last; who looked, and what was compared, is for
     the people of the site."""
     if not looks:
         return None
-    at = {"file" if look.on == "file" else "source" for look in looks}
     runs = sum(look.on == "run" for look in looks)
-    return Looks(count=len(looks), runs=runs, last=looks[-1].noted[:10], on=tuple(on for on in ("source", "file") if on in at))
+    return Looks(count=len(looks), runs=runs, last=looks[-1].noted[:10])
 
 
 def _with_kit(package: PackageView) -> PackageView:

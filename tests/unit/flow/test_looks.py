@@ -35,7 +35,7 @@ CONTENT = {
     "policy": "people",
     "population": "folk",
     "policy_hash": DIGEST,
-    "on": "source",
+    "on": "mask",
     "digest": "",
     "compared": list(SETTINGS),
 }
@@ -49,7 +49,7 @@ def tiny(tmp_path: Path) -> TinySite:
 
 def look(tiny: TinySite, policy: str = "people", by: str = "ana") -> Look:
     """Somebody looks at the source."""
-    return note_look(tiny.site, tiny.site.policy(policy), by=by, on="source", digest="", compared=SETTINGS)
+    return note_look(tiny.site, tiny.site.policy(policy), by=by, on="mask", digest="", compared=SETTINGS)
 
 
 def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
@@ -65,14 +65,14 @@ def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
 def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySite) -> None:
     """Whose policy can be read for ever after, whatever becomes of its file."""
     policy = tiny.site.policy("people")
-    noted = note_look(tiny.site, policy, by=" ana ", on="file", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
+    noted = note_look(tiny.site, policy, by=" ana ", on="mask", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
     *_, event = tiny.events()
     content = {"policy": "people", "population": "folk", "policy_hash": policy.canonical_hash()}
-    content |= {"by": "ana", "on": "file", "digest": DIGEST}
+    content |= {"by": "ana", "on": "mask", "digest": DIGEST}
     assert (event.kind, event.release, dict(event.content)) == ("looked", None, {**content, "compared": list(SETTINGS)})
     assert find_looks(tiny.events(), "people") == (noted,)
     assert (noted.number, noted.noted, noted.compared) == (event.number, event.noted, SETTINGS)
-    assert noted.words == f"{event.noted[:10]} by ana, at a file: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
+    assert noted.words == f"{event.noted[:10]} by ana, at a source, which was masked: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
     (tiny.home / "policies" / "people.yaml").unlink()
     with tiny.site.open_registry(read_only=True) as registry:
         assert policy_of(registry, noted.policy_hash) == policy
@@ -113,14 +113,14 @@ def test_a_name_is_one_line(tiny: TinySite, by: str) -> None:
 def test_settings_are_lines(tiny: TinySite, compared: list[str]) -> None:
     """At least one, and no more than anybody reads."""
     with pytest.raises(WrongUsage, match="names what is compared"):
-        note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=compared)
+        note_look(tiny.site, tiny.site.policy("people"), by="ana", on="mask", digest="", compared=compared)
     assert tiny.events() == ()
 
 
-@pytest.mark.parametrize(("on", "digest"), [("folder", ""), ("file", "abc"), ("file", "AB" * 32), ("source", f"{DIGEST}\n")])
-def test_what_is_looked_at_is_the_source_or_a_file(tiny: TinySite, on: str, digest: str) -> None:
+@pytest.mark.parametrize(("on", "digest"), [("folder", ""), ("mask", "abc"), ("mask", "AB" * 32), ("mask", f"{DIGEST}\n")])
+def test_a_look_is_of_a_known_kind_with_a_hash(tiny: TinySite, on: str, digest: str) -> None:
     """With the hash of it, which cannot carry a text."""
-    with pytest.raises(WrongUsage, match="at the source or at a file"):
+    with pytest.raises(WrongUsage, match="a look is by mask or by a run"):
         note_look(tiny.site, tiny.site.policy("people"), by="ana", on=on, digest=digest, compared=SETTINGS)  # type: ignore[arg-type]
     assert tiny.events() == ()
 
@@ -243,7 +243,7 @@ def test_what_is_compared_is_told_in_lines_that_differ(tiny: TinySite) -> None:
     assert told[2:] == ["the least epsilon for error:income=0.1"]
     assert told[0] != told[1]
     assert {len(text) for text in told[:2]} == {LONGEST_SETTING}
-    noted = note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=told)
+    noted = note_look(tiny.site, tiny.site.policy("people"), by="ana", on="mask", digest="", compared=told)
     assert noted.compared == tuple(told)
 
 

@@ -89,7 +89,7 @@ def of(facts: dict[str, Any], **changes: Any) -> PaperView:
     return PaperView(package=views.make_package(**views.FACTS | facts), **known | changes)
 
 
-IDP: dict[str, Any] = {"about": ABOUT, "looks": Looks(count=3, runs=2, last="2026-11-01", on=("source",))}
+IDP: dict[str, Any] = {"about": ABOUT, "looks": Looks(count=3, runs=2, last="2026-11-01")}
 DP = dict[str, Any](about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
 TABLE = TableView(
     name="by_site",

@@ -17,7 +17,7 @@ from release_pipeline.report.view import PackageView
 from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_status, test_synthetic, views
 
 NANO = 10**9
-EXPLORED = ("usual", "refused", "targets", "confidential")  # of the documents of `explorations`
+EXPLORED = ("usual", "refused", "targets")  # of the documents of `explorations`
 TABLE = TableView(
     name="sex",
     file="tables/sex.csv",
@@ -59,7 +59,7 @@ def make_full() -> PackageView:
         **test_standards.FACTS["full"],
         columns=(first, *columns[1:]),
         hierarchies=(("hierarchies/site.csv", (("1", "east", "*"),)),),
-        looks=Looks(count=2, runs=1, last="2026-11-19", on=("source", "file")),
+        looks=Looks(count=2, runs=1, last="2026-11-19"),
         parts=("This is part 1 of one confidential table", "Charged: 2"),
         supersedes="rand-hie/1/r0",
         tables=(TABLE,),

@@ -259,16 +259,15 @@ def test_a_card_of_classes_says_what_being_kept_costs() -> None:
         assert "a factor of at most e^epsilon, as the noise is drawn" in text
 
 
-@pytest.mark.parametrize(("on", "key"), [(("source",), "source"), (("file",), "file"), (("source", "file"), "both")])
-def test_looks_are_told_everywhere_and_change_nothing_else(on: tuple[str, ...], key: str) -> None:
+def test_looks_are_told_everywhere_and_change_nothing_else() -> None:
     """In the card a key, and a sentence among what is not covered; without looks a card has neither."""
-    view, plain = sample_view(looks=Looks(count=12, runs=10, last="2026-03-10", on=on)), sample_view()
-    told = {"trials": "12 trials", "explored": "2", "runs": "10", "last": "2026-03-10"}
-    said, uncovered = PUBLIC("looks.words", data=PUBLIC(f"looks.{key}"), **told), PUBLIC("looks.uncovered")
+    view, plain = sample_view(looks=Looks(count=12, runs=10, last="2026-03-10")), sample_view()
+    said = PUBLIC("looks.words", trials="12 trials", others="2", runs="10", last="2026-03-10")
+    uncovered = PUBLIC("looks.uncovered")
     assert "12 trials on" in said
-    assert "(explore: 2, runs that released nothing: 10)" in said
+    assert "(runs that released nothing: 10, others: 2)" in said
     card = json.loads(render_card_json(view))
-    assert card.pop("looks") == {"count": 12, "runs": 10, "last": "2026-03-10", "on": list(on), "words": said}
+    assert card.pop("looks") == {"count": 12, "runs": 10, "last": "2026-03-10", "words": said}
     assert card["claim"]["not_protected"].pop() == uncovered
     without = json.loads(render_card_json(plain))
     assert without.pop("looks") is None
@@ -315,8 +314,8 @@ def test_the_card_holds_nothing_but_the_facts_and_our_sentences(facts: dict[str,
     looks = set[str]()
     if (told := facts["looks"]) is not None:
         numbers = {"trials": count_things(told.count, "trial"), "last": told.last}
-        numbers |= {"explored": format_count(told.count - told.runs), "runs": format_count(told.runs)}
-        looks = {PUBLIC("looks.words", data=PUBLIC(f"looks.{at}"), **numbers) for at in ("source", "file", "both")}
+        numbers |= {"others": format_count(told.count - told.runs), "runs": format_count(told.runs)}
+        looks = {PUBLIC("looks.words", **numbers)}
     strangers = set(leaves(json.loads(render_card_json(make_package(**facts))))) - list_facts(facts) - ours - notes - looks
     assert not strangers
 
