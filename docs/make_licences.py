@@ -41,9 +41,6 @@ COPYLEFT = {  # what their licences ask of those who pass them on, and what that
     "text-unidecode": f"Artistic licence or GPL, at choice: for tests, through `frictionless`. {NEVER_SHIPPED}",
     "tqdm": "MPL-2.0 and MIT: progress bars of Great Expectations. Nothing of it is changed.",
 }
-ELSEWHERE = {  # of wheels that name none, what their repositories say
-    "mlcroissant": "Apache-2.0 (by its repository)",
-}
 ASKS = re.compile(r"GPL|MPL|Mozilla|EUPL|EPL|CeCILL|CDDL|Artistic|SSPL|BUSL|Commons Clause|Proprietary", re.IGNORECASE)
 HEAD = """\
 # Licences of what it stands on
@@ -85,8 +82,6 @@ def _find_licence(name: str, group: Sequence[Pin]) -> str:
     licence, _ = read_licence(name)
     if licence:
         return licence.replace("|", "/")
-    if name in ELSEWHERE:
-        return ELSEWHERE[name]
     if all("win32" in pin.marker for pin in group):
         return "for Windows alone: not asked"
     raise SystemExit(f"{name} names no licence. Look at its files, and say it in docs/make_licences.py.")

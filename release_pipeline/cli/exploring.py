@@ -21,16 +21,14 @@ def add_commands(commands: Any) -> None:
         help="what methods, k, epsilons and swapping would leave of the data, before anything is spent",
         description="Try other methods, epsilons, cluster sizes and swapping for the columns of a policy, by simulated releases "
         "that nobody gets: errors with their range, means by group, correlations, who is linked, and what the ledger would have "
-        "left. On a public file, such as a published one (--like); on a table made up of what the policy believes (--shape); "
-        "or on the confidential data themselves (--on source). The last is a look: it is noted in the registry and told on the "
-        "card, for no epsilon accounts for what choosing tells. So is --like FILE, unless --public says where anybody finds it. "
+        "left. On a public file, such as a published one (--like FILE --public WHERE), or on a table made up of what the policy "
+        "believes (--shape). "
         "--write --choose N reads nothing: it puts setting N of the same list into the policy file.",
     )
     explore.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
     on = explore.add_mutually_exclusive_group()
-    on.add_argument("--like", type=Path, metavar="FILE", help=f"a file that is like the source: {KINDS_OF_FILES}")
+    on.add_argument("--like", type=Path, metavar="FILE", help=f"a public file that is like the source: {KINDS_OF_FILES}")
     on.add_argument("--shape", action="store_true", help="a table that is made up of the policy's `shape`")
-    on.add_argument("--on", choices=["source"], metavar="source", help="the confidential source itself: a look, which is noted")
     on.add_argument("--choose", type=positive, metavar="N", help="with --write: setting N of the list that these options make")
     explore.add_argument("--public", default="", metavar="WHERE", help="of --like: where anybody finds this file")
     explore.add_argument(
@@ -55,7 +53,7 @@ def add_commands(commands: Any) -> None:
         help="which setting surely gives this with the least epsilon that was tried: error:income=10%%, mean:..., "
         "group-mean:..., correlation=0.02 (several: all of them)",
     )
-    explore.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="a page; of a look it stays in the vault")
+    explore.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="a page")
     explore.add_argument("--overwrite", action="store_true", help="replace PAGE.html if it exists")
     explore.add_argument(
         "--write", action="store_true", help="put the setting that meets the targets, or --choose N, into the policy file"
@@ -63,10 +61,9 @@ def add_commands(commands: Any) -> None:
     explore.add_argument("--refused", action="store_true", help="try the settings, too, that the ledger would refuse")
     explore.add_argument("--all", action="store_true", help="list every setting, not the best alone")
     explore.add_argument("--home", type=Path, help="the site whose ledger is asked (default: the one that the policy lies in)")
-    explore.add_argument("--by", default="", metavar="NAME", help="who looks (default: the account)")
+    explore.add_argument("--by", default="", metavar="NAME", help="who says that FILE is public (default: the account)")
     explore.add_argument("--quiet", action="store_true", help="no progress")
-    add_json(explore, "all figures; of a look they are written to the vault, beside the page")
-    explore.add_argument("--confidential-to-stdout", action="store_true", help="print --json of a look all the same")
+    add_json(explore, "all figures")
     explore.set_defaults(run=_explore)
 
 
@@ -91,7 +88,6 @@ def _explore(options: argparse.Namespace) -> int:
         like=options.like,
         public=options.public.strip(),
         shape=options.shape,
-        source=options.on is not None,
         release=options.release,
         rows=options.rows,
         axes=axes,
@@ -104,15 +100,12 @@ def _explore(options: argparse.Namespace) -> int:
     )
     before = read_policy(options.policy)
     explored = explore(options.policy, asked, progress=(lambda _: None) if options.quiet else Progress())
-    document = explored.document
-    is_printed = not document.confidential or options.confidential_to_stdout
-    if not options.json:
+    if options.json:
+        print_json(to_json(explored.document))
+    else:
         print_lines(describe_explored(explored, every=options.all))
-    elif is_printed:
-        print_json(to_json(document))
-    if options.output is not None or document.confidential:
-        for file in write_page(explored, asked, with_document=options.json and not is_printed):
-            print(f"{file} is written", file=sys.stderr if options.json else sys.stdout)
+    if options.output is not None:
+        print(f"{write_page(explored, asked)} is written", file=sys.stderr if options.json else sys.stdout)
     if options.write:
         _write(options, axes, choose_met(explored), before)
     return 0
@@ -120,7 +113,7 @@ def _explore(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    has_data = options.like is not None or options.shape or options.on is not None
+    has_data = options.like is not None or options.shape
     if options.choose is not None:
         given = [name for name in ("output", "target", "json", "public", "release", "rows", "all") if getattr(options, name)]
         if not options.write or given:
@@ -133,7 +126,7 @@ def _check(options: argparse.Namespace) -> None:
         raise WrongUsage(
             "it is not said what settings are tried on.",
             where="explore",
-            remedy="Use --like FILE, --shape or --on source; or --write --choose N for a setting that was tried.",
+            remedy="Use --like FILE or --shape; or --write --choose N for a setting that was tried.",
         )
     elif options.write and not options.target:
         raise WrongUsage(
@@ -145,8 +138,12 @@ def _check(options: argparse.Namespace) -> None:
         check_input(options.like)
     if options.public and options.like is None:
         raise WrongUsage("only a file can be public.", where="--public", remedy="Name it with --like.")
-    if options.confidential_to_stdout and not options.json:
-        raise WrongUsage("there is no document.", where="--confidential-to-stdout", remedy="Add --json.")
+    if options.like is not None and not options.public.strip():
+        raise WrongUsage(
+            "settings are tried on public files only, and it is not said where anybody finds this one.",
+            where=str(options.like),
+            remedy="Say it with --public WHERE, or use --shape.",
+        )
 
 
 def _write(options: argparse.Namespace, axes: Any, number: int, before: str | None = None) -> None:

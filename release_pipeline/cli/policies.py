@@ -20,13 +20,6 @@ def add_commands(commands: Any) -> None:
     init.add_argument("name", metavar="NAME", help="the name of the policy")
     init.add_argument("--from", dest="file", type=Path, required=True, metavar="FILE", help=f"a file: {KINDS_OF_FILES}")
     init.add_argument(
-        "--codebook",
-        type=Path,
-        metavar="FILE",
-        help="what columns and codes mean: .csv (column, label, value, value_label), DDI as .xml, or a data package "
-        "or table schema as .json",
-    )
-    init.add_argument(
         "--columns",
         metavar="A,B,...",
         help="the columns that you want to work with; the others of FILE go to `drop` (default: all)",
@@ -94,10 +87,8 @@ def _init(options: argparse.Namespace) -> int:
         options.name,
         check_input(options.file),
         header=options.header,
-        codebook=options.codebook,
         columns=None if options.columns is None else [name.strip() for name in options.columns.split(",") if name.strip()],
         place=options.output,
-        warn=lambda words: print(f"warning: {words}", file=sys.stderr),
     )
     if options.output is None:
         print(text, end="")

@@ -1,31 +1,25 @@
 """A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then.
 
 What is taken for a header goes into the policy, which is no secret. A file that has none would put its first person there. So a
-CSV must show that its first line is one, or a person who has looked says so. What a Stata, SPSS or SAS file, or a codebook, says
-of columns and data are comments beside them (`proposals`).
+CSV must show that its first line is one, or a person who has looked says so. What a Stata, SPSS or SAS file says of
+its columns and of itself are comments beside them (`proposals`).
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from release_pipeline.errors import SourceError, WrongUsage
-from release_pipeline.flow.codebook import read_codebook
-from release_pipeline.flow.codebooks.common import Study
-from release_pipeline.flow.proposals import propose, propose_about
+from release_pipeline.flow.proposals import propose, propose_title
 from release_pipeline.policy.formats import ask_for_near, name_some
-from release_pipeline.policy.kinds.missing import number_of_code
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
 from release_pipeline.policy.skeleton import draft_about
-from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.packed import unpacked
-from release_pipeline.store.source import LONGEST_NAME, FileSource, find_file
+from release_pipeline.store.source import FileSource, find_file
 from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, SurveySource, describe_survey
 
 _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
@@ -61,16 +55,12 @@ def draft_policy(
     file: Path,
     *,
     header: bool = False,
-    codebook: Path | None = None,
     columns: Sequence[str] | None = None,
     place: Path | None = None,
-    warn: Callable[[str], None] | None = None,
 ) -> str:
-    """The text of a policy for `file`. It looks at the header, at the labels of a file that has some, and whether a CSV has
-    numbers without a label where a codebook labels others: nothing else is told of the data, and nothing inferred. `header`:
-    somebody has looked, and the first line holds names. What the `codebook` says of a column takes the place of what the file
-    says; `warn` takes a sentence where it has other columns than the file. `columns`: those to work with, the others being
-    dropped. `place`: where the policy will lie."""
+    """The text of a policy for `file`, made of its header and of the labels of a file that has some; nothing is inferred from
+    data. `header`: a person has seen that the first line holds names. `columns`: those to work with; the others are dropped.
+    `place`: where the policy will be."""
     source = find_file(file, expected=frozenset())
     if len({look_alike_key(column) for column in source.header}) < len(source.header) or not all(source.header):
         raise SourceError(
@@ -87,28 +77,22 @@ def draft_policy(
         )
     if isinstance(source, FileSource) and source.format == "csv" and not header:
         _check_header(source)
-    described, study = _describe(source, codebook)
+    survey = _describe(source)
+    described = {canonical_name(column.name): column for column in survey.columns}
     chosen = _choose(source.header, columns, file)
-    labelled = (
-        _find_partly_labelled(source, described) if isinstance(source, FileSource) and source.format == "csv" else set[str]()
-    )
-    lines = "\n".join(line for column in chosen for line in _draft_column(column, described, has_others=column in labelled))
+    lines = "\n".join(line for column in chosen for line in _draft_column(column, described))
     rest = ", ".join(_key(column) for column in source.header if column not in chosen)
-    about = "\n".join(draft_about(propose_about(study)))
-    left_over = sorted(described.keys() - set(map(canonical_name, source.header)))
-    if warn is not None and left_over:
-        warn(_describe_left_over(left_over, is_every_one=len(left_over) == len(described)))
-    note = f"# The codebook describes {count_of(len(left_over), 'column')} that the file does not have.\n" if left_over else ""
-    return _write(name, "", _key(_name_source(file, place)), note, lines, rest, about)
+    about = "\n".join(draft_about(propose_title(survey.label)))
+    return _write(name, "", _key(_name_source(file, place)), lines, rest, about)
 
 
 def draft_empty(name: str, steward: str) -> str:
     """The text of a policy for data of which nothing is known here: what `draft_policy` writes, without a column."""
     lines = "  # NAME: {role: , do: }"
-    return _write(name, steward, "", "", lines, "", "\n".join(draft_about()))
+    return _write(name, steward, "", lines, "", "\n".join(draft_about()))
 
 
-def _write(name: str, steward: str, source: str, note: str, lines: str, rest: str, about: str) -> str:
+def _write(name: str, steward: str, source: str, lines: str, rest: str, about: str) -> str:
     return f"""\
 # A skeleton: fill in what is empty, then run `release-pipeline check`.
 policy: {name}
@@ -127,12 +111,12 @@ protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, i
 #   keep:  {{role: , do: keep, values: [...], why: , label: , labels: {{VALUE: what it means}}}}
 #   generalise: {{role: quasi, do: generalise, hierarchy: , why: , label: }}, where hierarchy is {{csv: FILE}} (level0,...),
 #     {{groups: {{LABEL: [values], LABEL: [values]}}}}, or one of the forms that are proposed below by the names of columns
-{note}columns:
+columns:
 {lines}
 drop: [{rest}]
 gates: {{min_rows: }}
 # What readers are told of the data, word for word. No officer approves a policy without it, and without a label of each released
-# column: what a file or codebook says of itself is a proposal, for you to read, and to take or leave.
+# column: what a file says of itself is a proposal, for you to read, and to take or leave.
 {about}
 """
 
@@ -196,47 +180,16 @@ def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
         return []
 
 
-def _describe(source: FileSource | SurveySource, codebook: Path | None) -> tuple[dict[str, SurveyColumn], Study]:
-    """What file and codebook say of the columns, by their names, and of the data as a whole."""
-    told = (
-        describe_survey(source.path, source.ending, where=source.name) if isinstance(source, SurveySource) else SurveyFile("", ())
-    )
-    described = {canonical_name(column.name): column for column in told.columns}
-    if codebook is None:
-        return described, Study(title=told.label)
-    known = read_codebook(codebook)
-    return described | dict(known.columns), known.study if known.study.title else replace(known.study, title=told.label)
+def _describe(source: FileSource | SurveySource) -> SurveyFile:
+    """The labels that the file itself has; a CSV or Parquet file has none."""
+    if not isinstance(source, SurveySource):
+        return SurveyFile("", ())
+    return describe_survey(source.path, source.ending, where=source.name)
 
 
-def _describe_left_over(names: Sequence[str], *, is_every_one: bool) -> str:
-    """The columns of a codebook that the file does not have, those named whose names are no data by their shape."""
-    shown = [name for name in names if name.isprintable() and len(name) <= LONGEST_NAME and not _DATUM.fullmatch(name)]
-    listed = f" ({name_some(shown)})" if shown else ""
-    if is_every_one:
-        return f"none of the columns that the codebook describes{listed} is in the file. Is it the codebook of another file?"
-    return f"the codebook describes {count_of(len(names), 'column')} that the file does not have{listed}."
-
-
-def _find_partly_labelled(source: FileSource, described: Mapping[str, SurveyColumn]) -> set[str]:
-    """The columns of a CSV of whose numbers a codebook labels some alone: all labels are of numbers, and there are others. That
-    is all that is told of the records, so that codes for no answer are not proposed as the values of the column."""
-    labels = {
-        place: {number_of_code(code) for code, _ in known.labels}
-        for place, column in enumerate(source.header)
-        if (known := described.get(canonical_name(column))) is not None and known.labels and not known.is_text
-    }
-    labels = {place: numbers for place, numbers in labels.items() if all(isinstance(one, Decimal) for one in numbers)}
-    found: set[int] = set()
-    for row in _read_body(source) if labels else ():
-        for place in (labels.keys() - found) if len(row) == len(source.header) else ():
-            number = number_of_code(row[place].strip())
-            found |= {place} if isinstance(number, Decimal) and number not in labels[place] else set()
-    return {source.header[place] for place in found}
-
-
-def _draft_column(column: str, described: Mapping[str, SurveyColumn], *, has_others: bool) -> list[str]:
+def _draft_column(column: str, described: Mapping[str, SurveyColumn]) -> list[str]:
     known = described.get(canonical_name(column))
-    comments = [] if known is None else [f"  # {line}" for line in propose(known, has_others=has_others)]
+    comments = [] if known is None else [f"  # {line}" for line in propose(known)]
     return [*comments, f"  {_key(column)}: {{role: , do: }}{_propose(column)}"]
 
 

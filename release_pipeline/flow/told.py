@@ -5,28 +5,27 @@ from __future__ import annotations
 from release_pipeline.policy.about import About, Coverage
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.published import labels_of
-from release_pipeline.report.about import AboutView, ColumnWords
-from release_pipeline.report.card import ContributorView
+from release_pipeline.report.about import About as AboutView
+from release_pipeline.report.about import ColumnWords, Contact, ContributorView, Licence, Publisher
+from release_pipeline.report.about import Coverage as CoverageView
 
 
 def tell_about(about: About) -> AboutView:
-    """What the policy says of the data as a whole."""
+    """What the policy says of the data as a whole; `citation` is empty where it has to be made at publication."""
     covered = about.coverage or Coverage.model_construct()
     first, last = (None, None) if covered.days is None else (day.isoformat() for day in covered.days)
     licence = about.licence
     return AboutView(
         title=about.title,
         description=about.description,
-        licence=(licence.name, licence.title, licence.address),
-        publisher=(about.publisher.name, about.publisher.url),
-        contact=(about.contact.name, about.contact.email, about.contact.url),
+        licence=Licence(name=licence.name, title=licence.title, url=licence.address),
+        publisher=Publisher(name=about.publisher.name, url=about.publisher.url),
+        contact=Contact(name=about.contact.name, email=about.contact.email, url=about.contact.url),
         contributors=tuple(ContributorView(one.name, one.role, one.organisation, one.orcid) for one in about.contributors),
-        places=covered.places,
-        first=first,
-        last=last,
+        coverage=CoverageView(places=covered.places, first=first, last=last),
         sampling=about.sampling,
         keywords=about.keywords,
-        citation=about.citation,
+        citation=about.citation or "",
         intended_use=about.intended_use,
         recipients=about.recipients,
     )

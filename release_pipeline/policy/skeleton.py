@@ -1,5 +1,5 @@
 """What is left for a person to say of the data, as lines that can be pasted into a policy: every value is empty, and nothing is
-inferred. What a file or a codebook says of itself stands beside it, as comments (`proposed`)."""
+inferred. The label that a file has for itself is a comment (`proposed`)."""
 
 from __future__ import annotations
 

@@ -1,84 +1,84 @@
-"""What a package says of its data as a whole: the steward's words, and how to cite them."""
+"""What a package says of its data as a whole, in the steward's words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
-from release_pipeline.report.card import About, Contact, ContributorView, Coverage, Licence, Publisher
+from release_pipeline.privacy.figures import join_names
 from release_pipeline.sentences import PUBLIC
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Licence:
+    """On which terms they may be used."""
+
+    name: Annotated[str, "Its SPDX identifier, or its name."]
+    title: Annotated[str, "What it is called."]
+    url: Annotated[str, "Where it can be read."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publisher:
+    """Who publishes."""
+
+    name: Annotated[str, "Their name."]
+    url: Annotated[str | None, "Where they are found."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """Who answers questions."""
+
+    name: Annotated[str | None, "Their name."]
+    email: Annotated[str | None, "Their address."]
+    url: Annotated[str | None, "Where they are found."]
+
+
 @dataclass(frozen=True, slots=True)
-class AboutView:
-    """What the data are, as the policy declares it. `licence`: its name, title and address; `publisher` and `contact`: who, and
-    where; `first` and `last`: the days that records are about. Of what nobody said there is nothing."""
+class ContributorView:
+    """Somebody who had a part in the data."""
 
-    title: str
-    description: str
-    licence: tuple[str, str, str]
-    publisher: tuple[str, str | None]
-    contact: tuple[str | None, str | None, str | None]
-    contributors: tuple[ContributorView, ...] = ()
-    places: tuple[str, ...] = ()
-    first: str | None = None
-    last: str | None = None
-    sampling: str | None = None
-    keywords: tuple[str, ...] = ()
-    citation: str | None = None
-    intended_use: str | None = None
-    recipients: str | None = None
+    name: Annotated[str, "Their name."]
+    role: Annotated[str, "enum:creator,collector,curator,funder,contributor", "Which part."]
+    organisation: Annotated[str | None, "Where they are at home."] = None
+    orcid: Annotated[str | None, "Their ORCID iD."] = None
 
-    def cite(self, release: str, published: str) -> str:
-        """How to cite a release: in the steward's words, or made of what is declared."""
-        if self.citation is not None:
-            return self.citation
-        creators = [one.name for one in self.contributors if one.role == "creator"]
-        who = "; ".join(creators) or self.publisher[0]
-        year, publisher = published[:4], self.publisher[0]
-        if not creators:
-            return PUBLIC("about.cited", who=who, year=year, title=self.title, release=release)
-        return PUBLIC("about.citation", who=who, year=year, title=self.title, release=release, publisher=publisher)
+    @property
+    def words(self) -> str:
+        """Name, organisation and role in a phrase."""
+        role = PUBLIC.read_section("contributor").get(self.role, self.role)
+        parts = [self.name, *([self.organisation] if self.organisation else []), role]
+        return join_names([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
 
-    def list_facts(self) -> Iterator[tuple[str, str]]:
-        """Each fact in words, with what it is about."""
-        _, title, address = self.licence
-        yield PUBLIC("about.licence"), PUBLIC("about.with_address", words=title, address=address)
-        yield PUBLIC("about.publisher"), _with_address(*self.publisher)
-        yield PUBLIC("about.contact"), ", ".join(part for part in self.contact if part)
-        if self.contributors:
-            yield PUBLIC("about.contributors"), "; ".join(one.words for one in self.contributors)
-        if self.places:
-            yield PUBLIC("about.places"), ", ".join(self.places)
-        if self.first is not None:
-            yield PUBLIC("about.time"), PUBLIC("about.from_to", first=self.first, last=self.last or "")
-        if self.sampling is not None:
-            yield PUBLIC("about.sampling"), self.sampling
-        if self.intended_use is not None:
-            yield PUBLIC("about.intended_use"), self.intended_use
-        if self.recipients is not None:
-            yield PUBLIC("about.recipients"), self.recipients
-        if self.keywords:
-            yield PUBLIC("about.keywords"), ", ".join(self.keywords)
 
-    def to_card(self, release: str, published: str) -> About:
-        """As the card has it."""
-        name, title, address = self.licence
-        who, email, url = self.contact
-        return About(
-            title=self.title,
-            description=self.description,
-            licence=Licence(name=name, title=title, url=address),
-            publisher=Publisher(name=self.publisher[0], url=self.publisher[1]),
-            contact=Contact(name=who, email=email, url=url),
-            contributors=self.contributors,
-            coverage=Coverage(places=self.places, first=self.first, last=self.last),
-            sampling=self.sampling,
-            keywords=self.keywords,
-            citation=self.cite(release, published),
-            intended_use=self.intended_use,
-            recipients=self.recipients,
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """What the records are about."""
+
+    places: Annotated[tuple[str, ...], "Which places."] = ()
+    first: Annotated[str | None, "The first day."] = None
+    last: Annotated[str | None, "The last day."] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What the data are, in the steward's words. Null where the policy says
+    nothing of it."""
+
+    title: Annotated[str, "What they are called."]
+    description: Annotated[str, "What they are, of whom, and how they came about."]
+    licence: Annotated[Licence, "On which terms they may be used."]
+    publisher: Annotated[Publisher, "Who publishes."]
+    contact: Annotated[Contact, "Who answers questions."]
+    contributors: Annotated[tuple[ContributorView, ...], "Who had a part in the data."] = ()
+    coverage: Annotated[Coverage, "What the records are about."] = Coverage()
+    sampling: Annotated[str | None, "How the records were drawn."] = None
+    keywords: Annotated[tuple[str, ...], "What a reader may look for."] = ()
+    citation: Annotated[str, "How to cite the release."] = ""
+    intended_use: Annotated[str | None, "What it is meant for."] = None
+    recipients: Annotated[str | None, "Whom it is meant for."] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,40 @@ class ColumnWords:
     description: str | None = None
     question: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
+
+
+def cite(about: About, release: str, published: str) -> str:
+    """How to cite a release: in the steward's words, or made of what is declared."""
+    if about.citation:
+        return about.citation
+    creators = [person.name for person in about.contributors if person.role == "creator"]
+    who = "; ".join(creators) or about.publisher.name
+    year, publisher = published[:4], about.publisher.name
+    if not creators:
+        return PUBLIC("about.cited", who=who, year=year, title=about.title, release=release)
+    return PUBLIC("about.citation", who=who, year=year, title=about.title, release=release, publisher=publisher)
+
+
+def list_facts(about: About) -> Iterator[tuple[str, str]]:
+    """Each fact in words, with what it is about."""
+    yield PUBLIC("about.licence"), _with_address(about.licence.title, about.licence.url)
+    yield PUBLIC("about.publisher"), _with_address(about.publisher.name, about.publisher.url)
+    contact, coverage = about.contact, about.coverage
+    yield PUBLIC("about.contact"), ", ".join(part for part in (contact.name, contact.email, contact.url) if part)
+    if about.contributors:
+        yield PUBLIC("about.contributors"), "; ".join(person.words for person in about.contributors)
+    if coverage.places:
+        yield PUBLIC("about.places"), ", ".join(coverage.places)
+    if coverage.first is not None:
+        yield PUBLIC("about.time"), PUBLIC("about.from_to", first=coverage.first, last=coverage.last or "")
+    if about.sampling is not None:
+        yield PUBLIC("about.sampling"), about.sampling
+    if about.intended_use is not None:
+        yield PUBLIC("about.intended_use"), about.intended_use
+    if about.recipients is not None:
+        yield PUBLIC("about.recipients"), about.recipients
+    if about.keywords:
+        yield PUBLIC("about.keywords"), ", ".join(about.keywords)
 
 
 def _with_address(words: str, address: str | None) -> str:

@@ -1,97 +1,21 @@
-"""The privacy card: one frozen type, from which the card is written and its JSON Schema is made.
-
-A field is a key of the card, described where it is declared. One
-of which there is nothing to say is null or empty. `in_` is the key `in`.
-"""
+"""The privacy card: one frozen type, from which page, note and catalogue entries are made too. A field is a key; one
+with nothing to say is null or empty. `in_` is the key `in`. `public.complete_card` puts in the texts that have a default."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from release_pipeline.policy.documents import Hash
-from release_pipeline.policy.schemas import make_object
-from release_pipeline.privacy.figures import join_names
-from release_pipeline.sentences import PUBLIC
+from release_pipeline.report.about import About
 
 CardAmount: TypeAlias = Annotated[str, "pattern:^([0-9]+([.][0-9]+)?|infinity)$"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Licence:
-    """On which terms they may be used."""
-
-    name: Annotated[str, "Its SPDX identifier, or its name."]
-    title: Annotated[str, "What it is called."]
-    url: Annotated[str, "Where it can be read."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publisher:
-    """Who publishes."""
-
-    name: Annotated[str, "Their name."]
-    url: Annotated[str | None, "Where they are found."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
-    """Who answers questions."""
-
-    name: Annotated[str | None, "Their name."]
-    email: Annotated[str | None, "Their address."]
-    url: Annotated[str | None, "Where they are found."]
-
-
-@dataclass(frozen=True, slots=True)
-class ContributorView:
-    """Somebody who had a part in the data."""
-
-    name: Annotated[str, "Their name."]
-    role: Annotated[str, "enum:creator,collector,curator,funder,contributor", "Which part."]
-    organisation: Annotated[str | None, "Where they are at home."] = None
-    orcid: Annotated[str | None, "Their ORCID iD."] = None
-
-    @property
-    def words(self) -> str:
-        """Name, organisation and role in a phrase."""
-        role = PUBLIC.read_section("contributor").get(self.role, self.role)
-        parts = [self.name, *([self.organisation] if self.organisation else []), role]
-        return join_names([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """What the records are about."""
-
-    places: Annotated[tuple[str, ...], "Which places."]
-    first: Annotated[str | None, "The first day."]
-    last: Annotated[str | None, "The last day."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What the data are, in the steward's words. Null where the policy says
-    nothing of it."""
-
-    title: Annotated[str, "What they are called."]
-    description: Annotated[str, "What they are, of whom, and how they came about."]
-    licence: Annotated[Licence, "On which terms they may be used."]
-    publisher: Annotated[Publisher, "Who publishes."]
-    contact: Annotated[Contact, "Who answers questions."]
-    contributors: Annotated[tuple[ContributorView, ...], "Who had a part in the data."]
-    coverage: Annotated[Coverage, "What the records are about."]
-    sampling: Annotated[str | None, "How the records were drawn."]
-    keywords: Annotated[tuple[str, ...], "What a reader may look for."]
-    citation: Annotated[str, "How to cite the release."]
-    intended_use: Annotated[str | None, "What it is meant for."]
-    recipients: Annotated[str | None, "Whom it is meant for."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
     """That parameters may have been chosen with knowledge of the data: the trials on
-    confidential records (explore, mask, and runs that released nothing) that the registry
+    confidential records (mask, and runs that released nothing) that the registry
     noted before the release was charged, on the same source, on the records of its population
     or of one that this was before, or under the policy's name."""
 
@@ -103,13 +27,7 @@ class Looks:
         "policy and each version of the records.",
     ]
     last: Annotated[str, "pattern:^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "The day of the last."]
-    on: Annotated[
-        tuple[Annotated[str, "enum:source,file"], ...],
-        "minItems:1",
-        "uniqueItems:true",
-        "At what: the source of the policy, a file that may be confidential, or both.",
-    ]
-    words: Annotated[str, "What that means for the claim."]
+    words: Annotated[str, "What that means for the claim."] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +74,9 @@ class Budget:
         CardAmount | None, "Under zcdp: the delta at which every epsilon of this card holds; null under other definitions."
     ]
     rho: Annotated[CardAmount | None, "Under zcdp: the rho of the release, which is what adds up; null under other definitions."]
-    of: Annotated[str, "What the total is of."]
-    columns: Annotated[tuple[ColumnBudget, ...], "The part of each masked column."]
-    tables: Annotated[tuple[TableBudget, ...], "The part of each table beside the rows."]
+    of: Annotated[str, "What the total is of."] = ""
+    columns: Annotated[tuple[ColumnBudget, ...], "The part of each masked column."] = ()
+    tables: Annotated[tuple[TableBudget, ...], "The part of each table beside the rows."] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +84,7 @@ class Scope:
     """What the claim covers."""
 
     name: Annotated[str, "class, centroid, column or table."]
-    words: Annotated[str, "What that means."]
+    words: Annotated[str, "What that means."] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +93,7 @@ class WiderScope:
 
     scope: Annotated[str, "Its name."]
     bound: Annotated[str, "What is known of it, in words: a bound from public facts, or that it is not bounded."]
-    why: Annotated[str | None, "Why it is not bounded; null where it is bounded."]
+    why: Annotated[str | None, "Why it is not bounded; null where it is bounded."] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +123,7 @@ class Claim:
     scope: Annotated[Scope, "What the claim covers."]
     wider: Annotated[tuple[WiderScope, ...], "Scopes that the claim does not cover by itself."]
     not_protected: Annotated[tuple[str, ...], "What the release does not protect."]
-    caveats: Annotated[tuple[str, ...], "What holds for every claim of this definition."]
+    caveats: Annotated[tuple[str, ...], "What holds for every claim of this definition."] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,8 +159,8 @@ class Groups:
     words: Annotated[str, "What k is."]
     is_k_anonymity: Annotated[
         bool, "Whether every combination of the generalised quasi-identifiers has k records; false for clusters of one column."
-    ]
-    why_not: Annotated[str | None, "Why not; null where it is."]
+    ] = False
+    why_not: Annotated[str | None, "Why not; null where it is."] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +168,7 @@ class Anonymity:
     """What is achieved on the quasi-identifiers that are released as they are."""
 
     value: Annotated[int | None, "minimum:1", "The smallest group of records that are equal in them; null where there are none."]
-    words: Annotated[str, "What was counted."]
+    words: Annotated[str, "What was counted."] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,11 +179,11 @@ class Series:
         CardAmount | None,
         "The sum of the releases of this policy so far, in its own definition and scope; null where it does not add up.",
     ]
-    of: Annotated[str, "Which releases these are."]
+    of: Annotated[str, "Which releases these are."] = ""
     population_spent: Annotated[CardAmount, "What is charged to the population in all, by whatever policy."]
     cap: Annotated[CardAmount, "The most that may be charged to the population."]
     cap_unit: Annotated[str, "What is counted: epsilon in one definition and scope, or releases."]
-    words: Annotated[str, "How it is counted."]
+    words: Annotated[str, "How it is counted."] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +415,7 @@ class Card:
     looks: Annotated[
         Looks | None,
         "That parameters may have been chosen with knowledge of the data: the trials on "
-        "confidential records (explore, mask, and runs that released nothing) that the registry "
+        "confidential records (mask, and runs that released nothing) that the registry "
         "noted before the release was charged, on the same source, on the records of its "
         "population or of one that this was before, or under the policy's name. Null says "
         "that the software noted none, and no more.",
@@ -522,7 +440,7 @@ class Card:
     ] = None
     rows: Annotated[Rows, "Counts of records."]
     suppression: Annotated[Suppression, "What was taken out because its group was small."]
-    noise: Annotated[str, "What the noise of the columns is, and what it is not."]
+    noise: Annotated[str, "What the noise of the columns is, and what it is not."] = ""
     columns: Annotated[tuple[ColumnView, ...], "The released columns, in the order of the data."]
     tables: Annotated[
         tuple[TableView, ...], "The tables beside the rows, each with noise of its own; empty where there are none."
@@ -530,7 +448,7 @@ class Card:
     how_to_use: Annotated[tuple[str, ...], "Advice on using the data."]
     analysis: Annotated[
         tuple[str, ...], "What the analyst's kit (release_pipeline.analyst) offers for this release, and what it declines."
-    ]
+    ] = ()
     formats: Annotated[
         tuple[Annotated[str, "enum:parquet,csv,dta,sav"], ...],
         "uniqueItems:true",
@@ -542,25 +460,3 @@ class Card:
         "The last event of the registry's chain when the package was made: a registry without "
         "this event is another one, or was changed since.",
     ]
-
-
-def make_card_schema() -> dict[str, Any]:
-    """The JSON Schema of `privacy-card.json`, with what its parts must agree on."""
-    definition = {"properties": {"name": {"enum": ["k-epsilon", "k-anonymity"]}}}
-    with_classes = {
-        "k": {"properties": {"is_k_anonymity": {"const": True}}},
-        "series": {"properties": {"epsilon": {"type": "null"}}},
-    }
-    with_clusters = {
-        "k": {"properties": {"is_k_anonymity": {"const": False}}},
-        "series": {"properties": {"epsilon": {"type": "string"}}},
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:release-pipeline:privacy-card:1",
-        "title": "Privacy card",
-        **make_object(Card, is_closed=True),
-        "if": {"properties": {"claim": {"properties": {"definition": definition}}}},
-        "then": {"properties": with_classes},
-        "else": {"properties": with_clusters},
-    }

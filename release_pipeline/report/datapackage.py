@@ -1,7 +1,8 @@
-"""datapackage.json, which describes the files of a package to programs, and the lists of labels; pure functions of a view."""
+"""datapackage.json, which describes the files of a package to programs, and the lists of labels; pure functions of a package."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import re
@@ -11,15 +12,19 @@ from typing import Any
 
 from release_pipeline.privacy.dates import DATE, MOMENT, read_moment
 from release_pipeline.privacy.figures import is_instant, join_names
-from release_pipeline.report.about import AboutView
+from release_pipeline.report.about import About
 from release_pipeline.report.card import ColumnView
 from release_pipeline.report.escaping import describe_derivation, end_sentence, say_amount
 from release_pipeline.report.lists import render_csv
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
 
 _FORMATS = {"parquet": "apache-parquet", "dta": "stata", "sav": "spss"}
+
+
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+
+
 MEDIA_TYPES = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
@@ -28,8 +33,8 @@ MEDIA_TYPES = {
 }
 
 
-def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
-    """datapackage.json (Data Package v2): one resource for each file of each format of the view, all with the same
+def render_datapackage(package: PackageView, hashes: Mapping[str, tuple[str, int]]) -> str:
+    """datapackage.json (Data Package v2): one resource for each file of each format of the package, all with the same
     schema, but for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
 
     The CSV file is a tabular resource; the others, which carry their own types, are some whose length and hash alone are
@@ -37,60 +42,66 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the standard
     could not express is refused with a ValueError, a file without its hash with a KeyError.
     """
-    anywhere = view.values == "anywhere"
-    fields = [_make_field(column, anywhere=anywhere) for column in view.columns]
+    card = package.card
+    anywhere = card.method.values == "anywhere"
+    fields = [_make_field(column, anywhere=anywhere) for column in card.columns]
     schema = {"fields": fields, "missingValues": [""]}
-    coded = {"fields": [field for field in fields if field["name"] not in list_coded(view)], "missingValues": [""]}
-    package: dict[str, Any] = {
+    coded = {"fields": [field for field in fields if field["name"] not in list_coded(package)], "missingValues": [""]}
+    descriptor: dict[str, Any] = {
         "$schema": PROFILE,
         "profile": "data-package",
-        "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
-        "id": view.release,
-        "version": view.release.rpartition("/")[2] or view.release,
+        "name": re.sub(r"[^a-z0-9._/-]+", "-", card.release.lower()) or "release",
+        "id": card.release,
+        "version": card.release.rpartition("/")[2] or card.release,
     }
-    if is_instant(view.published):
-        package["created"] = view.published
-    package |= _tell_about(view.about, view)
-    package["resources"] = [
-        _make_resource(name, form, *hashes[name], coded if form in ("dta", "sav") else schema, view)
-        for form in view.formats
-        for name in view.name_data(form)
+    if is_instant(card.published):
+        descriptor["created"] = card.published
+    descriptor |= _tell_about(card.about, package)
+    descriptor["resources"] = [
+        _make_resource(name, form, *hashes[name], coded if form in ("dta", "sav") else schema, package)
+        for form in card.formats
+        for name in package.name_data(form)
     ]
-    package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.hierarchy")) for file, _ in view.hierarchies]
-    package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.counts")) for file in view.counts]
-    package["resources"] += [_make_list(table.file, *hashes[table.file], table.words) for table in view.tables]
-    return json.dumps(package, indent=2, ensure_ascii=True) + "\n"
+    descriptor["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.hierarchy")) for file, _ in package.hierarchies]
+    descriptor["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.counts")) for file in package.counts]
+    descriptor["resources"] += [_make_list(table.file, *hashes[table.file], table.words) for table in package.card.tables]
+    return json.dumps(descriptor, indent=2, ensure_ascii=True) + "\n"
 
 
-def _tell_about(about: AboutView, view: PublicView) -> dict[str, Any]:
+def _describe_claim(package: PackageView) -> str:
+    return PUBLIC("package.description", claim=end_sentence(package.card.claim.words))
+
+
+def _tell_about(about: About, package: PackageView) -> dict[str, Any]:
     """What the data are, in the terms of the standard, and beside them what it has no term for."""
-    name, title, address = about.licence
-    who, url = about.publisher
+    licence, publisher = about.licence, about.publisher
     contributors: list[dict[str, Any]] = [
         {"title": one.name, "roles": [one.role], **({"organization": one.organisation} if one.organisation else {})}
         | ({"path": f"https://orcid.org/{one.orcid}"} if one.orcid else {})
         for one in about.contributors
     ]
-    contributors.append({"title": who, "roles": ["publisher"], **({"path": url} if url else {})})
-    contact = dict(zip(("title", "email", "path"), about.contact, strict=True))
+    contributors.append({"title": publisher.name, "roles": ["publisher"], **({"path": publisher.url} if publisher.url else {})})
+    contact = {"title": about.contact.name, "email": about.contact.email, "path": about.contact.url}
     contributors.append({**{key: said for key, said in contact.items() if said}, "roles": ["contact"]})
     said = {"sampling": about.sampling, "intendedUse": about.intended_use, "recipients": about.recipients}
-    covered = {"places": list(about.places), "first": about.first, "last": about.last}
+    covered = {**dataclasses.asdict(about.coverage), "places": list(about.coverage.places)}
     return {
         "title": about.title,
-        "description": f"{end_sentence(about.description)} {PUBLIC('package.description', claim=end_sentence(view.claim))}",
-        "licenses": [{**({"name": name} if name != title else {}), "path": address, "title": title}],
+        "description": f"{end_sentence(about.description)} {_describe_claim(package)}",
+        "licenses": [
+            {**({"name": licence.name} if licence.name != licence.title else {}), "path": licence.url, "title": licence.title}
+        ],
         "contributors": contributors,
         **({"keywords": list(about.keywords)} if about.keywords else {}),
-        "citation": about.cite(view.release, view.published),
+        "citation": about.citation,
         **({"coverage": covered} if any(covered.values()) else {}),
         **{key: words for key, words in said.items() if words is not None},
     }
 
 
-def list_coded(view: PublicView) -> list[str]:
+def list_coded(package: PackageView) -> list[str]:
     """The columns with reasons for no number."""
-    pairs = itertools.pairwise(view.columns)
+    pairs = itertools.pairwise(package.card.columns)
     return [column.name for before, column in pairs if column.done == "missing" and before.type != "string"]
 
 
@@ -99,7 +110,7 @@ def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
     return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 
-def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[str, Any], view: PublicView) -> dict[str, Any]:
+def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[str, Any], package: PackageView) -> dict[str, Any]:
     if form not in MEDIA_TYPES:
         raise ValueError("a format that is not known cannot be a resource")
     if re.fullmatch("[0-9a-f]{64}", digest) is None:

@@ -75,8 +75,6 @@ def tabulate_columns(document: Plain) -> Table:
 def describe_exploration(document: Plain, *, every: bool) -> Iterator[str]:
     """The document in lines for a person; the policy's own setting and the best, or every one."""
     yield EXPLORE("line.tried", policy=document["policy"], words=document["on_words"], rows=count_of(document["rows"], "record"))
-    if document["confidential"]:
-        yield EXPLORE("line.confidential")
     yield from (EXPLORE("line.note", words=words) for words in document["warnings"])
     yield from describe_met(document)
     table = tabulate(document)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.privacy.figures import count_things, format_apart, format_count
-from release_pipeline.report.about import AboutView
+from release_pipeline.report.about import About, list_facts
 from release_pipeline.report.budgets import draw_burndown, format_amount, list_sums
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
@@ -53,13 +53,19 @@ ORDER = (
     describe_levels,
     describe_looks,
 )
+
+
 _NOT_OF_SYNTHETIC = [
     describe_map,
     describe_classes,
     describe_suppression,
     describe_levels,
 ]  # which are about records that are there
+
+
 _MANY_GATES = 8  # in one picture
+
+
 _MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 
 
@@ -84,11 +90,11 @@ def render_internal(view: InternalView) -> str:
     return load_templates("html").get_template("internal-report.html").render(context)
 
 
-def list_told(about: AboutView) -> list[tuple[str, str]]:
+def list_told(about: About) -> list[tuple[str, str]]:
     """What the public will be told of the data as a whole, as card and note will have it. Where the policy does not say how to
     cite a release, that is made when it is published."""
     titled = [(REVIEWERS("told.title_of_data"), about.title), (REVIEWERS("told.description"), about.description)]
-    told = [*titled, *about.list_facts()]
+    told = [*titled, *list_facts(about)]
     return [*told, (REVIEWERS("told.citation"), about.citation or REVIEWERS("told.made"))]
 
 

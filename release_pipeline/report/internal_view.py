@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from release_pipeline.privacy.dates import Clock
-from release_pipeline.report.about import AboutView, ColumnWords
+from release_pipeline.report.about import About, ColumnWords
 from release_pipeline.report.budgets import PopulationView
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
@@ -402,7 +402,7 @@ class HierarchyView:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A look at the data before the charge: the day, who looked, at the `source` or a `file`, by `mask`, by a `run`, or at a
+    """A look at the data before the charge: the day, who looked, by `mask`, by a `run`, or at a
     file that they called `public`, and the settings compared."""
 
     day: str
@@ -488,7 +488,7 @@ class InternalView:
     looks: tuple[LookView, ...] = ()
     attacked: tuple[int, int] | None = None
     linkage_ladder: tuple[RungView, ...] = ()
-    about: AboutView | None = None
+    about: About | None = None
     before_charge: bool = False
     column_words: tuple[ColumnWords, ...] = ()
     criteria: tuple[CriterionView, ...] = ()

@@ -20,17 +20,28 @@ import jinja2
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import DP, IDP, ZCDP
 from release_pipeline.privacy.figures import format_apart, format_number, format_share
+from release_pipeline.report.card import Claim
 from release_pipeline.report.escaping import Format, Ready, load_templates
 from release_pipeline.report.families import find_texts
 from release_pipeline.report.internal_view import GateView, InternalView
 from release_pipeline.report.prose import format_interval, format_tried
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 
 NIST, DPIA, ENTRY = "nist-sp-800-226.html", "dpia-annex.html", "dp_deployment.yaml"
+
+
 PUBLIC_PAPERS = (NIST, ENTRY)
+
+
 RETRACTED = "retracted"
+
+
 TABLE, CENTROID = "table", "centroid"
+
+
 CUSTOM = "Custom"  # what the registry calls a variant that it does not list
+
+
 VARIANTS = {DP.key: "Pure DP", ZCDP.key: "Zero-concentrated DP", IDP.key: CUSTOM}
 
 
@@ -48,7 +59,7 @@ class PaperView:
     """One release, for its papers. `internal` and `assessment` are None in what the public gets; `assessment` has None for each
     part that the policy does not state. `published`: when, None before; `state`: of the release, by the events."""
 
-    public: PublicView
+    package: PackageView
     state: str
     published: str | None = None
     assessment: Mapping[str, str | None] | None = None
@@ -58,7 +69,7 @@ class PaperView:
     @property
     def claims_dp(self) -> bool:
         """Whether the claim is differential privacy, in one of its forms, or individual differential privacy."""
-        return find_definition(self.public.definition).composes
+        return find_definition(self.package.card.claim.definition.name).composes
 
     @property
     def has_entry(self) -> bool:
@@ -72,9 +83,9 @@ def render_papers(view: PaperView) -> dict[str, str]:
     return papers | ({ENTRY: render_entry(view)} if view.has_entry else {})
 
 
-def render_public_papers(public: PublicView) -> dict[str, str]:
+def render_public_papers(package: PackageView) -> dict[str, str]:
     """The papers that the package has, of public facts only; none of a release that may have no entry."""
-    view = PaperView(public, "published", public.published)
+    view = PaperView(package, "published", package.card.published)
     return {NIST: render_paper(NIST, view), ENTRY: render_entry(view)} if view.has_entry else {}
 
 
@@ -85,13 +96,14 @@ def render_paper(name: str, view: PaperView) -> str:
 
 def render_entry(view: PaperView) -> str:
     """The registry's entry as YAML, whose texts are Markdown; a release that may have none is a ValueError."""
-    public, about, published = view.public, view.public.about, view.published
+    card, published = view.package.card, view.published
+    about = card.about
     if published is None or not view.has_entry:
         raise ValueError("there is no entry for such a release")
-    variant = VARIANTS[public.definition] if public.scope == TABLE else CUSTOM
-    slug = _make_slug(about.title, about.publisher[0], published[:4])
-    is_synthetic = any(column.done == "synthesise" for column in public.columns)
-    parameters = list(_list_parameters(public))
+    variant = VARIANTS[card.claim.definition.name] if card.claim.scope.name == TABLE else CUSTOM
+    slug = _make_slug(about.title, about.publisher.name, published[:4])
+    is_synthetic = any(column.done == "synthesise" for column in card.columns)
+    parameters = list(_list_parameters(card.claim))
     return _render("markdown", ENTRY, view, variant=variant, slug=slug, is_synthetic=is_synthetic, parameters=parameters)
 
 
@@ -120,14 +132,14 @@ def _render(form: Format, name: str, view: PaperView, **more: Any) -> str:
         _load_papers(form)
         .get_template(f"papers/{name}")
         .render(
-            public=view.public,
+            card=view.package.card,
             state=view.state,
             published=view.published,
             assessment=view.assessment,
             internal=view.internal,
             withdrawn=view.withdrawn,
             claims_dp=view.claims_dp,
-            texts=find_texts(view.public),
+            texts=find_texts(view.package),
             limits=limits,
             **more,
         )
@@ -150,10 +162,11 @@ def _write_text(text: str) -> Ready:
     return Ready(json.dumps(str(text), ensure_ascii=False))
 
 
-def _list_parameters(public: PublicView) -> Iterator[tuple[str, str]]:
+def _list_parameters(claim: Claim) -> Iterator[tuple[str, str]]:
     """The numbers of the claim; none at scope centroid, where they are of one mean and no loss of a release."""
-    for name, value in (("epsilon", public.epsilon), ("delta", public.delta), ("rho", public.rho)):
-        if value is not None and re.fullmatch(r"\d+(\.\d+)?", value) and public.scope != CENTROID:
+    budget = claim.epsilon
+    for name, value in (("epsilon", budget.total), ("delta", budget.delta), ("rho", budget.rho)):
+        if value is not None and re.fullmatch(r"\d+(\.\d+)?", value) and claim.scope.name != CENTROID:
             yield name, f"{Decimal(value):f}"  # an exponent YAML may read as a text
 
 

@@ -40,16 +40,13 @@ _REASONS = {  # what is wrong, and what to do; {kind}: whose file it is
 @dataclass(frozen=True, slots=True)
 class SurveyColumn:
     """A column as the file describes it: metadata, and no entry of a record. `labels`: codes with what they mean; `missing`: the
-    ranges of codes, ends included, that the file says stand for no answer. `unit`, `description` and `question`: of codebooks."""
+    ranges of codes, ends included, that the file says stand for no answer."""
 
     name: str
     label: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     is_text: bool = False
-    unit: str = ""
-    description: str = ""
-    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)

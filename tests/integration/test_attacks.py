@@ -42,25 +42,20 @@ from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.stages.strategies import centroids
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
 from tests.guards import HANGING
-from tests.integration.people import (
-    CORRECTION,
-    PEOPLE,
-    RELEASE,
-    appoint,
-    copy_site,
-    read_keys,
-    review,
-)
+from tests.integration.people import CORRECTION, PEOPLE, RELEASE, appoint, copy_site, read_keys, review
 from tests.integration.processes import PROCESSES, TOGETHER, child, hear
 from tests.integration.sites import ROOT, TinySite, make_site
 
 Keys: TypeAlias = dict[str, PrivateKey]
+
+
 OTHER = ReleaseId("people", "2")
+
+
 ROUNDS = 2
+
+
 NOBODY = "0" * 64
-
-
-# what the attacker can do, and what is looked at afterwards
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -208,9 +203,6 @@ def test_two_copies_of_a_site_that_both_go_on_are_found_out(candidate: Path, tmp
         examine(copies[0].home, officer, beside=str(other))
 
 
-# people who go beyond their role
-
-
 ACTIONS: dict[str, tuple[str, Callable[[Site, PrivateKey], object]]] = {
     "approve": ("approved", lambda site, key: approve_candidate(site, RELEASE, key=key)),
     "reject": ("approved", lambda site, key: reject_candidate(site, RELEASE, key=key, why="no")),
@@ -222,6 +214,8 @@ ACTIONS: dict[str, tuple[str, Callable[[Site, PrivateKey], object]]] = {
     "retract": ("published", lambda site, key: retract(site, RELEASE, key=key, why="no")),
     "supersede": ("published", lambda site, key: supersede(site, RELEASE, CORRECTION, key=key)),
 }
+
+
 MAY = {
     "olga": {"policy", "populations", "trust", "distrust", "publish", "retract", "supersede"},
     "ben": {"approve", "reject"},
@@ -366,9 +360,6 @@ def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, ke
     assert payload(faults(tiny.home, keys), f"event {number} (trusted)", "was put back after that of")
 
 
-# an approval that is used for something else
-
-
 @pytest.mark.parametrize("how", ["as it is", "in its own name"])
 def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path, keys: Keys, how: str) -> None:
     """What ben and cleo signed about release 1, noted for release 2 with the registry's own means: nobody has approved that."""
@@ -387,9 +378,6 @@ def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path,
     words = "noted for something else" if how == "as it is" else "it is signed for another subject"
     found = faults(tiny.home, keys)
     assert all(payload(found, f"event {number} (approved)", words) for number in numbers)
-
-
-# a byte that is another
 
 
 def test_changed_candidate_is_not_published(tiny: TinySite, keys: Keys) -> None:
@@ -491,9 +479,6 @@ def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys) -> None:
     assert payload(faults(tiny.home, keys), BUDGET)
 
 
-# a chain that is written anew
-
-
 def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:
     """Release 2 and its charge never happened: all signatures hold, the site opens, and the head in the kept package is in no
     such chain. Site and dossier say so."""
@@ -510,9 +495,6 @@ def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(tw
     assert payload(found, f"releases/{RELEASE}", f"event {number}"), found
     write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
     assert payload(faults(tmp_path / "forged.zip", keys), "events.jsonl", f"the package names event {number}")
-
-
-# too early, too much, not good enough, not real
 
 
 def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -640,9 +622,6 @@ def webserver(tiny: TinySite) -> Iterator[str]:
         server.wait(HANGING)
 
 
-# two at once
-
-
 def publish_together(folder: Path, key_folder: Path, barrier: Any, tells: Connection) -> None:
     """Publish release 1 of the site `folder/N`, for each N, together with another process."""
     key = read_keys(key_folder)["robot"]
@@ -670,9 +649,6 @@ def test_two_publications_at_once_are_one(unchanged: dict[str, TinySite], key_fo
         assert [str(path.relative_to(tiny.site.releases)) for path in tiny.site.releases.glob("*/*/*")] == [str(RELEASE)]
         assert [tiny.states().count(kind) for kind in ("publishing", "published")] == [1, 1]
         assert faults(tiny.home, keys) == []
-
-
-# packages that are not what they seem
 
 
 def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_path: Path, keys: Keys) -> None:

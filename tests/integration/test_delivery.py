@@ -14,7 +14,7 @@ from release_pipeline.cli import main
 from release_pipeline.flow.publication.deliveries import DELIVERED, DELIVERING, RECALLED
 from release_pipeline.flow.publication.delivery import NotDelivered, Outcome, deliver, list_outstanding
 from release_pipeline.flow.publication.verification import verify, write_events
-from release_pipeline.flow.publication.withdrawal import retract, supersede
+from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -22,7 +22,7 @@ from release_pipeline.store.targets import http
 from release_pipeline.store.targets.dataverse import DataverseTarget
 from release_pipeline.store.targets.zenodo import ZenodoTarget
 from release_pipeline.verify import verify_path
-from tests.integration.people import CORRECTION, RELEASE, copy_site
+from tests.integration.people import RELEASE, copy_site
 from tests.integration.sites import TinySite
 from tests.integration.targets import CUT, LATER, TOKEN, Archive, Bucket, Ckan, Dataverse, Zenodo, serving
 from tests.leaks import find_canaries
@@ -296,38 +296,6 @@ def test_what_was_done_and_never_answered_is_not_done_again(delivering: Deliveri
     assert archive.count(pattern) == 1
 
 
-@pytest.mark.parametrize("delivering", ["zenodo"], indirect=True)
-def test_a_list_that_lags_makes_no_second_deposit(delivering: Delivering, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Zenodo's list is an index: right after an attempt broke off one waits for it."""
-    archive = delivering.case.archive
-    assert isinstance(archive, Zenodo)
-    archive.refuse, archive.lags = {MAKES: [LATER]}, True
-    with pytest.raises(NotDelivered):
-        deliver(delivering.site, RELEASE)
-    monkeypatch.undo()
-    monkeypatch.setattr(http, "PAUSES", ())
-    with pytest.raises(NotDelivered, match="1 of 1") as refused:
-        deliver(delivering.site, RELEASE)
-    assert "Try again in a minute" in refused.value.in_full
-    archive.lags = False
-    delivering.finish()
-    delivering.check_whole()
-
-
-@pytest.mark.parametrize("delivering", ["dataverse"], indirect=True)
-def test_a_dataset_is_sought_only_among_those_that_can_be_it(delivering: Delivering) -> None:
-    """From the last one back, and not beyond one that is older than the publication."""
-    archive = delivering.case.archive
-    assert isinstance(archive, Dataverse)
-    for number, created in ((1, "2020-01-01T00:00:00Z"), (2, "2020-01-01T00:00:00Z"), (3, "2999-01-01T00:00:00Z")):
-        draft = {"createTime": created, "versionState": "DRAFT", "files": {}, "metadataBlocks": {"citation": {"fields": []}}}
-        archive.datasets[number] = {"id": number, "draft": draft, "out": []}
-    deliver(delivering.site, RELEASE)
-    assert archive.count("GET /api/datasets/3/.*") == archive.count("GET /api/datasets/2/.*") == 1
-    assert archive.count("GET /api/datasets/1/.*") == 0
-    assert delivering.case.contents() == delivering.package
-
-
 @pytest.mark.parametrize(
     ("status", "words"),
     [
@@ -361,21 +329,6 @@ def test_a_refusal_is_a_sentence_without_a_secret(
     delivering.check_whole()
 
 
-@each_server
-def test_what_is_safe_is_tried_again(delivering: Delivering, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GET that failed twice, without a word; a POST may have been done."""
-    monkeypatch.setattr(http, "PAUSES", (0.0, 0.0))
-    archive = delivering.case.archive
-    assert archive is not None
-    archive.refuse = {r"POST .*": [503]}
-    with pytest.raises(NotDelivered):
-        deliver(delivering.site, RELEASE)
-    assert archive.count(r"POST .*") == 1
-    archive.refuse = {r"GET .*": [503, CUT]}
-    deliver(delivering.site, RELEASE)
-    delivering.check_whole()
-
-
 @pytest.mark.parametrize("delivering", ["zenodo"], indirect=True)
 def test_a_token_goes_to_no_other_server(delivering: Delivering) -> None:
     """Neither where an answer sends one, nor to a bucket that lies elsewhere."""
@@ -391,16 +344,6 @@ def test_a_token_goes_to_no_other_server(delivering: Delivering) -> None:
             deliver(delivering.site, RELEASE)
         assert "what it replied is not what its documents describe" in refused.value.in_full
         assert other.asked == []
-
-
-@each_server
-@pytest.mark.parametrize("reply", [b"<html>", b"{}", b'{"success": true, "data": 1, "result": 1}'])
-def test_a_reply_that_is_none_is_said(delivering: Delivering, reply: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another server than one thought: no traceback, and nothing of what it said."""
-    monkeypatch.setattr(Archive, "reply", lambda *_: (200, reply))
-    with pytest.raises(NotDelivered) as refused:
-        deliver(delivering.site, RELEASE)
-    assert "what it replied is not what its documents describe" in refused.value.in_full
 
 
 # what became of it
@@ -433,79 +376,3 @@ def test_a_retraction_takes_the_data_away_where_that_can_be_done(delivering: Del
     notes = [finding.words for finding in verify(delivering.tiny.home) if "this was not done" in finding.words]
     assert len(notes) == bool(outcome.undone)
     assert [finding.words for finding in verify(delivering.tiny.home) if finding.level == "FAIL"] == []
-
-
-@pytest.mark.slow
-@each
-def test_a_recall_that_is_killed_is_finished(delivering: Delivering, keys: Keys) -> None:
-    """Before it is noted, everything is done once more, and nothing differs."""
-    deliver(delivering.site, RELEASE)
-    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
-
-    def die(_: str) -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        deliver(delivering.site, RELEASE, probe=Probe(reached=die))
-    done = delivering.case.contents()
-    delivering.finish()
-    assert delivering.case.contents() == done
-    assert delivering.kinds() == [DELIVERING, DELIVERED, RECALLED]
-
-
-@each
-def test_half_a_package_that_was_retracted_is_taken_away(delivering: Delivering, keys: Keys) -> None:
-    """Nobody ever had it whole: nothing stays, and it is not delivered any more."""
-
-    def die(boundary: str) -> None:
-        if boundary == "data.csv is sent":
-            raise Killed
-
-    with pytest.raises(Killed):
-        deliver(delivering.site, RELEASE, probe=Probe(reached=die))
-    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
-    delivering.finish()
-    archive = delivering.case.archive
-    left = archive.datasets if isinstance(archive, Dataverse) else archive.depositions if isinstance(archive, Zenodo) else {}
-    assert (delivering.case.contents(), left) == ({}, {})
-    assert delivering.kinds() == [DELIVERING, RECALLED]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_readers_of_a_superseded_package_are_referred_to_the_later(
-    kind: str, corrected: Path, keys: Keys, tmp_path: Path, open_case: Callable[[str], Case]
-) -> None:
-    """By the tombstone, where files can be added; one that is delivered only then gets it at once."""
-    tiny, case = copy_site(corrected, tmp_path / "site"), open_case(kind)
-    name_target(tiny, case.text)
-    delivering = Delivering(tiny, case)
-    deliver(delivering.site, RELEASE)
-    supersede(delivering.site, RELEASE, CORRECTION, key=keys["olga"])
-    [outcome] = delivering.finish()
-    if kind == "zenodo":
-        assert "add the later release to it as a related work" in outcome.undone
-    else:
-        assert case.contents() == delivering.package
-        assert {"SUPERSEDED.json", "SUPERSEDED.md"} < set(delivering.package)
-    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
-    delivering.finish()
-    if isinstance(case.archive, Dataverse):
-        assert case.contents() == {}, "every version is deaccessioned"
-    assert [task.release for task in list_outstanding(delivering.site)] == [CORRECTION]
-    assert [finding.words for finding in verify(tiny.home) if finding.level == "FAIL"] == []
-
-
-def test_a_target_that_is_named_no_more_is_not_forgotten(published: Path, keys: Keys, tmp_path: Path) -> None:
-    """Its copy has data that are retracted: `status` says so until somebody names it again."""
-    tiny, case = copy_site(published, tmp_path / "site"), make_folder_case(tmp_path)
-    before = (tiny.home / "site.yaml").read_text()
-    name_target(tiny, case.text)
-    deliver(tiny.site)
-    (tiny.home / "site.yaml").write_text(before)
-    assert list_outstanding(tiny.site) == []
-    retract(tiny.site, RELEASE, key=keys["olga"], why="wrong")
-    with pytest.raises(NotDelivered) as refused:
-        deliver(tiny.site)
-    assert "site.yaml has no target of this name and address any more" in refused.value.in_full
-    assert len(list_outstanding(tiny.site)) == 1

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,18 +14,19 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.targets import http
 from release_pipeline.verify import verify_path
 from tests.guards import HANGING
 from tests.integration.people import RELEASE, copy_site, review
-from tests.integration.processes import child, hear, run_program, start_program
+from tests.integration.processes import run_program, start_program
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures
-from tests.integration.targets import TOKEN, Bucket, Ckan, KeptObjects, serve_bucket, serving
+from tests.integration.targets import TOKEN, Bucket, Ckan, serving
 from tests.integration.test_delivery import KEY_ID, PASSWORD, SIGNATURE, look, make_bucket_case, make_ckan_case, name_target
 
 Keys = dict[str, PrivateKey]
+
+
 NAME = str(RELEASE)
 
 
@@ -94,59 +94,6 @@ def test_a_publisher_that_is_killed_while_it_sends_is_finished_once_by_the_same_
     assert [finding.words for finding in verify_path(fetched) if finding.level == "FAIL"] == []
 
 
-@pytest.mark.slow
-def test_a_store_that_is_killed_while_it_is_sent_to_is_filled_once_by_the_same_command(
-    approved: TinySite, key_folder: Path, tmp_path: Path
-) -> None:
-    """The store's process, in the middle of the third file; publishing says so, and the release is published all the same. When
-    the store is back, with what it had, the same command sends the rest."""
-    pytest.importorskip("s3fs")
-    command = ["publish", NAME, "--key", key_folder / "robot", "--home", approved.home]
-    secrets = {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": PASSWORD, "AWS_DEFAULT_REGION": "nowhere-1"}
-    (kept := tmp_path / "kept").mkdir()
-    name_target(approved, '  open: {to: "s3://open-data/health"}\n')
-    with child(serve_bucket, kept, 0, r"PUT /open-data/.*/data\.csv") as hears:
-        base = hear(hears)
-        more = {"AWS_ENDPOINT_URL": base, "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
-        environment = {**os.environ, **secrets, **more}
-        running = start_program(command, environment=environment)
-        assert hear(hears) == "held"
-    stopped = running.end()
-    assert stopped.returncode == 1
-    assert "the object store cannot be read or written" in stopped.stderr
-    assert "`release-pipeline deliver" in stopped.stderr
-    assert PASSWORD not in stopped.stderr
-    assert approved.status().state == "published"
-    start = f"/open-data/health/{NAME}/"
-    before = set(KeptObjects(kept))
-    assert 0 < len(before) < len(look(approved.site.package(NAME)))
-    assert f"{start}{SIGNATURE}" not in before
-    with child(serve_bucket, kept, int(base.rpartition(":")[2]), "") as hears:
-        assert hear(hears) == base
-        done = run_program(command, environment=environment)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert {path.removeprefix(start): part for path, part in KeptObjects(kept).items()} == look(approved.site.package(NAME))
-    kinds = [event.kind for event in approved.events()]
-    assert [kinds.count(kind) for kind in ("published", "delivering", "delivered")] == [1, 1, 1]
-
-
-def test_a_bucket_whose_etags_tell_nothing_is_filled_all_the_same(
-    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a key of its own a store's ETag is no MD5: what is there already is sent once more, and the end is the same."""
-    pytest.importorskip("s3fs")
-    bucket, tiny = Bucket(ciphered=True), copy_site(published, tmp_path / "site")
-    with serving(bucket):
-        case = make_bucket_case(bucket)
-        name_target(tiny, case.text)
-        secrets = {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": PASSWORD, "AWS_DEFAULT_REGION": "nowhere-1"}
-        more = {"AWS_ENDPOINT_URL": bucket.base, "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
-        for name, value in {**secrets, **more}.items():
-            monkeypatch.setenv(name, value)
-        deliver(tiny.site)
-        assert case.contents() == look(tiny.site.package(NAME))
-
-
 def test_commands_tell_what_was_done_and_what_was_not(
     approved: TinySite, key_folder: Path, ckan: Ckan, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,14 +122,6 @@ def test_commands_tell_what_was_done_and_what_was_not(
     assert find_files_with(approved.home, TOKEN) == []
 
 
-def test_what_is_not_published_is_not_delivered(approved: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    """In words; and without targets there is nothing to do."""
-    assert main(["deliver", NAME, "--home", str(approved.home)]) == 1
-    assert f"{NAME}: it is approved, not published. Publish it first." in capsys.readouterr().err
-    assert main(["deliver", "--home", str(approved.home)]) == 0
-    assert not (approved.site.vault / "delivering").exists()
-
-
 def test_a_package_that_was_changed_goes_nowhere(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is sent, and nothing noted."""
     tiny = copy_site(published, tmp_path / "site")
@@ -193,25 +132,6 @@ def test_a_package_that_was_changed_goes_nowhere(published: Path, tmp_path: Path
     assert "its package is not what was published. Look at" in capsys.readouterr().err
     assert not (tmp_path / "copy").exists()
     assert tiny.events()[-1].kind == "published"
-
-
-def test_other_files_where_a_package_belongs_are_left_alone(
-    published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whoever fetches the package could not verify it with them."""
-    tiny = copy_site(published, tmp_path / "site")
-    name_target(tiny, f"  copy: {{to: 'file://{tmp_path}/copy'}}\n")
-    folder = tmp_path / "copy" / NAME
-    folder.mkdir(parents=True)
-    (folder / "mine.txt").write_text("mine")
-    (folder / "data.csv").symlink_to(folder / "mine.txt")
-    assert main(["deliver", "--home", str(tiny.home)]) == 1
-    assert "1 other file is where the package belongs. Look there" in capsys.readouterr().err
-    (folder / "mine.txt").rename(tmp_path / "mine.txt")
-    assert main(["deliver", "--home", str(tiny.home)]) == 0
-    assert look(folder) == look(tiny.site.package(NAME))
-    assert not (folder / "data.csv").is_symlink()
-    assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 @pytest.mark.slow
@@ -235,17 +155,3 @@ def test_dagster_delivers_what_it_publishes(approved: TinySite, key_folder: Path
         assert job.execute_in_process(**how).success
     assert [event.kind for event in approved.events()][-2:] == ["delivering", "delivered"]
     assert find_files_with(tmp_path, TOKEN) == []
-
-
-def test_a_dossier_tells_where_a_package_went(published: Path, tmp_path: Path) -> None:
-    """With its own verifier, from the events in it."""
-    tiny = copy_site(published, tmp_path / "site")
-    name_target(tiny, "  copy: {to: ../copy}\n")
-    deliver(tiny.site)
-    file = tmp_path / "dossier.zip"
-    assert main(["dossier", NAME, "-o", str(file), "--home", str(tiny.home)]) == 0
-    found = verify_path(file)
-    assert [finding.words for finding in found if finding.level == "FAIL"] == []
-    assert any(finding.words.endswith(f"to copy: ../copy/{NAME}") for finding in found)
-    with zipfile.ZipFile(file) as dossier:
-        assert b'\\"kind\\":\\"delivering\\"' in dossier.read("events.jsonl")

@@ -1,4 +1,4 @@
-"""`explore` as somebody at a site uses it: on a public file, on a made-up table, in a look; what it opens, and what it writes."""
+"""`explore` as somebody at a site uses it: on a public file and on a made-up table; what it opens, and what it writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.flow.exploring import simulating
-from release_pipeline.flow.exploring.explore import Explored
 from release_pipeline.flow.exploring.trials import find_looks_before
 from release_pipeline.policy import load_policy
 from release_pipeline.stages.checks import round_up
@@ -91,7 +90,7 @@ def watched(*folders: Path) -> Iterator[list[str]]:
 
 @pytest.mark.slow
 def test_neither_a_public_file_nor_a_shape_opens_a_confidential_one(tiny: TinySite, tmp_path: Path) -> None:
-    """Whatever opens them, a library included, the kernel would tell; in a look it does."""
+    """Whatever opens them, a library included, the kernel would tell."""
     (tiny.home / "vault").mkdir(mode=0o700, exist_ok=True)
 
     def opened(*arguments: str) -> set[str]:
@@ -113,63 +112,6 @@ def test_neither_a_public_file_nor_a_shape_opens_a_confidential_one(tiny: TinySi
 
     assert "people.csv" not in opened("--like", str(tmp_path / "other.csv"), "--public", "on the shelf")
     assert "people.csv" not in opened("--shape")
-    assert "people.csv" in opened("--on", "source")
-
-
-def test_a_look_is_noted_kept_in_the_vault_and_told_on_the_card(
-    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before it is taken; its page is the owner's alone, and no other place may have it."""
-    assert main([*explore(tiny, "--on", "source"), "--by", "ana"]) == 0
-    said = capsys.readouterr().out
-    assert "This was a look at confidential records" in said
-    [look] = [event for event in tiny.events() if event.kind == "looked"]
-    assert (look.content["by"], look.content["on"], look.content["population"]) == ("ana", "source", "folk")
-    assert "dp-cdf, epsilon 1, k 5" in look.content["compared"]
-    [page] = (tiny.site.vault / "looks").glob("*.html")
-    assert page.stat().st_mode & 0o077 == 0
-    assert "Confidential" in page.read_text()
-    assert main([*explore(tiny, "--on", "source"), "--by", "ben", "-o", str(tmp_path / "page.html")]) == 2
-    assert "stays in the vault" in capsys.readouterr().err
-    assert not (tmp_path / "page.html").exists()
-    tiny.flow().run()
-    assert tiny.status().facts["looks"] == 1  # what is refused for its page is none
-
-
-def test_every_look_is_noted_anew(tiny: TinySite) -> None:
-    """By the same person, at the same records, comparing the same: each reads them, and each is told."""
-    for _ in range(2):
-        assert main([*explore(tiny, "--on", "source"), "--by", "ana"]) == 0
-    assert kinds_of(tiny) == ["looked", "looked"]
-
-
-def test_a_file_that_nobody_says_is_public_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a hash that only the site can make; outside of a site it is refused."""
-    like = tmp_path / "other.csv"
-    assert main(explore(tiny, "--like", like)) == 0
-    [look] = [event for event in tiny.events() if event.kind == "looked"]
-    import hashlib
-
-    plain = hashlib.sha256(like.read_bytes()).hexdigest()
-    assert re.fullmatch("[0-9a-f]{64}", look.content["digest"])
-    assert look.content["digest"] != plain
-    nowhere = tmp_path / "people.yaml"
-    nowhere.write_text(policy_file(tiny).read_text())
-    capsys.readouterr()
-    assert main(["explore", str(nowhere), "--like", str(like), *FEW]) == 2
-    assert "--public WHERE" in capsys.readouterr().err
-    assert main(["explore", str(nowhere), "--on", "source", *FEW]) == 2
-    assert "lies in no site" in capsys.readouterr().err
-
-
-def test_a_site_may_forbid_looks(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is read then; a made-up table still is no look."""
-    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
-    assert main(explore(tiny, "--on", "source")) == 1
-    assert "forbids" in capsys.readouterr().err
-    assert not [event for event in tiny.events() if event.kind == "looked"]
-    assert main(explore(tiny, "--shape")) == 0
-    assert not (tiny.site.vault / "looks").exists()
 
 
 def test_the_document_has_settings_ledger_and_what_meets_targets(
@@ -179,7 +121,7 @@ def test_the_document_has_settings_ledger_and_what_meets_targets(
     like = tmp_path / "other.csv"
     assert main([*explore(tiny, "--like", like, "--public", "here"), "--target", "error:income=50%", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["format"], told["on"], told["confidential"]) == ("release-pipeline/explore/1", "like", False)
+    assert (told["format"], told["on"]) == ("release-pipeline/explore/1", "like")
     assert told["rows"] == 1400
     own = told["settings"][0]
     assert (own["number"], own["words"]) == (1, "idp-cbls, epsilon 2, k 5")
@@ -245,27 +187,6 @@ def test_what_is_written_is_what_was_tried(tiny: TinySite, tmp_path: Path, capsy
     assert kinds_of(tiny) == noted
 
 
-def test_what_meets_the_targets_is_written(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the policy's own method; where it has none nothing is."""
-    like, before = ("--like", tmp_path / "other.csv", "--public", "here"), policy_file(tiny).read_text()
-    assert main([*explore(tiny, *like), "--target", "error:income=0.000001", "--write"]) == 2
-    assert "no setting of idp-cbls that was tried surely meets the targets" in capsys.readouterr().err
-    assert policy_file(tiny).read_text() == before
-    assert main([*explore(tiny, *like), "--target", "error:income=50%", "--write"]) == 0
-    assert load_policy(policy_file(tiny)).protect.method == "idp-cbls"
-    assert str(load_policy(policy_file(tiny)).protect.epsilon) == "1"  # the least that was tried
-
-
-def test_the_page_is_written_where_it_is_asked_for(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whole, and not over another file."""
-    page = tmp_path / "page.html"
-    assert main([*explore(tiny, "--shape"), "-o", str(page)]) == 0
-    assert "made up" in page.read_text()
-    assert main([*explore(tiny, "--shape"), "-o", str(page)]) == 2
-    assert main([*explore(tiny, "--shape"), "-o", str(page), "--overwrite"]) == 0
-    assert main([*explore(tiny, "--shape"), "-o", str(tmp_path / "page.txt")]) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -275,6 +196,7 @@ def test_the_page_is_written_where_it_is_asked_for(tiny: TinySite, tmp_path: Pat
         ((), "it is not said what settings are tried on"),
         (("--shape", "--target", "error:incom=1"), "Did you mean 'income'?"),
         (("--shape", "--public", "here"), "only a file can be public"),
+        (("--like", "{here}/few.csv"), "settings are tried on public files only"),
         (("--like", "{here}/none.csv"), "there is no such file"),
         (("--like", "{here}/short.csv", "--public", "here"), "income, rent are not in it"),
         (("--like", "{here}/few.csv", "--public", "here"), "at least 20 are needed"),
@@ -333,9 +255,7 @@ def copy_to(path: Path, source: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "how", ["source", "link", "hard link", "copy", "vault", "of a broken policy", "gone, and looked at before"]
-)
+@pytest.mark.parametrize("how", ["source", "link", "hard link", "copy", "vault", "of a broken policy", "gone, and masked before"])
 def test_a_source_is_not_public_whatever_anybody_says(
     tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
@@ -359,8 +279,8 @@ def test_a_source_is_not_public_whatever_anybody_says(
             )
             policy_file(tiny).write_text(policy_file(tiny).read_text().replace("idp-cbls", "no-method"))
             copy_to(other, source)
-        case "gone, and looked at before":
-            assert main([*explore(tiny, "--on", "source")]) == 0
+        case "gone, and masked before":
+            assert mask(tiny, source, tmp_path / "out.csv") == 0
             source.rename(other)
         case _:
             copy_to(other, source)
@@ -387,7 +307,7 @@ def test_what_is_called_public_is_noted_and_told_if_it_is_the_source_after_all(t
     assert tiny.status("2").facts["looks"] == 1
 
 
-def test_a_look_at_the_source_under_a_draft_is_told(tiny: TinySite) -> None:
+def test_a_look_at_the_source_under_a_draft_is_told(tiny: TinySite, tmp_path: Path) -> None:
     """Whatever its policy and its population are called; at another file it is not."""
     (tiny.home / "populations.yaml").write_text("folk: {cap: {releases: 9}}\nnobody: {cap: {releases: 9}}\n")
     for name, source in (("draft", "people.csv"), ("strangers", "strangers.csv")):
@@ -400,20 +320,23 @@ def test_a_look_at_the_source_under_a_draft_is_told(tiny: TinySite) -> None:
         (tiny.home / "policies" / f"{name}.yaml").write_text(text.replace("people.csv", source))
     copy_to(tiny.home / "strangers.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
     for name in ("draft", "strangers"):
-        assert main(["explore", str(tiny.home / "policies" / f"{name}.yaml"), "--on", "source", *FEW]) == 0
+        source = tiny.home / ("people.csv" if name == "draft" else "strangers.csv")
+        policy = tiny.home / "policies" / f"{name}.yaml"
+        assert mask(tiny, source, tmp_path / f"{name}.csv", policy=policy) == 0
     tiny.write_policy(gates=GATES, protect="{method: idp-cbls, epsilon: 2, k: 5}")
     tiny.flow().run()
     [told] = find_looks_before(tiny.events(), ReleaseId("people", "1"))
     assert told.policy == "draft"
 
 
-def test_a_look_follows_people_who_are_renamed(tiny: TinySite) -> None:
+def test_a_look_follows_people_who_are_renamed(tiny: TinySite, tmp_path: Path) -> None:
     """As the ledger does: by what the charge says of them."""
     cap = "{epsilon: 9, definition: idp, scope: column}"
     (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}}}\n")
     copy_to(tiny.home / "old.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
     tiny.write_policy(policy="earlier", population="old", source="{path: old.csv, release_column: year}", gates=GATES)
-    assert main(["explore", str(tiny.home / "policies" / "earlier.yaml"), "--on", "source", *FEW]) == 0
+    policy = tiny.home / "policies" / "earlier.yaml"
+    assert mask(tiny, tiny.home / "old.csv", tmp_path / "out.csv", policy=policy) == 0
     (tiny.home / "policies" / "earlier.yaml").unlink()
     tiny.flow().run()
     assert "looks" not in tiny.status().facts
@@ -422,25 +345,10 @@ def test_a_look_follows_people_who_are_renamed(tiny: TinySite) -> None:
     assert tiny.status("2").facts["looks"] == 1
 
 
-def test_people_whom_nobody_declared_are_not_looked_at(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said before anything is noted, or simulated."""
-    (tiny.home / "populations.yaml").write_text("others: {cap: {releases: 9}}\n")
-    assert main(explore(tiny, "--on", "source")) == 1
-    assert "population 'folk' is not declared" in capsys.readouterr().err
-    assert kinds_of(tiny) == []
-
-
-def test_a_look_is_noted_where_the_records_are(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And in no site that is made for it, by --home or by a policy that names the source of another."""
+def test_a_source_of_another_site_is_not_public(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever site is made for it: that of the file knows it."""
     other = make_site(tmp_path / "throw-away", rows=make_rows(600), gates=GATES, shape=SHAPE)
-    source = tiny.home / "people.csv"
-    assert main(explore(tiny, "--on", "source", "--home", other.home)) == 2
-    assert main(explore(tiny, "--like", tmp_path / "other.csv", "--home", other.home)) == 2
-    assert main(explore(other, "--like", source)) == 2
-    other.write_policy(gates=GATES, source=f"{{path: {source}, release_column: year}}")
-    assert main(explore(other, "--on", "source")) == 2
-    assert capsys.readouterr().err.count("here are two sites") == 4
-    assert main(explore(other, "--like", source, "--public", "x")) == 2
+    assert main(explore(other, "--like", tiny.home / "people.csv", "--public", "x")) == 2
     assert "this file is not public" in capsys.readouterr().err
     assert kinds_of(tiny) == kinds_of(other) == []
     assert main(explore(tiny, "--shape", "--home", other.home)) == 0
@@ -474,31 +382,8 @@ def test_masking_a_source_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pyte
     assert not out.exists()
 
 
-def test_masking_any_other_file_needs_no_registry(tiny: TinySite, tmp_path: Path) -> None:
-    """And makes none."""
-    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
-    assert mask(tiny, tmp_path / "other.csv", tmp_path / "out.csv") == 0
-    elsewhere = copy_to(tmp_path / "people.yaml", policy_file(tiny))
-    copied = copy_to(tmp_path / "copy.csv", tiny.home / "people.csv")
-    assert mask(tiny, copied, tmp_path / "two.csv", policy=elsewhere) == 0
-    assert not tiny.site.registry.exists()
-    assert not tiny.site.vault.exists()
-
-
-def test_the_document_of_a_look_stays_in_the_vault(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unless somebody says that it may be printed."""
-    assert main(explore(tiny, "--on", "source", "--json")) == 0
-    said = capsys.readouterr()
-    [kept] = (tiny.site.vault / "looks").glob("*.json")
-    assert said.out == ""
-    assert str(kept) in said.err
-    assert kept.stat().st_mode & 0o077 == 0
-    assert main(explore(tiny, "--on", "source", "--json", "--confidential-to-stdout")) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(kept.read_text())
-
-
 def test_nothing_that_is_told_or_kept_has_a_cell(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every income is a canary, and every person and town: neither lines nor page, document or events have one."""
+    """Every income is a canary, and every person and town. Lines, page, document and events have none."""
     canaries = [730_000 + 7 * number for number in range(1, 701)]
     rows = [{**row, "income": str(canary)} for row, canary in zip(make_rows(700, releases=["1"]), canaries, strict=True)]
     tiny.write_rows(rows)
@@ -508,52 +393,15 @@ def test_nothing_that_is_told_or_kept_has_a_cell(tiny: TinySite, tmp_path: Path,
         .replace("{50%: 200}", "{50%: 760000}")
         .replace("at: {0: 10%}, ", "")
     )
-    assert main([*explore(tiny, "--on", "source", "--json"), "--target", "error:income=50%"]) == 0
-    assert main([*explore(tiny, "--on", "source", "--all")]) == 0
+    like = copy_to(tmp_path / "like.csv", tiny.home / "people.csv")
+    tiny.write_rows(make_rows(600))  # the file is the source no more
+    arguments = explore(tiny, "--like", like, "--public", "here")
+    assert main([*arguments, "--json", "--target", "error:income=50%"]) == 0
+    assert main([*arguments, "--all", "-o", str(tmp_path / "page.html")]) == 0
     said = capsys.readouterr()
-    kept = [file.read_text() for file in (tiny.site.vault / "looks").iterdir()]
-    assert len(kept) == 3
-    for told in (said.out, said.err, *kept, *(str(event.content) for event in tiny.events())):
+    for told in (said.out, said.err, (tmp_path / "page.html").read_text(), *(str(event.content) for event in tiny.events())):
         assert not re.search(r"(?<![\w.])73\d{4}(?!\w)", told)
         assert not re.search(rf"\b{rows[5]['person']}\b", told)
-
-
-def test_a_link_in_the_place_of_the_folder_of_looks_is_refused(
-    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before anything is noted."""
-    (tmp_path / "away").mkdir()
-    tiny.site.vault.mkdir(mode=0o700)
-    (tiny.site.vault / "looks").symlink_to(tmp_path / "away")
-    assert main(explore(tiny, "--on", "source")) == 1
-    assert "this is a link" in capsys.readouterr().err
-    assert list((tmp_path / "away").iterdir()) == []
-    assert kinds_of(tiny) == []
-
-
-def test_what_is_written_keeps_the_mode_and_no_other_text_is_lost(
-    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A policy that was changed meanwhile is left alone, and the line is told."""
-    file, like = policy_file(tiny), ("--like", tmp_path / "other.csv", "--public", "here")
-    file.chmod(0o600)
-    assert main(explore(tiny, "--write", "--choose", "2")) == 0
-    assert file.stat().st_mode & 0o777 == 0o600
-    from release_pipeline.flow.exploring import explore as exploring
-
-    found = exploring.explore
-
-    def meanwhile(*arguments: Any, **named: Any) -> Explored:
-        explored = found(*arguments, **named)
-        file.write_text(file.read_text() + "# mine\n")
-        return explored
-
-    monkeypatch.setattr(exploring, "explore", meanwhile)
-    capsys.readouterr()
-    assert main([*explore(tiny, *like), "--write", "--target", "error:income=50%"]) == 1
-    assert "changed while settings were tried" in (said := capsys.readouterr().err)
-    assert "protect: {" in said
-    assert file.read_text().endswith("# mine\n")
 
 
 def test_what_is_read_is_what_was_hashed(

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,20 +18,20 @@ import pytest
 
 import release_pipeline.verify
 from release_pipeline.cli import main
-from release_pipeline.errors import NotPassed, ReleasePipelineError
 from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.status.overview import view_status
-from release_pipeline.flow.timetable import record_policies
-from release_pipeline.policy.documents import to_json
-from tests.integration.people import CORRECTION, RELEASE, copy_site
+from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import Keys
 from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, make_site, spoil
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
+
+
 NAMES = ("status", "ledger", "check", "explore", "run", "verify", "audit-claims", "health", "alert", "error")
-MONTHLY = '{every: month, cron: "0 6 1 * *"}'
+
+
 Document = dict[str, Any]
 
 
@@ -75,12 +74,6 @@ def tighten(schema: Any) -> Any:
 CHECKER = jsonschema.FormatChecker()
 
 
-@CHECKER.checks("date-time", ValueError)
-def is_moment(value: object) -> bool:
-    """RFC 3339 asks for a time zone."""
-    return not isinstance(value, str) or datetime.fromisoformat(value).tzinfo is not None
-
-
 def validate(document: Document) -> Document:
     """The document, which is what its schema says, and has no key beside."""
     schema = tighten(schema_of(document["format"]))
@@ -96,9 +89,6 @@ def tell(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int =
     return validate(json.loads(capsys.readouterr().out))
 
 
-# --- Schemas and docs -----------------------------------------------------------------------------------------------------------
-
-
 def test_schemas_and_page_are_what_the_code_prints(maker: ModuleType) -> None:
     """The committed files are those that docs/make_json.py makes; each schema is one."""
     assert maker.main(["--check"]) == 0, "run docs/make_json.py"
@@ -112,26 +102,6 @@ def test_every_document_has_an_example_that_is_valid(maker: ModuleType) -> None:
     content = {title: validate(json.loads(text))["format"].split("/")[1] for title, text in examples.items()}
     assert set(content.values()) == set(NAMES)
     assert {json.loads(text)["valid"] for title, text in examples.items() if content[title] == "check"} == {True, False}
-
-
-def test_a_document_that_is_not_valid_is_found(maker: ModuleType) -> None:
-    """A key too many, one too few, a float for an epsilon, a moment without a zone: so that `validate` can fail."""
-    examples = maker.read_examples((ROOT / "docs" / "json.md").read_text(encoding="utf-8"))
-    for spoiled in (
-        lambda content: content["releases"][0].update(more=1),
-        lambda content: content["releases"][0].pop("late"),
-        lambda content: content["releases"][0]["epsilon"].update(total=2),
-        lambda content: content["releases"][0]["epsilon"]["columns"].update(income="0.5e0"),
-        lambda content: content.update(made="2026-11-22T07:51:51"),
-        lambda content: content["releases"][0].update(state="done"),
-    ):
-        document = json.loads(examples["status"])
-        spoiled(document)
-        with pytest.raises(jsonschema.ValidationError):
-            validate(document)
-
-
-# --- status ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_status_has_a_published_release_in_fields(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,85 +157,6 @@ def test_status_keeps_epsilon_exact_and_counts_records(tmp_path: Path, capsys: p
     assert [charge["amount"] for charge in ledger["charges"]] == [content["total"]] == [ledger["spent"]]
 
 
-def test_status_follows_a_release_to_its_end(
-    corrected: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Given up for a revision, superseded by it, retracted: each in a field, each with its moment."""
-    tiny = copy_site(corrected, tmp_path / "site")
-    first, second, *_ = tell(capsys, "status", "--home", tiny.home)["releases"]
-    assert (first["given_up_for"], first["superseded_by"], second["revision"]) == (str(CORRECTION), None, 2)
-    supersede(tiny.site, RELEASE, CORRECTION, key=keys["olga"], why="corrected")
-    retract(tiny.site, RELEASE, key=keys["olga"], why="a wrong file")
-    first = tell(capsys, "status", "--home", tiny.home)["releases"][0]
-    assert (first["state"], first["superseded_by"], first["reason"].startswith("a wrong file")) == (
-        "retracted",
-        str(CORRECTION),
-        True,
-    )
-    assert first["moments"]["superseded"] is not None
-    assert first["moments"]["retracted"] == first["since"]
-
-
-@pytest.mark.parametrize(
-    ("way", "code"),
-    [("out of domain", "data-refused"), ("over the cap", "over-cap"), ("a gate", "gate-failed"), ("other", "blocked")],
-)
-def test_status_says_why_a_release_is_blocked(way: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The words, and beside them the kind of refusal."""
-    gates = "{min_rows: 20, expected_error: {income: 0.0001}}" if way == "a gate" else "{min_rows: 20}"
-    tiny = make_site(tmp_path / "site", gates=gates)
-    if way in SPOILED:
-        spoil(tiny, way)
-    flow = tiny.flow()
-
-    def stop() -> None:
-        with flow.recording_refusals():
-            flow.ingest()
-            if way == "over the cap":
-                tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-            if flow.validate().refusal:
-                raise NotPassed("its data are refused.")
-            flow.microaggregate() if way != "other" else flow.block("it has no name.")
-
-    with pytest.raises(ReleasePipelineError):
-        stop()
-    first = tell(capsys, "status", "--home", tiny.home)["releases"][0]
-    assert (first["state"], first["reason_code"]) == ("blocked", code)
-    assert first["reason"]
-    assert first["moments"]["blocked"] == first["since"]
-
-
-def test_status_says_what_is_late(tmp_path: Path) -> None:
-    """When it was due, and whether the ledger has room for it; one that is not due yet is no late one."""
-    tiny = make_site(tmp_path / "site", releases=MONTHLY)
-    record_policies(tiny.site)
-    now = datetime.now(UTC)
-    [waiting] = validate(to_json(view_status(tiny.site, now=now)))["releases"]
-    due = datetime.fromisoformat(waiting["due"])
-    assert (waiting["state"], waiting["late"], waiting["has_room"], due > now) == ("waiting", False, None, True)
-    late, _coming = validate(to_json(view_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
-    assert (late["state"], late["late"], late["has_room"], late["due"]) == ("late", True, True, waiting["due"])
-    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    refused, _coming = validate(to_json(view_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
-    assert (refused["late"], refused["has_room"]) == (True, False)
-    assert "the ledger would refuse it" in refused["reason"]
-
-
-def test_status_says_under_which_policy_a_release_was_charged(
-    candidate: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Not what the file says now."""
-    tiny = copy_site(candidate, tmp_path / "site")
-    before = tiny.site.policy("people").canonical_hash()
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 3, k: 7}", review="{reviewers: 3}")
-    first, second = tell(capsys, "status", "--home", tiny.home)["releases"]
-    assert (first["policy_hash"], first["epsilon"]["total"], first["k"], first["approvals"]["needed"]) == (before, "2", 5, 2)
-    assert (second["epsilon"]["total"], second["k"]) == ("3", 7)
-
-
-# --- ledger and check -----------------------------------------------------------------------------------------------------------
-
-
 def test_ledger_is_what_the_words_say(candidate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Cap in parts, charges and plans; person by person only if that is asked for."""
     [ledger] = tell(capsys, "ledger", "--home", candidate)["populations"]
@@ -316,33 +207,6 @@ def test_check_has_wider_bounds_as_numbers(
     assert content == {scope: {"bounded": bound is not None, "epsilon": bound} for scope, bound in wider.items()}
 
 
-def test_check_has_the_ledger_before_and_after(candidate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is room, where there is none, where nothing is ever bounded, and where rows are needed: what was released last
-    had some."""
-    tiny = copy_site(candidate, tmp_path / "site")
-    file = tiny.home / "policies" / "people.yaml"
-    content = tell(capsys, "check", file)["ledger"]
-    assert content["next"] == {"release": "people/2/r1", "amount": "2", "fits": True, "after": "4"}
-    assert (content["spent"], content["remaining"], content["ahead"], content["fitting"]) == ("2", "8", ["people/2/r1"], 1)
-    tiny.write_cap("epsilon: 3, definition: idp, scope: column")
-    content = tell(capsys, "check", file, code=1)["ledger"]
-    assert (content["next"]["fits"], content["next"]["after"], content["fitting"], content["needs"]) == (False, "4", 0, None)
-    tiny.write_cap("epsilon: 3, definition: dp, scope: column")
-    content = tell(capsys, "check", file, code=1)["ledger"]
-    assert (content["spent"], content["next"]["amount"], content["next"]["after"]) == ("infinity", "infinity", "infinity")
-    assert "nothing bounds this policy" in content["needs"]
-    tiny.write_policy(protect="{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", gates="")
-    content = tell(capsys, "check", file, code=1)
-    assert (content["rows"], content["ledger"]["rows_needed"]) == (60, False)
-    assert content["wider"]["column"] == {"bounded": True, "epsilon": "24"}
-    fresh = make_site(tmp_path / "fresh", protect="{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", gates="")
-    file = fresh.home / "policies" / "people.yaml"
-    content = tell(capsys, "check", file)
-    assert (content["ledger"]["rows_needed"], content["ledger"]["next"], content["ledger"]["fitting"]) == (True, None, None)
-    assert content["wider"]["column"] == {"bounded": True, "epsilon": None}
-    assert not tell(capsys, "check", file, "--rows", "100", code=1)["ledger"]["rows_needed"]
-
-
 def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """File, line, column, option, what and remedy, which together are the line that people read."""
     tiny = make_site(tmp_path / "site", protect="{method: idp-cbls, k: 0}", steward="")
@@ -366,9 +230,6 @@ def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.Capture
     file.write_bytes(b"\xff\xfe")
     [problem] = tell(capsys, "check", file, code=1)["problems"]
     assert (problem["line"], problem["what"]) == (None, "this is not UTF-8 text.")
-
-
-# --- run ------------------------------------------------------------------------------------------------------------------------
 
 
 @GX_WARNINGS
@@ -409,9 +270,6 @@ def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.
     assert "expected error of income" in gated["error"]["what"]
 
 
-# --- verify ---------------------------------------------------------------------------------------------------------------------
-
-
 def test_verify_says_what_it_checked(published: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A package, a dossier and a site: kind, officer, and each check with its name; a changed byte shows in one of them."""
     tiny = copy_site(published, tmp_path / "site")
@@ -448,9 +306,6 @@ def test_the_verifier_alone_prints_the_same(published: Path, tmp_path: Path, wha
     )
     assert alone.returncode == ours.returncode == (0 if what == "a package" else 2)
     assert validate(json.loads(alone.stdout)) == json.loads(ours.stdout)
-
-
-# --- Errors ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -533,15 +388,3 @@ def test_what_is_no_error_of_ours_is_told_too(
     assert (content["error"]["code"], content["exit_code"]) == (code, exit_code)
     assert content["error"]["what"] in said.err
     assert "CellCanary" not in said.out + said.err
-
-
-@pytest.mark.parametrize("name", ["status", "ledger", "check", "explore", "run", "verify"])
-def test_help_says_what_json_prints(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """And the help of the program the exit codes."""
-    with pytest.raises(SystemExit):
-        main([name, "--help"])
-    assert "--json" in (said := " ".join(capsys.readouterr().out.split()))
-    assert "docs/json.md" in said
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert "0 fine, 1 refused or failed, 2 wrong usage, 130 stopped" in " ".join(capsys.readouterr().out.split())

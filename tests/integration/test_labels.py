@@ -11,20 +11,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pyreadstat
 import pytest
-from frictionless import validate
 
 from release_pipeline.analyst import Release, read_release
 from release_pipeline.errors import InvalidArgument, WrongUsage
 from release_pipeline.flow.init import draft_policy
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import review
 from tests.integration.publishing import Keys, failures_of, make_trusted_site
@@ -215,46 +212,6 @@ def test_parquet_has_labels_for_pyarrow_and_pandas(package: Path) -> None:
     assert attrs["columns"]["sex"] == {"label": SEX, "labels": {"1": "male", "2": "female"}}
 
 
-def test_the_datapackage_has_them_and_is_valid(package: Path) -> None:
-    """Categories as version 2 has them, words in the description for version 1; frictionless finds nothing wrong. Files of Stata
-    and SPSS have no second column for the reasons of numbers."""
-    assert validate(str(package / "datapackage.json")).flatten(["type"]) == []
-    resources = json.loads((package / "datapackage.json").read_text())["resources"]
-    fields = {
-        resource["path"].rpartition(".")[2]: {field["name"]: field for field in resource["schema"]["fields"]}
-        for resource in resources
-        if resource["name"].startswith("data-") and "schema" in resource
-    }
-    for form in ("parquet", "csv", "dta", "sav"):
-        assert fields[form]["town"]["title"] == TOWN
-        assert fields[form]["town"]["categories"] == [{"value": 10, "label": "north & west"}, {"value": 20, "label": "south"}]
-        assert "what the values mean: 10 = north & west, 20 = south" in fields[form]["town"]["description"]
-        assert ("income_missing" in fields[form]) == (form in ("parquet", "csv"))
-    assert [resource["mediatype"] for resource in resources[2:4]] == ["application/x-stata-dta", "application/x-spss-sav"]
-
-
-def test_card_page_note_and_report_say_them(released: Released) -> None:
-    """Beside the name of the column, and behind each value."""
-    tiny, package = released.tiny, released.package
-    card = json.loads((package / "privacy-card.json").read_text())
-    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
-    town = next(column for column in card["columns"] if column["name"] == "town")
-    assert (town["label"], town["labels"]) == (
-        TOWN,
-        [{"value": "10", "label": "north & west"}, {"value": "20", "label": "south"}],
-    )
-    page = (package / "privacy-card.html").read_text()
-    assert f"<code>town</code> <span>{TOWN}</span></th>" in page
-    assert "10 (north &amp; west), 20 (south)" in page
-    note = (package / "RELEASE_NOTE.md").read_text()
-    assert f"| town ({TOWN}) |" in note
-    assert "10 (north &amp; west), 20 (south)" in note
-    report = (tiny.site.candidate("people/once/r1") / "report.html").read_text()
-    assert TOWN in report
-    assert "10 = north &amp; west" in report
-    assert "20 = south" in report
-
-
 def test_the_analyst_has_labelled_columns(package: Path) -> None:
     """As numpy, pandas and pyarrow take them; of a column without labels, and of none, a sentence."""
     release = read_release(package)
@@ -284,13 +241,6 @@ def test_no_label_of_the_source_gets_out_by_itself(released: Released) -> None:
     assert CANARY in draft_policy("people", tiny.home / "survey.dta")
     for folder in (package, tiny.site.candidate("people/once/r1")):
         assert find_canaries(read_blobs(folder), [CANARY]) == []
-
-
-def test_a_retry_gives_the_same_bytes(released: Released) -> None:
-    """Freezing it again gives the hash that people approved."""
-    assert len(set(released.hashes)) == 1
-    sums = (released.tiny.site.candidate("people/once/r1") / "SHA256SUMS").read_text()
-    assert {line.split()[1] for line in sums.splitlines()} >= {"data.dta", "data.sav"}
 
 
 def test_without_the_library_there_is_a_sentence(released: Released) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import html
 import json
 import re
 import shutil
@@ -14,24 +12,24 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
-import jsonschema
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.privacy.catalogue import find_claim
-from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.report.papers import PUBLIC_PAPERS
-from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.report.standards import CRATE, STANDARDS
 from release_pipeline.verify import ATTESTATIONS
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, make_rows
 
 Records: TypeAlias = list[tuple[object, ...]]
+
+
 QUOTED = 'say "no", thanks'
+
+
 ODD_COLUMNS = """
   person: {role: identifier, do: drop}
   town:   {role: quasi, do: keep, values: ["01", "02", "NA", 'say "no", thanks'], why: needed}
@@ -39,6 +37,8 @@ ODD_COLUMNS = """
   income: {role: confidential, do: noise, domain: [-1000, 1000], grid: 0.1, outside: fail, missing: {fill: 0}, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 0.5], grid: 0.001, outside: clamp, why: known}
   remark: {role: confidential, do: keep, values: ["yes", "no", "not asked"], missing: {category: not asked}, why: needed}"""
+
+
 SITES: dict[str, dict[str, str]] = {
     "tiny": {"suppress": "{quasi_groups_below: 5, at_most: 60%}"},
     "odd": {"columns": ODD_COLUMNS, "suppress": "{quasi_groups_below: 5, at_most: 60%}"},
@@ -50,10 +50,14 @@ SITES: dict[str, dict[str, str]] = {
         "coverage: {places: [North], first: 2020, last: 2021}}",
     },
 }
+
+
 TYPES: dict[str, list[tuple[str, str]]] = {
     "tiny": [("town", "string"), ("sex", "integer"), ("income", "number"), ("rent", "number")],
     "odd": [("town", "string"), ("sex", "integer"), ("income", "number"), ("rent", "number"), ("remark", "string")],
 }
+
+
 TYPES["told"] = TYPES["odd"]
 
 
@@ -271,42 +275,3 @@ def test_the_odd_site_is_odd(packages: dict[str, Path]) -> None:
     assert towns == {"01", "02", "NA", QUOTED, None}
     assert sexes == {0, 1, None}
     assert remarks == {"yes", "no", "not asked"}
-
-
-def test_duckdb_needs_no_help_with_the_parquet_file(packages: dict[str, Path]) -> None:
-    """One statement, as an analyst writes it."""
-    with duckdb.connect() as connection:
-        found = connection.execute(
-            "SELECT town, count(*) FROM read_parquet(?) GROUP BY town", [str(packages["odd"] / "data.parquet")]
-        )
-        assert dict(found.fetchall()) == {"01": 36, "02": 6, "NA": 6, QUOTED: 6, None: 6}
-
-
-def card_of(package: Path) -> Any:
-    """privacy-card.json."""
-    return json.loads((package / "privacy-card.json").read_text())
-
-
-def test_the_card_is_what_its_schema_says(packages: dict[str, Path], name: str) -> None:
-    """Of a real package; with the formal statement of its claim, and under iDP with the clause that it rests on."""
-    card = card_of(packages[name])
-    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
-    assert card["claim"]["definition"]["name"] == "idp"
-    assert card["claim"]["statement"] == find_claim(card["method"]["name"], card["claim"]["scope"]["name"]).statement
-    for file in ("privacy-card.json", "privacy-card.html", "RELEASE_NOTE.md"):
-        assert SCALES_FIXED in " ".join(html.unescape((packages[name] / file).read_text(encoding="utf-8")).split()), file
-
-
-@pytest.mark.parametrize("part", ["", "claim", "k", "rows", "series", "suppression", "registry_head"])
-def test_the_schema_refuses_a_card_with_more_or_less(packages: dict[str, Path], part: str) -> None:
-    """A figure more, or a fact less, in every part."""
-    validator = jsonschema.Draft202012Validator(CARD_SCHEMA)
-    card = card_of(packages["tiny"])
-    for change in ("more", "less"):
-        changed = copy.deepcopy(card)
-        spot = changed[part] if part else changed
-        if change == "more":
-            spot["scale_largest"] = 1395.0
-        else:
-            del spot[next(iter(spot))]
-        assert not validator.is_valid(changed)

@@ -14,23 +14,26 @@ import yaml
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.papers import view_papers, write_papers
+from release_pipeline.flow.publication.papers import write_papers
 from release_pipeline.flow.publication.withdrawal import retract
-from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.report.papers import DPIA, ENTRY, NIST, PUBLIC_PAPERS
-from release_pipeline.report.standards import CRATE
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.people import review
-from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip, write_folder
+from tests.integration.publishing import Keys, failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import Row, TinySite, make_rows, make_site
-from tests.integration.test_contract import RECORDS, ROWS, parts_of
 from tests.leaks import find_canaries
 from tests.unit.report.validators import find_entry_faults
 
 RELEASE = ReleaseId("people", "1")
+
+
 CANARIES = {"person": "PersonCanary-7Qz", "name": "NameCanary-4Vw", "remark": "RemarkCanary-9Jx"}
+
+
 STATED = "StatedCanary: a treaty with each recipient"
+
+
 PARTS = {
     "suppress": "{quasi_groups_below: 5, at_most: 60%}",
     "gates": "{min_rows: 20, expected_error: {income: 5}}",
@@ -100,21 +103,6 @@ def test_the_reviewers_page_answers_the_output_check(told: TinySite) -> None:
     assert not any(canary in section for canary in CANARIES.values())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["dp-cdf", "dp-table", "dp-mdav", "mdav", "k-epsilon"])
-def test_papers_of_every_family_are_true_of_it(method: str, keys: Keys, tmp_path: Path) -> None:
-    """None says of counts or synthetic rows what noise does to values."""
-    spec = METHODS[method]
-    rows = make_rows(RECORDS.get(spec.family, ROWS))
-    parts = parts_of(spec, spec.claims[-1])
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=rows, cap="releases: 2", **parts)
-    publish_release(tiny, keys)
-    write_papers(tiny.site, RELEASE, tmp_path / "papers")
-    text = "".join(file.read_text() for file in (tmp_path / "papers").iterdir() if file.name != DPIA)
-    assert ("that the noise " in text) == (method == "dp-mdav")
-    assert "Restoring the order" not in text
-
-
 def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp_path: Path) -> None:
     """At the top of each, with the reason that the officer signed."""
     tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(), **PARTS)
@@ -126,43 +114,18 @@ def test_a_retracted_release_has_papers_that_say_so_and_no_entry(keys: Keys, tmp
 
 
 def test_the_package_has_the_public_ones_and_none_of_the_words_that_were_stated(told: TinySite) -> None:
-    """Listed in its sums and in the crate, the same as when the papers are asked for later; its entry is that of the papers."""
+    """Listed in its sums, the same as when the papers are asked for later; its entry is that of the papers."""
     package = told.site.package(str(RELEASE))
     files = {file.name: file.read_bytes() for file in package.iterdir()}
     assert set(PUBLIC_PAPERS) <= set(files)
-    crate = {part["@id"]: part for part in json.loads(files[CRATE])["@graph"]}
     for name in PUBLIC_PAPERS:
         assert f"{sha256(files[name]).hexdigest()}  {name}" in files["SHA256SUMS"].decode()
-        assert crate[name]["sha256"] == sha256(files[name]).hexdigest()
-    assert crate[ENTRY]["encodingFormat"] == "application/yaml"
     assert not any(b"StatedCanary" in content for content in files.values())
     assert not any(b"Mean squared error" in files[name] for name in PUBLIC_PAPERS)
     assert failures_of(verify_path(package)) == []
     later = (told.site.home.parent / "after" / ENTRY).read_text()
     assert files[ENTRY].decode() == later
     assert yaml.safe_load(later)["deployment"]["dp_variant"]["variant_name"] == "Custom"
-
-
-def test_what_is_told_stays_what_it_was_at_publication(told: TinySite, tmp_path: Path) -> None:
-    """Another release of the population is charged later: the paper of the first names the sum of its own package."""
-    card = json.loads((told.site.package(str(RELEASE)) / "privacy-card.json").read_text())
-    before = view_papers(told.site, RELEASE)
-    told.flow("2").run()
-    after = view_papers(told.site, RELEASE)
-    assert after.public == before.public
-    assert after.public.population_spent == card["series"]["population_spent"]
-
-
-def test_the_dossier_has_them_and_finds_a_changed_one(told: TinySite, tmp_path: Path) -> None:
-    """Each is in the list of sums, which verify reads."""
-    file = told.site.home.parent / "dossier.zip"
-    content = read_zip(file)
-    assert {name.removeprefix("papers/") for name in content if name.startswith("papers/")} == set(read(told, "after"))
-    assert failures_of(verify_path(file)) == []
-    content["papers/dpia-annex.html"] += b" and all is well"
-    assert any(
-        "papers/dpia-annex.html" in words for words in failures_of(verify_path(write_folder(content, tmp_path / "dossier")))
-    )
 
 
 def test_no_cell_of_the_records_is_in_a_paper(told: TinySite) -> None:
@@ -188,13 +151,6 @@ def test_the_command_writes_for_its_owner_alone_and_overwrites_nothing(
             write_papers(told.site, RELEASE, taken)
     assert not (tmp_path / "no").exists()
     assert main(["papers", "people/1/r1", "-o", str(folder), "--home", home]) == 2
-
-
-def test_a_release_without_a_candidate_has_no_papers(told: TinySite, tmp_path: Path) -> None:
-    """There is nothing to write about."""
-    with pytest.raises(Blocked, match="has no candidate"):
-        write_papers(told.site, ReleaseId("people", "1", 2), tmp_path / "papers")
-    assert not (tmp_path / "papers").exists()
 
 
 def test_a_policy_that_says_nothing_of_its_data_has_no_papers(tmp_path: Path) -> None:

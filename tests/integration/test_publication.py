@@ -12,7 +12,7 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.opening import find_release, revise_release
+from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.retention import prune
@@ -264,17 +264,6 @@ def test_only_files_of_the_site_are_approved(
     assert tiny.events() == events
     assert main(["approve", "policies/people.yaml", *sign]) == 0
     assert f"{tiny.site.policy_file('people')}: approved by olga" in capsys.readouterr().out
-
-
-def test_what_is_signed_is_named_with_its_revision(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
-    """Once there are several: the last may be another than was looked at. And what was given up is approved no more."""
-    assert find_release(tiny.site, "people/1") == RELEASE
-    revise_release(tiny.site, "people", "1", why="a mistake")
-    with pytest.raises(WrongUsage, match="it has 2 revisions"):
-        find_release(tiny.site, "people/1")
-    assert find_release(tiny.site, "people/1/r1") == RELEASE
-    with pytest.raises(Blocked, match=r"it was given up for people/1/r2"):
-        review(tiny, keys, "ben")
 
 
 def test_a_steward_who_is_in_no_list_gets_no_policy_approved(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:

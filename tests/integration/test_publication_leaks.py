@@ -222,7 +222,6 @@ def test_no_internal_figure_is_in_the_package(published: Published) -> None:
             "allowed_signers",
             "attestation.intoto.json",
             "attestation.intoto.json.sig",
-            "croissant.json",
             "datapackage.json",
             "dcat.jsonld",
             "ddi-codebook.xml",
@@ -230,7 +229,6 @@ def test_no_internal_figure_is_in_the_package(published: Published) -> None:
             "nist-sp-800-226.html",
             "privacy-card.html",
             "privacy-card.json",
-            "ro-crate-metadata.json",
             "trusted-keys.json",
             "trusted-keys.sig",
         ]

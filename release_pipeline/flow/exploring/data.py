@@ -1,5 +1,4 @@
-"""The records that settings are tried on, and whether that is a trial on confidential data: which
-is noted before anything is read.
+"""The records that settings are tried on: a public file, or a table that is made up. Neither is a trial on confidential data.
 
 A file that is only like the source need not meet the policy: what lies outside a domain is moved
 into it, records that have an entry which is not declared are left out, and both are told.
@@ -19,18 +18,13 @@ from release_pipeline.errors import DataRefused, SourceError, WrongUsage
 from release_pipeline.flow.exploring.made_up import make_up
 from release_pipeline.flow.exploring.origins import (
     find_home,
-    find_look_site,
-    find_source_file,
     find_source_like,
     hash_content,
     hash_file,
-    list_file_origins,
-    list_origins,
 )
-from release_pipeline.flow.exploring.trials import note_look, note_public, say_compared
+from release_pipeline.flow.exploring.trials import note_public, say_compared
 from release_pipeline.flow.reading import release_filter, typed_column
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.sources import open_source
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import NoiseColumn
@@ -42,19 +36,20 @@ from release_pipeline.stages.simulation import Records
 from release_pipeline.store.source import SourceDoor, find_file, open_raw
 
 LEAST = 20  # records, with fewer of which nothing can be told
+
+
 LEAST_MOVED = 0.0005  # share of records outside of a domain, from which on it is told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What somebody wants to know. Exactly one of `like`, `shape` and `source`; `public`: where
-    anybody finds the file `like`; `refused`: settings that the ledger would refuse are tried too;
-    `output`: the page that will be written."""
+    """What somebody wants to know. Either `like` or `shape`; `public`: where anybody finds the file
+    `like`; `refused`: settings that the ledger would refuse are tried too; `output`: the page that
+    will be written."""
 
     like: Path | None = None
     public: str = ""
     shape: bool = False
-    source: bool = False
     release: str | None = None
     rows: int | None = None
     axes: Axes = field(default_factory=Axes)
@@ -66,12 +61,6 @@ class Asked:
     output: Path | None = None
     overwrite: bool = False
 
-    @property
-    def is_confidential(self) -> bool:
-        """Whether it is a trial on confidential data: on the source, or on a file that nobody says
-        is public."""
-        return self.source or (self.like is not None and not self.public)
-
 
 @dataclass(frozen=True, slots=True)
 class Data:
@@ -82,52 +71,16 @@ class Data:
     warnings: tuple[str, ...] = ()
 
 
-def find_site_of(policy: Policy, asked: Asked, site: Site | None, file: Path) -> Site | None:
-    """The site that is asked, and in which a trial on confidential data is noted: the one that the
-    policy in `file`, and what is read, lie in. `site`: the one that the ledger is asked of."""
-    if not asked.is_confidential:
-        return site
-    if asked.like is not None:
-        found = find_look_site([file, asked.like], asked.home)
-        remedy = "Say where anybody finds it with --public WHERE, or put the policy in the policies/ of a site."
-        what, where = "nobody says that this file is public, and the policy lies in no site that could note the look.", asked.like
-    else:
-        found = find_look_site([file], asked.home)
-        source = None if found is None else find_source_file(found, policy.source)
-        found = found if source is None else find_look_site([file, source], asked.home)
-        remedy = "Put it in the policies/ of a site, or use --like with a public file, or --shape."
-        what, where = "this policy lies in no site: nobody could note the look.", file
-    if found is None:
-        raise WrongUsage(what, where=str(where), remedy=remedy)
-    return found
-
-
 def read_data(policy: Policy, asked: Asked, site: Site | None, settings: Sequence[Setting], file: Path) -> Data:
-    """The records that are asked for. Before a confidential one is read it is noted; that somebody
-    says that a file is public is noted too."""
-    if asked.shape:
+    """The records that are asked for. That somebody says that a file is public is noted before it is read."""
+    if asked.like is None:
         records, warnings = make_up(policy, rows=asked.rows)
         return Data(records, f"a table made up of the shape in {file.name}", warnings)
     compared = say_compared([setting.words for setting in settings], asked.targets)
-    if asked.like is not None:
-        with _unchanged(asked.like):
-            if asked.public:
-                _note_public(policy, asked, asked.like, site, file, compared)
-                words = f"{asked.like.name}, which is public, as {asked.by} said: {asked.public}"
-            else:
-                assert site is not None  # noqa: S101  for the type checker: `find_site_of` found one
-                origins = list_file_origins(site, asked.like)
-                note_look(site, policy, by=asked.by, on="file", digest=origins[-1], compared=compared, origins=origins)
-                words = f"{asked.like.name}, which nobody says is public"
-            return read_file(policy, asked.like, words, release=asked.release)
-    assert site is not None  # noqa: S101  likewise
-    release = asked.release or next(iter(policy.release_names), None)
-    release = None if policy.source.release_column is None else release
-    origins = list_origins(site, policy.source)
-    note_look(site, policy, by=asked.by, on="source", digest="", compared=compared, origins=origins)
-    source = open_source(site, policy)
-    words = f"the source{f', release {release}' if release is not None else ''}"
-    return _read_records(policy, source, source.name, words, release=release)
+    with _unchanged(asked.like):
+        _note_public(policy, asked, asked.like, site, file, compared)
+        words = f"{asked.like.name}, which is public, as {asked.by} said: {asked.public}"
+        return read_file(policy, asked.like, words, release=asked.release)
 
 
 def read_file(policy: Policy, file: Path, words: str, *, release: str | None = None) -> Data:
@@ -161,7 +114,7 @@ def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, fi
             raise WrongUsage(
                 f"this file is not public: {why}. Nothing was read.",
                 where=str(like),
-                remedy="Leave --public out: then it is a look, which is noted and told.",
+                remedy="Name a public file, or use --shape.",
             )
     for home in {home.resolve() for home in homes[:2] if home is not None}:
         digest = hash_content(sites[home], like)

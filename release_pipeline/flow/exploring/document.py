@@ -16,7 +16,7 @@ class RangeView:
     """A figure of releases under a setting."""
 
     low: Annotated[float | None, "99 of 100 releases should be from here; null where too few were simulated to tell"]
-    middle: Annotated[float | None, "half of them below, half above; null where there is no such figure, or it is not told"]
+    middle: Annotated[float | None, "half of them below, half above; null where there is no such figure"]
     high: Annotated[float | None, "to here; null likewise"]
 
 
@@ -106,9 +106,8 @@ class ExploreDocument:
     policy: Annotated[str, "the name of the policy"]
     hash: Annotated[Hash, "SHA-256 of its canonical form"]
     population: Annotated[str, "whose budget it spends"]
-    on: Annotated[Literal["like", "shape", "source"], "what settings were tried on"]
+    on: Annotated[Literal["like", "shape"], "what settings were tried on"]
     on_words: Annotated[str, "that in words"]
-    confidential: Annotated[bool, "whether it was a trial on confidential records: everything here is confidential then"]
     rows: Annotated[int, "how many records each simulated release had"]
     warnings: Annotated[tuple[str, ...], "what was done to the records, and what to keep in mind"]
     groupings: Annotated[tuple[str, ...], "the columns whose groups were looked at"]

@@ -1,30 +1,26 @@
-"""`explore`: the settings of a policy, tried before anything is spent: on records that tell
-nothing, or in a trial on confidential data that is noted."""
+"""`explore`: the settings of a policy, tried before anything is spent on records that are public or made up."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.exploring.data import Asked, Data, find_site_of, read_data
+from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.flow.exploring.data import Asked, Data, read_data
 from release_pipeline.flow.exploring.document import ExploreDocument, RefusedView
 from release_pipeline.flow.exploring.simulating import FEWEST, Bench, Refused, Tried, Written, try_settings
 from release_pipeline.flow.exploring.targets import (
     Target,
-    check_told,
     count_draws,
     count_sequences,
     find_met,
     read_target,
 )
 from release_pipeline.flow.exploring.views import view_setting
-from release_pipeline.flow.files import PRIVATE, PUBLIC, check_output, write_text
+from release_pipeline.flow.files import PUBLIC, check_output, write_text
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.status.check import check_policy
@@ -36,20 +32,17 @@ from release_pipeline.policy.settings import Axes, Changed, Setting, list_settin
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.report.exploring import describe_exploration, render_exploration
 from release_pipeline.stages.simulation import LINKED
-from release_pipeline.store.folders import make_private_folder
 
 Progress = Callable[[str], None]
 PAGES = (".html",)
-HIDDEN = "in a look figures that fewer than ten records stand for are not shown"
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What came out, of a policy with the method `own`, and the site whose ledger was asked."""
+    """What came out, of a policy with the method `own`."""
 
     document: ExploreDocument
     own: str
-    site: Site | None
 
 
 def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) -> Explored:
@@ -57,10 +50,11 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     and what they would cost."""
     check = check_policy(file, rows=None, home=asked.home)
     policy, written = check.plan.policy, Written.of(file)
-    site = find_site_of(policy, asked, None if check.home is None else find_site(check.home), file)
+    site = None if check.home is None else find_site(check.home)
     if site is not None:
         read_caps(site).of(policy)  # refused before anything is noted or simulated
-    _check_page(site, asked)
+    if asked.output is not None:
+        check_output(asked.output, endings=PAGES, overwrite=asked.overwrite)
     settings = list_asked(written, policy, asked.axes)
     targets = [read_target(text, policy) for text in asked.targets]
     refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
@@ -70,14 +64,11 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
         policy,
         data.records,
         asked.rows or data.records.count,
-        _find_secret(site, policy, confidential=asked.is_confidential),
-        resampled=not asked.source,
-        confidential=asked.is_confidential,
+        hashlib.sha256(f"explored: {policy.policy}".encode()).digest(),  # the same noise each time
         fewest=count_draws(count_sequences(settings)) if targets else FEWEST,
     )
-    check_told(targets, bench)
     results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)
-    return Explored(_make_document(bench, asked, data, results, targets, site), policy.protect.method, site)
+    return Explored(_make_document(bench, asked, data, results, targets, site), policy.protect.method)
 
 
 def list_asked(written: Written, policy: Policy, axes: Axes) -> list[Setting]:
@@ -119,49 +110,11 @@ def describe_explored(explored: Explored, *, every: bool) -> Iterator[str]:
     return describe_exploration(to_json(explored.document), every=every)
 
 
-def write_page(explored: Explored, asked: Asked, *, with_document: bool = False) -> list[Path]:
-    """The page, and beside it the document where that is asked for. Of confidential records both
-    lie in the vault, for the owner alone, and nowhere else."""
-    content = to_json(explored.document)
-    page, mode = asked.output, PUBLIC
-    if explored.document.confidential and explored.site is not None:
-        folder, mode = _find_folder(explored.site), PRIVATE
-        make_private_folder(folder)
-        page = page or folder / f"{explored.document.policy}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.html"
-    assert page is not None  # noqa: S101  for the type checker
-    check_output(page, endings=PAGES, overwrite=asked.overwrite)
-    write_text(page, render_exploration(content), mode=mode)
-    if not with_document:
-        return [page]
-    write_text(page.with_suffix(".json"), json.dumps(content, indent=2) + "\n", mode=mode)
-    return [page, page.with_suffix(".json")]
-
-
-def _find_folder(site: Site) -> Path:
-    """The folder in the vault for pages of confidential records; refused where a link leads out of
-    it."""
-    folder = site.vault / "looks"
-    if folder.is_symlink():
-        raise ReleasePipelineError(
-            "this is a link, and what looks show must stay in the vault. Nothing was read.",
-            where=str(folder),
-            remedy="Put a folder in its place, or remove it: it is made anew.",
-        )
-    return folder
-
-
-def _check_page(site: Site | None, asked: Asked) -> None:
-    """Refuse a page that could not be written, or not there, before anything is noted or read."""
-    if asked.is_confidential and site is not None:
-        folder = _find_folder(site)
-        if asked.output is not None and folder.resolve() not in asked.output.resolve().parents:
-            raise WrongUsage(
-                "the page of a look shows confidential figures, and stays in the vault.",
-                where=str(asked.output),
-                remedy=f"Leave -o out: it is written to {folder}.",
-            )
-    if asked.output is not None:
-        check_output(asked.output, endings=PAGES, overwrite=asked.overwrite)
+def write_page(explored: Explored, asked: Asked) -> Path:
+    """The page that was asked for, as a file that everybody may read."""
+    assert asked.output is not None  # noqa: S101  for the type checker
+    write_text(asked.output, render_exploration(to_json(explored.document)), mode=PUBLIC)
+    return asked.output
 
 
 def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:
@@ -212,17 +165,16 @@ def _make_document(
     numbered = list(enumerate(results, 1))  # 1 is the policy as it is
     tested = [(number, one) for number, one in numbered if isinstance(one, Tried)]
     ledgers = _read_ledgers(site, [one.changed for _, one in tested], bench.rows)
-    views = [view_setting(bench, one, number, targets) for number, one in tested]
-    warnings = [*data.warnings, *([HIDDEN] if bench.confidential else [])]
+    views = [view_setting(one, number, targets) for number, one in tested]
+    warnings = [*data.warnings]
     if bench.rows > LINKED and any(view.linkage_ladder for view in views):
         warnings.append(f"linkage is of {LINKED:,} among {bench.linked.records.count:,} records of one simulated release")
     return ExploreDocument(
         policy=bench.policy.policy,
         hash=bench.policy.canonical_hash(),
         population=bench.policy.population,
-        on="source" if asked.source else "shape" if asked.shape else "like",
+        on="shape" if asked.shape else "like",
         on_words=data.words,
-        confidential=bench.confidential,
         rows=bench.rows,
         warnings=tuple(warnings),
         groupings=bench.groupings,
@@ -234,11 +186,3 @@ def _make_document(
         targets=tuple(target.text for target in targets),
         met=tuple(find_met(targets, tested)) if targets else (),
     )
-
-
-def _find_secret(site: Site | None, policy: Policy, *, confidential: bool) -> bytes:
-    """What simulated noise is drawn with: always alike, so that nobody looks until a figure is as
-    it should be."""
-    if confidential and site is not None:
-        return bytes.fromhex(site.keyed_hash(f"explored: {policy.policy}".encode()))
-    return hashlib.sha256(f"explored: {policy.policy}".encode()).digest()

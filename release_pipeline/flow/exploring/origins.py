@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from release_pipeline.errors import ReleasePipelineError, SourceError, WrongUsage
+from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.files import is_same_file
 from release_pipeline.flow.policies import list_policies
-from release_pipeline.flow.site import Site, find_site
+from release_pipeline.flow.site import Site
 from release_pipeline.flow.sums import hash_of_file
 from release_pipeline.policy.load import read_policy
 from release_pipeline.policy.sections import Source
@@ -31,21 +31,6 @@ def find_home(path: Path) -> Path | None:
         if (folder / "policies").is_dir() and any((folder / name).exists() for name in _OF_A_SITE):
             return folder
     return None
-
-
-def find_look_site(places: Iterable[Path], home: Path | None) -> Site | None:
-    """The site in which a look is noted: that which the policy, and what is looked at, lie in (`places`); the one at `home` where
-    they lie in none. Refused where there are two, for the look would be told in one alone."""
-    homes = list(dict.fromkeys(found for place in places if (found := find_home(place)) is not None))
-    if home is not None and home.resolve() not in homes:
-        homes.append(home.resolve())
-    if len(homes) > 1:
-        raise WrongUsage(
-            "a look is noted in the site that the policy and what is looked at lie in, and here are two sites. Nothing was read.",
-            where=", ".join(map(str, homes)),
-            remedy="Put the policy in the policies/ of the site that has the records, and name no other with --home.",
-        )
-    return find_site(homes[0]) if homes else None
 
 
 def hash_content(site: Site, file: Path) -> str:
@@ -111,7 +96,7 @@ def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
 
 
 def _is_of_a_source(event: Event) -> bool:
-    return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] in ("source", "mask"))
+    return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] == "mask")
 
 
 def _has_same_content(source: Path, file: Path) -> bool:

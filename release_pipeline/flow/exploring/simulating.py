@@ -22,8 +22,7 @@ from release_pipeline.policy.load import list_files, read_policy, reader_beside
 from release_pipeline.policy.settings import Changed, Setting, apply
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.stages.measures.subgroups import LEAST
-from release_pipeline.stages.simulation import Records, Reference, Simulated, known, list_groupings, simulate
+from release_pipeline.stages.simulation import Records, Reference, Simulated, list_groupings, simulate
 
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
@@ -60,18 +59,16 @@ class Written:
 
 @dataclass(frozen=True)
 class Bench:
-    """Records on which settings are tried, and how. `rows`: of each simulated release; `secret`:
-    what simulated noise is drawn with; `resampled`: whether each draw has records of its own, drawn
-    of these with repetition, since those of the release are others; `confidential`: figures that
-    fewer than ten records stand for are not told; `fewest`: draws of a setting at least."""
+    """Records on which settings are tried, and how. Each simulated release has records of its own,
+    drawn of these with repetition, since those of the real release are others. `rows`: of each
+    simulated release; `secret`: what simulated noise is drawn with; `fewest`: draws of a setting at
+    least."""
 
     written: Written
     policy: Policy
     records: Records
     rows: int
     secret: bytes
-    resampled: bool
-    confidential: bool = False
     fewest: int = FEWEST
 
     @cached_property
@@ -85,17 +82,8 @@ class Bench:
         return Reference(self.records, self.policy.noise_columns, self.groupings)
 
     @cached_property
-    def hidden(self) -> frozenset[str]:
-        """The columns whose figures are not told: of confidential records, where fewer than ten
-        people have a value in them."""
-        columns = self.policy.noise_columns.items() if self.confidential else ()
-        return frozenset(name for name, column in columns if len(known(column, self.reference.seen[name])) < LEAST)
-
-    @cached_property
     def references(self) -> list[Reference]:
         """What each draw is of, in turn."""
-        if not self.resampled:
-            return [self.reference]
         random = make_random(hashlib.sha256(self.secret).digest(), "resampled records")
         drawn = (np.sort((random.random(self.rows) * self.records.count).astype(np.intp)) for _ in range(self.draws))
         return [self.reference.resample(numbers) for numbers in drawn]
@@ -111,7 +99,7 @@ class Bench:
         """What the release is of that linkage is tried on: as many records as one has, or all that
         there are, each once. One that is there twice is never told from itself, and linked half as
         often."""
-        if not self.resampled or self.rows == self.records.count:
+        if self.rows == self.records.count:
             return self.reference
         order = make_random(hashlib.sha256(self.secret).digest(), "linked records").permutation(self.records.count)
         return self.reference.resample(np.sort(order[: self.rows]))

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring.document import MetView
-from release_pipeline.flow.exploring.simulating import Bench, Tried
+from release_pipeline.flow.exploring.simulating import Tried
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Setting
@@ -75,18 +75,6 @@ def read_target(text: str, policy: Policy) -> Target:
     if most <= 0:
         raise WrongUsage("no release is exactly like the data.", where=text, remedy="Name a number above 0.")
     return Target(figure, column, most, text.strip())
-
-
-def check_told(targets: Sequence[Target], bench: Bench) -> None:
-    """Refuse to ask for what is not told of confidential records."""
-    for target in targets:
-        about = {target.column} if target.column else bench.policy.noise_columns.keys()
-        if hidden := sorted(bench.hidden & about):
-            raise WrongUsage(
-                f"fewer than ten people have a value in {hidden[0]}, and a look does not tell its figures.",
-                where=target.text,
-                remedy="Ask for those of another column.",
-            )
 
 
 def count_sequences(settings: Sequence[Setting]) -> int:

@@ -31,7 +31,7 @@ from release_pipeline.policy.settings import own_setting
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 LOOKED, PUBLIC = "looked", "public"
-On: TypeAlias = Literal["source", "file", "mask", "run", "public"]
+On: TypeAlias = Literal["mask", "run", "public"]
 Populations: TypeAlias = Mapping[str, Population]
 KINDS = (LOOKED, PUBLIC)
 _NONE: Populations = {}
@@ -41,8 +41,6 @@ SHOWN_COMPARED = 6  # in a line
 WITHHELD = "This site forbids trials on confidential data ('looks: forbidden'), so figures and counts are withheld."
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ON = {
-    "source": "at the source",
-    "file": "at a file",
     "mask": "at a source, which was masked",
     "run": "by a run that released nothing",
     "public": "at a file that is public, as they said",
@@ -109,8 +107,7 @@ class LookView:
     by: Annotated[str, "by whom, as they said; empty for a run"]
     on: Annotated[
         On,
-        "at what: the source of the policy, a file, a source by `mask`, or by a run that released nothing; or at a file that is "
-        "public, as they said",
+        "at what: a source by `mask`, or by a run that released nothing; or at a file that is public, as they said",
     ]
     compared: Annotated[tuple[str, ...], "the settings that were compared"]
 
@@ -132,7 +129,7 @@ def note_look(
     by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
     if on not in get_args(On) or (digest and not _DIGEST.fullmatch(digest)):
         raise WrongUsage(
-            "a look is at the source or at a file, whose hash is 64 hexadecimal digits.",
+            "a look is by mask or by a run, and its hash has 64 hexadecimal digits.",
             where=policy.policy,
             remedy="Leave the hash empty where there is none.",
         )

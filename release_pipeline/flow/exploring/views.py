@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from release_pipeline.flow.exploring.document import ColumnFigures, RangeView, RungView, SettingView
-from release_pipeline.flow.exploring.simulating import Bench, Tried
+from release_pipeline.flow.exploring.simulating import Tried
 from release_pipeline.flow.exploring.targets import Target, count_meeting
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
@@ -26,14 +26,10 @@ WILD = 30  # times the middle, from which on the range of fewer says nothing
 NOTHING = RangeView(None, None, None)
 
 
-def view_setting(bench: Bench, tested: Tried, number: int, targets: Sequence[Target] = ()) -> SettingView:
+def view_setting(tested: Tried, number: int, targets: Sequence[Target] = ()) -> SettingView:
     """A setting that was tried; its ledger is another matter."""
     policy, found, setting = tested.changed.policy, tested.found, tested.changed.setting
-    widened = WIDER if bench.resampled else 1.0
-    shown = [name for name in found.columns if name not in bench.hidden]
-    columns = {name: _view_column(found.columns[name], widened) for name in shown}
-    hidden = ColumnFigures(NOTHING, NOTHING, NOTHING)
-    errors = [found.columns[name]["error"] for name in shown]
+    errors = [figures["error"] for figures in found.columns.values()]
     ladder = tuple(map(_view_rung, found.linkage))
     limit = _find_limit(policy, ladder)
     met = [] if limit is None else [*tell_linkage(policy)]  # what passing the gate tells, which this one does not
@@ -51,14 +47,14 @@ def view_setting(bench: Bench, tested: Tried, number: int, targets: Sequence[Tar
         claim=describe_claim(policy),
         covers_table=policy.covers_table,
         not_covered=tuple(words for words in not_covered_words(policy) if words not in met),
-        error=predict(np.max(errors, axis=0), widened=widened) if errors else NOTHING,
-        correlation=predict_off(found.correlation, widened=widened) if not bench.hidden else NOTHING,
+        error=predict(np.max(errors, axis=0)),
+        correlation=predict_off(found.correlation),
         linkage=ladder[-1].linked if ladder else None,
         linkage_ladder=ladder,
         suppressed=round_figure(float(found.suppressed[0])),
         draws=found.draws,
         ledger=None,
-        columns={name: columns.get(name, hidden) for name in found.columns},
+        columns={name: _view_column(figures) for name, figures in found.columns.items()},
         meets=count_meeting(targets, found) if targets else None,
         proposal=_propose(policy, ladder),
         linkage_limit=limit,
@@ -66,9 +62,9 @@ def view_setting(bench: Bench, tested: Tried, number: int, targets: Sequence[Tar
     )
 
 
-def predict(found: Numbers, *, widened: float) -> RangeView:
+def predict(found: Numbers, *, widened: float = WIDER) -> RangeView:
     """The range of one more error like these. `widened`: how many times further the ends are from the
-    middle, where the records of the release are others. Few of different orders of magnitude have a
+    middle, for the records of the release are others. Few of different orders of magnitude have a
     middle alone: nothing can be told of one more.
     """
     known = found[np.isfinite(found)]
@@ -82,7 +78,7 @@ def predict(found: Numbers, *, widened: float) -> RangeView:
     return RangeView(*(round_figure(end) for end in (min(low, middle), middle, max(high, middle))))
 
 
-def predict_off(found: Numbers, *, widened: float) -> RangeView:
+def predict_off(found: Numbers, *, widened: float = WIDER) -> RangeView:
     """The range of one more distance of a figure from its own: from 0 to where a normal number of the
     same mean square is in 99 of 100 cases, by Student's t.
     """
@@ -100,9 +96,9 @@ def round_figure(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _view_column(figures: Mapping[str, Numbers], widened: float) -> ColumnFigures:
-    off = (predict_off(figures[key], widened=widened) for key in ("mean", "group-mean"))
-    return ColumnFigures(predict(figures["error"], widened=widened), *off)
+def _view_column(figures: Mapping[str, Numbers]) -> ColumnFigures:
+    off = (predict_off(figures[key]) for key in ("mean", "group-mean"))
+    return ColumnFigures(predict(figures["error"]), *off)
 
 
 def _view_rung(rung: Rung) -> RungView:

@@ -19,36 +19,41 @@ from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.report.datapackage import render_datapackage, render_hierarchy
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
 from release_pipeline.report.standards import STANDARDS
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.store.folders import make_folder, sync
 from release_pipeline.verify import ALLOWED
 
 CARD = "privacy-card.json"
+
+
 Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package
+
+
 Attest: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, str]], Mapping[str, str]]  # files of a card and of hashes by name
 
 
 def build_package(
-    folder: Path, *, candidate: Path, view: PublicView, papers: Mapping[str, str], trust: Trust, attest: Attest, sign: Sign
+    folder: Path, *, candidate: Path, view: PackageView, papers: Mapping[str, str], trust: Trust, attest: Attest, sign: Sign
 ) -> tuple[str, dict[str, Any]]:
     """Build the package in `folder`, which is not its place yet, in place of what an attempt that was stopped has left there;
     gives its hash and the signed statement about it. The data are the candidate's, byte for byte; `papers`: the public ones by
     their names."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
-    of_rows = [name for form in view.formats for name in view.name_data(form)]
-    data = [*of_rows, *view.counts, *(table.file for table in view.tables)]
+    card = view.card
+    of_rows = [name for form in card.formats for name in view.name_data(form)]
+    data = [*of_rows, *view.counts, *(table.file for table in card.tables)]
     for name in data:
         shutil.copyfile(candidate / name, folder / name)
     known = {name: _know(folder / name) for name in data}
-    frozen = read_sums(candidate, view.candidate_hash)
+    frozen = read_sums(candidate, card.hashes.candidate)
     if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
-        raise Blocked("the candidate's folder is not what was frozen.", where=view.release, remedy="Nothing was published.")
+        raise Blocked("the candidate's folder is not what was frozen.", where=card.release, remedy="Nothing was published.")
     for name, rows in view.hierarchies:
         (folder / name).write_text(render_hierarchy(rows), encoding="utf-8")
         known[name] = _know(folder / name)
     texts = {
-        CARD: render_card_json(view),
+        CARD: render_card_json(card),
         "privacy-card.html": render_card_html(view),
         "RELEASE_NOTE.md": render_note(view),
         "datapackage.json": render_datapackage(view, known),
@@ -61,7 +66,7 @@ def build_package(
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
         known[name] = _know(folder / name)
-    for name, render in STANDARDS.items():  # the last of them names every file before it
+    for name, render in STANDARDS.items():
         (folder / name).write_text(render(view, known), encoding="utf-8")
         known[name] = _know(folder / name)
     for name, text in attest(json.loads(texts[CARD]), {name: digest for name, (digest, _) in known.items()}).items():

@@ -49,11 +49,12 @@ def view_papers(site: Site, release: ReleaseId) -> PaperView:
             )
         policy, evidence = policy_of(registry, status.policy_hash), load_evidence(candidate)
         events = registry.events[: _find_last(registry.events, status)]
+        stated = policy.assessment or Assessment()
         return PaperView(
-            public=build_view(site, events, status, policy),
+            package=build_view(site, events, status, policy),
             state=status.state,
             published=events[-1].noted if status.package_hash is not None else None,
-            assessment={part: getattr(policy.assessment, part, None) for part in Assessment.model_fields},
+            assessment={part: getattr(stated, part) for part in Assessment.model_fields},
             internal=build_internal_view(policy, evidence),
             withdrawn=_find_withdrawal(registry.events, status),
         )

@@ -1,4 +1,4 @@
-"""What is told to the public of one release, from the policy, the registry's public facts and nothing else."""
+"""The card of one release, from the policy, the registry's public facts and nothing else."""
 
 from __future__ import annotations
 
@@ -28,113 +28,136 @@ from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan, describe_block
 from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.impossible import describe_rule
-from release_pipeline.policy.kinds import (
-    GeneraliseColumn,
-    KeepColumn,
-    NoiseColumn,
-    RecomputeColumn,
-)
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn, RecomputeColumn
 from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.words import (
-    describe_claim,
-    describe_headline,
-    describe_method,
-    describe_scopes,
-    not_covered_words,
-)
+from release_pipeline.policy.words import describe_claim, describe_headline, describe_method, describe_scopes, not_covered_words
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.report.card import ColumnView, EntryLabel, MadeView, SwappedView
+from release_pipeline.report.about import cite
+from release_pipeline.report.card import (
+    Anonymity,
+    Budget,
+    Card,
+    Claim,
+    ColumnView,
+    Definition,
+    EntryLabel,
+    Groups,
+    Hashes,
+    Looks,
+    MadeView,
+    Method,
+    PolicyName,
+    RegistryHead,
+    Rows,
+    Scope,
+    Series,
+    Suppression,
+    SwappedView,
+    WiderScope,
+)
 from release_pipeline.report.counts import files_of
-from release_pipeline.report.public import render_card_json
+from release_pipeline.report.public import complete_card, render_card_json
 from release_pipeline.report.tables import view_table
-from release_pipeline.report.view import LooksView, PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
 
-def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
-    """The public view of a candidate that is being published, as of the last of these events, which its package names."""
+def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PackageView:
+    """The card and files of a candidate that is being published, as of the last of these events, which its package names."""
     if policy.about is None:  # such a policy is never approved, but a site without trusted keys makes candidates of it
         raise Blocked(
             "its policy does not say what the data are.",
             where=str(status.id),
             remedy=f"Add it: 'release-pipeline check policies/{policy.policy}.yaml --skeleton' prints what is missing.",
         )
-    intent = events[-1]
-    protect, facts = policy.protect, read_facts(status.facts, where=str(status.id))
+    intent, release = events[-1], str(status.id)
+    facts = read_facts(status.facts, where=release)
     plan = make_plan(policy, rows=facts.rows_in)
-    charges = charges_of(events)
-    account = open_account(read_caps(site), policy, charges)
-    series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
-    claimed = claimed_nano(policy, status.charge)
-    view = PublicView(
-        release=str(status.id),
-        policy=policy.policy,
-        steward=policy.steward,
-        population=policy.population,
-        published=intent.noted,
-        tool=f"release-pipeline {__version__}",
-        method=protect.method,
-        method_words=describe_method(policy),
-        paper=policy.method.paper,
-        definition=policy.definition,
-        definition_words=policy.claim.definition.name,
-        neighbours=wording.describe_neighbours(policy),
-        claim=describe_claim(policy),
-        statement=state_claim(policy),
-        epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
+    about = tell_about(policy.about)
+    card = Card(
         headline=describe_headline(policy) or None,
         cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
-        delta=None if policy.delta is None else decimal_text(policy.delta),
-        rho=None if policy.delta is None or claimed is None else format_nano(claimed),
-        records_per_person=policy.records_per_person,
-        privacy_unit=policy.privacy_unit,
-        record_count=policy.record_count,
-        scope=protect.scope,
-        wider=tuple(describe_scopes(plan)),
-        k=protect.k,
-        k_words=wording.describe_k(policy),
-        anonymity_k=facts.anonymity_k,
-        consistency=policy.consistency,
-        series_epsilon=wording.describe_series(policy, series),
-        cap=account.limit,
-        cap_unit=account.unit,
-        population_spent=account.spent,
-        rows_in=facts.rows_in,
-        rows_out=facts.rows_out,
-        cells_blanked=facts.cells_blanked,
-        suppression=wording.describe_suppression(policy),
-        not_protected=(*not_covered_words(policy), *_tell_gap(find_gap_before(events, status.id))),
-        how_to_use=tuple(wording.list_uses(policy, together=facts.together > 0, blanked=facts.cells_blanked > 0)),
-        columns=tuple(_list_columns(policy, plan, facts)),
-        formats=tuple(policy.publish.formats),
-        policy_hash=status.policy_hash,
-        candidate_hash=str(status.candidate_hash),
-        head_event=intent.number,
-        head_hash=intent.hash,
-        head_first=events[0].hash,
+        looks=_tell_looks(find_looks_before(events, status.id)),
+        about=replace(about, citation=cite(about, release, intent.noted)),
+        release=release,
+        published=intent.noted,
         supersedes=_find_published_before(events, status.id),
-        hierarchies=tuple(_list_hierarchies(policy)),
+        tool=f"release-pipeline {__version__}",
+        policy=PolicyName(name=policy.policy, steward=policy.steward),
+        population=policy.population,
+        claim=_make_claim(policy, plan, status, find_gap_before(events, status.id)),
+        method=Method(
+            name=policy.protect.method,
+            words=describe_method(policy),
+            paper=policy.method.paper,
+            consistency=policy.consistency,
+            values=INSIDE if policy.clamps else ANYWHERE,
+            grid="on" if policy.lies_on_grid else "off",
+        ),
+        k=Groups(value=policy.protect.k, words=wording.describe_k(policy)),
+        anonymity_k=Anonymity(value=facts.anonymity_k),
+        series=_make_series(site, events, policy),
         parts=tuple(wording.list_parts(policy)),
-        values=INSIDE if policy.clamps else ANYWHERE,
-        grid="on" if policy.lies_on_grid else "off",
-        counts=files_of(policy.method.family, together=facts.together > 0),
+        swap=_view_swap(policy),
+        rows=Rows(in_=facts.rows_in, out=facts.rows_out),
+        suppression=Suppression(words=wording.describe_suppression(policy), cells_blanked=facts.cells_blanked),
+        columns=tuple(_list_columns(policy, plan, facts)),
         tables=tuple(
             view_table(tabulation, records=policy.records_per_person, by_rho=policy.protect.by_rho)
             for tabulation in policy.tabulations.values()
         ),
-        looks=_tell_looks(find_looks_before(events, status.id)),
-        about=tell_about(policy.about),
-        data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
-        swap=_view_swap(policy),
+        how_to_use=tuple(wording.list_uses(policy, together=facts.together > 0, blanked=facts.cells_blanked > 0)),
+        formats=tuple(policy.publish.formats),
+        hashes=Hashes(policy=status.policy_hash, candidate=str(status.candidate_hash)),
+        registry_head=RegistryHead(event=intent.number, hash=intent.hash, first=events[0].hash),
     )
-    return _with_kit(view)
+    package = PackageView(
+        card,
+        hierarchies=tuple(_list_hierarchies(policy)),
+        counts=files_of(policy.method.family, together=facts.together > 0),
+        data_files=tuple(_count_files(site.candidate(release), policy)),
+    )
+    return _with_kit(complete_card(package))
+
+
+def _make_claim(policy: Policy, plan: Plan, status: ReleaseStatus, gap: tuple[str, str] | None) -> Claim:
+    claimed = claimed_nano(policy, status.charge)
+    return Claim(
+        words=describe_claim(policy),
+        statement=state_claim(policy),
+        definition=Definition(name=policy.definition, words=policy.claim.definition.name),
+        neighbours=wording.describe_neighbours(policy),
+        records_per_person=policy.records_per_person,
+        privacy_unit=policy.privacy_unit,
+        record_count=policy.record_count,
+        epsilon=Budget(
+            total=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
+            delta=None if policy.delta is None else decimal_text(policy.delta),
+            rho=None if policy.delta is None or claimed is None else format_nano(claimed),
+        ),
+        scope=Scope(name=policy.protect.scope),
+        wider=tuple(WiderScope(scope=scope, bound=bound) for scope, bound in describe_scopes(plan)),
+        not_protected=(*not_covered_words(policy), *_tell_gap(gap)),
+    )
+
+
+def _make_series(site: Site, events: Sequence[Event], policy: Policy) -> Series:
+    charges = charges_of(events)
+    account = open_account(read_caps(site), policy, charges)
+    series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
+    return Series(
+        epsilon=wording.describe_series(policy, series),
+        population_spent=account.spent,
+        cap=account.limit,
+        cap_unit=account.unit,
+    )
 
 
 def _view_swap(policy: Policy) -> SwappedView | None:
@@ -159,42 +182,30 @@ def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
         yield PUBLIC("looks.lost", made=gap[0][:10], restored=gap[1][:10])
 
 
-def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
-    """How many looks at the data came before the charge, when the last, and at what; who looked, and what was compared, is for
+def _tell_looks(looks: Sequence[Look]) -> Looks | None:
+    """How many looks at the data came before the charge, and when the last; who looked, and what was compared, is for
     the people of the site."""
     if not looks:
         return None
-    at = {"file" if look.on == "file" else "source" for look in looks}
     runs = sum(look.on == "run" for look in looks)
-    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at), runs)
+    return Looks(count=len(looks), runs=runs, last=looks[-1].noted[:10])
 
 
-def _with_kit(view: PublicView) -> PublicView:
-    """The view with what the analyst's kit says of it: the kit reads the card that the view makes."""
-    facts = read_card(json.loads(render_card_json(view)))
+def _with_kit(package: PackageView) -> PackageView:
+    """The package, its card with what the analyst's kit says of it, which reads the card."""
+    card = package.card
+    facts = read_card(json.loads(render_card_json(card)))
     columns = tuple(
         replace(column, law=law_of(facts, column.name).words) if column.name in facts.masked else column
-        for column in view.columns
+        for column in card.columns
     )
-    return replace(view, columns=columns, analysis=tuple(explain_kit(facts)))
-
-
-def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
-    return tuple(map(column.say, column.atoms))
-
-
-def _type_of(column: NoiseColumn) -> str:
-    return "number" if column.clock is None else column.clock.type
+    return replace(package, card=replace(card, columns=columns, analysis=tuple(explain_kit(facts))))
 
 
 def _of_person(policy: Policy, nano: int) -> int:
     """What a column costs a person with all of their records."""
     records = policy.records_per_person
     return nano * (records * records if policy.protect.by_rho else records)
-
-
-def _centre_text(column: NoiseColumn) -> str:
-    return column.say_units(column.exact_centre)
 
 
 def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str | None:
@@ -286,23 +297,22 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
         return _generalised(policy, name, column, facts)
     if isinstance(column, NoiseColumn):
         plan = next(part for part in whole.columns if part.name == name)
+        cost = None if plan.epsilon is None else format_nano(_of_person(policy, plan.epsilon.nano))
         by_value = find_family(policy.protect).publishes_counts and not policy.protect.is_synthetic
         return ColumnView(
             name,
             column.role,
             _name_done(policy),
-            _type_of(column),
+            "number" if column.clock is None else column.clock.type,
             column.why,
             domain=column.domain_texts,
             grid=column.grid_text,
-            epsilon=None
-            if plan.epsilon is None or policy.delta is not None
-            else format_nano(_of_person(policy, plan.epsilon.nano)),
-            rho=None if plan.epsilon is None or policy.delta is None else format_nano(_of_person(policy, plan.epsilon.nano)),
+            epsilon=cost if policy.delta is None else None,
+            rho=None if policy.delta is None else cost,
             noise=None if plan.epsilon is None else plan.noise_words,
             missing=wording.describe_missing(policy, name, column),
-            atoms=_atom_texts(column),
-            centre=_centre_text(column) if by_value else None,
+            atoms=tuple(map(column.say, column.atoms)),
+            centre=column.say_units(column.exact_centre) if by_value else None,
         )
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)

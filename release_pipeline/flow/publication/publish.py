@@ -36,7 +36,7 @@ from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.report.papers import render_public_papers
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.stages.criteria import judge_criteria
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
@@ -82,7 +82,7 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
 
 def _begin(
     site: Site, registry: Registry, status: ReleaseStatus, key: PrivateKey, now: datetime
-) -> tuple[Trust, Event, PublicView, Mapping[str, str]]:
+) -> tuple[Trust, Event, PackageView, Mapping[str, str]]:
     """The list of keys, the intent, what the public will be told, and the papers for it, when everything was looked at."""
     trust = need_trust(site, registry)
     by = trust.check_may_sign(key, kind="package", subject=str(status.id)).name

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.holds import Hold
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site

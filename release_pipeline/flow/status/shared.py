@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.cohorts import find_person_column
 from release_pipeline.flow.exposure import find_person_column, read_overlap
 from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
 from release_pipeline.flow.policies import Caps, read_caps

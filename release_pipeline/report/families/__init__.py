@@ -13,9 +13,9 @@ from release_pipeline.report.families.columns import choose_column_texts
 from release_pipeline.report.families.mdav import MdavTexts
 from release_pipeline.report.families.vectors import VectorTexts
 from release_pipeline.report.families.whole_table import WholeTableTexts
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 
-FAMILIES: dict[Family, Callable[[PublicView], FamilyTexts]] = {
+FAMILIES: dict[Family, Callable[[PackageView], FamilyTexts]] = {
     "columns": choose_column_texts,
     "by-value": ByValueTexts,
     "whole-table": WholeTableTexts,
@@ -25,6 +25,6 @@ FAMILIES: dict[Family, Callable[[PublicView], FamilyTexts]] = {
 }
 
 
-def find_texts(view: PublicView) -> FamilyTexts:
+def find_texts(package: PackageView) -> FamilyTexts:
     """The texts of the family of this release's method; an unknown method raises."""
-    return FAMILIES[find_method(view.method).family](view)
+    return FAMILIES[find_method(package.card.method.name).family](package)

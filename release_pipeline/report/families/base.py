@@ -9,7 +9,7 @@ from release_pipeline.privacy.catalogue import find_definition, find_method
 from release_pipeline.privacy.catalogue.definitions import IDP
 from release_pipeline.privacy.figures import format_count
 from release_pipeline.report.escaping import Ready, end_sentence, html, markdown
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import POLICY, PUBLIC
 
 
@@ -26,12 +26,13 @@ class FamilyTexts(ABC):
     shares_values = True
     has_noisy_values = True
 
-    def __init__(self, view: PublicView) -> None:
-        self.view = view
-        self.definition = find_definition(view.definition)
-        self.method = find_method(view.method)
+    def __init__(self, package: PackageView) -> None:
+        self.package = package
+        self.card = card = package.card
+        self.definition = find_definition(card.claim.definition.name)
+        self.method = find_method(card.method.name)
         self.is_individual = self.definition is IDP
-        self.k = "" if view.k is None else format_count(view.k)
+        self.k = "" if card.k.value is None else format_count(card.k.value)
 
     @property
     def no_epsilon(self) -> str:
@@ -55,11 +56,11 @@ class FamilyTexts(ABC):
 
     def describe_block(self) -> str:
         """What the size of blocks promises, where values changed places."""
-        return "" if self.view.swap is None else PUBLIC("swap.of_block", k=format_count(self.view.swap.k))
+        return "" if self.card.swap is None else PUBLIC("swap.of_block", k=format_count(self.card.swap.k))
 
     def describe_anonymity(self) -> str:
         """What the size of the smallest group is of."""
-        return PUBLIC("anonymity.no_kept") if self.view.anonymity_k is None else PUBLIC("anonymity.kept")
+        return PUBLIC("anonymity.no_kept") if self.card.anonymity_k.value is None else PUBLIC("anonymity.kept")
 
     def describe_series(self) -> str:
         """What the sums over releases are."""
@@ -67,7 +68,7 @@ class FamilyTexts(ABC):
 
     def describe_noise(self) -> str:
         """What is named as the noise of a value."""
-        noise = PUBLIC("noise.anywhere") if self.view.values == "anywhere" else self.describe_noise_inside()
+        noise = PUBLIC("noise.anywhere") if self.card.method.values == "anywhere" else self.describe_noise_inside()
         return f"{noise} {PUBLIC('noise.bound_alone')}" if self.is_individual else noise
 
     @abstractmethod
@@ -76,8 +77,8 @@ class FamilyTexts(ABC):
 
     def describe_values(self) -> str:
         """Where masked values lie."""
-        where = PUBLIC("values.anywhere") if self.view.values == "anywhere" else PUBLIC("values.inside")
-        if self.view.grid != "on":
+        where = PUBLIC("values.anywhere") if self.card.method.values == "anywhere" else PUBLIC("values.inside")
+        if self.card.method.grid != "on":
             return f"{where} {PUBLIC('values.off_grid')}"
         on_grid = PUBLIC("values.always_on_grid") if self.method.on_grid == "always" else PUBLIC("values.on_grid")
         return f"{where} {on_grid}"
@@ -88,9 +89,9 @@ class FamilyTexts(ABC):
 
     def list_caveats_without_noise(self) -> list[str]:
         """Those of values that may have no noise: that there are some, how they can be guessed, and what a right guess gives."""
-        if self.view.grid != "on":
+        if self.card.method.grid != "on":
             guessed = PUBLIC("caveat.guessed_off_grid")
-        elif self.view.consistency == "isotonic":
+        elif self.card.method.consistency == "isotonic":
             guessed = PUBLIC("caveat.guessed_by_habit")
         else:
             guessed = PUBLIC("caveat.guessed_by_rows")
@@ -98,7 +99,7 @@ class FamilyTexts(ABC):
 
     def describe_epsilon_of(self) -> str:
         """What epsilon is of, for programs."""
-        return PUBLIC("card.epsilon_of_tables") if self.view.tables else PUBLIC("card.epsilon_of")
+        return PUBLIC("card.epsilon_of_tables") if self.card.tables else PUBLIC("card.epsilon_of")
 
     def describe_kind_of_rows(self) -> str | None:
         """Whose rows these are, in a few words for programs, where they are nobody's."""
@@ -112,10 +113,10 @@ class FamilyTexts(ABC):
 
     def describe_table(self) -> Ready:
         """What the table is."""
-        rows_out, rows_in = format_count(self.view.rows_out), format_count(self.view.rows_in)
+        rows_out, rows_in = format_count(self.card.rows.out), format_count(self.card.rows.in_)
         if self.method.is_noisy:
-            return html("page.what_noise", rows_out=rows_out, rows_in=rows_in, population=self.view.population)
-        return html("page.what_masked", rows_out=rows_out, rows_in=rows_in, population=self.view.population)
+            return html("page.what_noise", rows_out=rows_out, rows_in=rows_in, population=self.card.population)
+        return html("page.what_masked", rows_out=rows_out, rows_in=rows_in, population=self.card.population)
 
     @abstractmethod
     def describe_making(self) -> Ready:
@@ -123,24 +124,33 @@ class FamilyTexts(ABC):
 
     def describe_swap(self) -> Ready | None:
         """Whose values a row has, where they changed places."""
-        return None if self.view.swap is None else html("page.making.swapped", words=self.view.swap.words)
+        return None if self.card.swap is None else html("page.making.swapped", words=self.card.swap.words)
 
     def describe_small_groups(self) -> Ready | None:
         """What was suppressed, where that has to be said."""
-        suppression = end_sentence(self.view.suppression)
-        return html("page.small_groups.blanked", suppression=suppression, cells=format_count(self.view.cells_blanked))
+        suppression = end_sentence(self.card.suppression.words)
+        return html("page.small_groups.blanked", suppression=suppression, cells=format_count(self.card.suppression.cells_blanked))
 
     def describe_epsilon(self) -> Ready:
         """What epsilon is of."""
-        if self.view.delta is not None:
-            return html("page.epsilon_at", epsilon=self.view.epsilon, delta=self.view.delta, rho=self.view.rho)
-        return html("page.epsilon_is", epsilon=self.view.epsilon)
+        if self.card.claim.epsilon.delta is not None:
+            return html(
+                "page.epsilon_at",
+                epsilon=self.card.claim.epsilon.total,
+                delta=self.card.claim.epsilon.delta,
+                rho=self.card.claim.epsilon.rho,
+            )
+        return html("page.epsilon_is", epsilon=self.card.claim.epsilon.total)
 
     @property
     def definition_words(self) -> str:
         """The definition, short, with the delta at which epsilons hold."""
         short = self.definition.short
-        return short if self.view.delta is None else POLICY("amount.at_delta", short=short, delta=self.view.delta)
+        return (
+            short
+            if self.card.claim.epsilon.delta is None
+            else POLICY("amount.at_delta", short=short, delta=self.card.claim.epsilon.delta)
+        )
 
     def describe_columns(self) -> Ready:
         """The heading of the columns."""
@@ -154,9 +164,9 @@ class FamilyTexts(ABC):
 
     def describe_swap_of_note(self) -> Ready | None:
         """Whose values a row has, and what that leaves and takes, where they changed places."""
-        if self.view.swap is None:
+        if self.card.swap is None:
             return None
-        words = markdown("note.swap.words", words=self.view.swap.words)
+        words = markdown("note.swap.words", words=self.card.swap.words)
         return join_lines(markdown("note.swap.heading"), "", words, "", markdown("note.swap.kept"), markdown("note.swap.lost"))
 
     def describe_headline_of_note(self) -> Ready | None:
@@ -165,17 +175,17 @@ class FamilyTexts(ABC):
 
     def describe_rows(self) -> Ready:
         """How many rows there are, and of how many records."""
-        return markdown("note.records", rows_out=format_count(self.view.rows_out), rows_in=format_count(self.view.rows_in))
+        return markdown("note.records", rows_out=format_count(self.card.rows.out), rows_in=format_count(self.card.rows.in_))
 
     def describe_blanks(self) -> Ready:
         """What blank cells and missing records are."""
-        suppression = end_sentence(self.view.suppression)
-        if not self.view.cells_blanked and self.view.suppression != PUBLIC("suppression.none"):
-            if self.view.rows_in == self.view.rows_out:
+        suppression = end_sentence(self.card.suppression.words)
+        if not self.card.suppression.cells_blanked and self.card.suppression.words != PUBLIC("suppression.none"):
+            if self.card.rows.in_ == self.card.rows.out:
                 return markdown("note.blanks.nothing_lost", suppression=suppression)
-            dropped = format_count(self.view.rows_in - self.view.rows_out)
+            dropped = format_count(self.card.rows.in_ - self.card.rows.out)
             return markdown("note.blanks.not_blanked", suppression=suppression, dropped=dropped)
-        return markdown("note.blanks.blanked", suppression=suppression, cells=format_count(self.view.cells_blanked))
+        return markdown("note.blanks.blanked", suppression=suppression, cells=format_count(self.card.suppression.cells_blanked))
 
     @abstractmethod
     def describe_equal_values(self) -> Ready:
@@ -187,7 +197,7 @@ class FamilyTexts(ABC):
             markdown("note.noise.let_bound") if self.is_bound else markdown("note.noise.let"),
             markdown("note.noise.by_clusters") if self.shares_values else markdown("note.noise.by_rows"),
             markdown("note.noise.order") if self.restores_order else "",
-            markdown("note.noise.anywhere") if self.view.values == "anywhere" else markdown("note.noise.inside"),
+            markdown("note.noise.anywhere") if self.card.method.values == "anywhere" else markdown("note.noise.inside"),
             markdown("note.noise.beyond"),
         )
         return join_lines(markdown("note.noise.heading"), "", first, "", *self.list_uses())
@@ -200,7 +210,7 @@ class FamilyTexts(ABC):
     def list_uses(self) -> Iterator[str]:
         """What the noise does to usual analyses, a point each."""
         shared, most = self.shares_values, self.is_individual
-        rows = format_count(self.view.rows_out)
+        rows = format_count(self.card.rows.out)
         of_mean = markdown("note.noise.mean_rows")
         if shared:
             of_mean = (
@@ -209,7 +219,7 @@ class FamilyTexts(ABC):
                 else markdown("note.noise.mean_clusters", k=self.k, rows=rows)
             )
         yield join_sentences(self.name_mean(), of_mean, markdown("note.noise.mean_total"))
-        is_swapped = self.view.swap is not None
+        is_swapped = self.card.swap is not None
         clustered = markdown("note.noise.regression_clusters") if shared else ""
         yield join_sentences(
             markdown("note.noise.regression"),
@@ -230,7 +240,7 @@ class FamilyTexts(ABC):
     @property
     def loses_some(self) -> bool:
         """Whether cells were blanked or records dropped."""
-        return self.view.cells_blanked > 0 or self.view.rows_out < self.view.rows_in
+        return self.card.suppression.cells_blanked > 0 or self.card.rows.out < self.card.rows.in_
 
     def name_mean(self) -> Ready:
         """How the point about a mean begins."""

@@ -18,7 +18,7 @@ class ByValueTexts(FamilyTexts):
 
     def describe_k(self) -> str:
         """Ranks of one column."""
-        return PUBLIC("k.by_value") if self.view.swap is None else PUBLIC("k.by_value_swapped")
+        return PUBLIC("k.by_value") if self.card.swap is None else PUBLIC("k.by_value_swapped")
 
     def describe_noise_inside(self) -> str:
         """That of counts."""
@@ -44,7 +44,7 @@ class ByValueTexts(FamilyTexts):
             markdown("note.equal.by_value", k=self.k),
             "",
             markdown("note.equal.by_value_spread"),
-            *([markdown("note.equal.by_value_apart")] if self.view.swap is None else []),
+            *([markdown("note.equal.by_value_apart")] if self.card.swap is None else []),
             markdown("note.equal.not_ties"),
         )
 

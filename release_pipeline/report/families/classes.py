@@ -26,7 +26,7 @@ class ClassTexts(FamilyTexts):
 
     def describe_anonymity(self) -> str:
         """That of generalised quasi-identifiers."""
-        return PUBLIC("anonymity.no_kept") if self.view.anonymity_k is None else PUBLIC("anonymity.generalised")
+        return PUBLIC("anonymity.no_kept") if self.card.anonymity_k.value is None else PUBLIC("anonymity.generalised")
 
     def describe_noise(self) -> str:
         """That of the widest class, wherever values lie."""
@@ -52,15 +52,19 @@ class ClassTexts(FamilyTexts):
 
     def describe_small_groups(self) -> Ready:
         """Records are dropped, and no cell is blanked."""
-        return html("page.small_groups.dropped", suppression=end_sentence(self.view.suppression), dropped=self._count_dropped())
+        return html(
+            "page.small_groups.dropped", suppression=end_sentence(self.card.suppression.words), dropped=self._count_dropped()
+        )
 
     def describe_blanks(self) -> Ready:
         """No cell is blank."""
-        return markdown("note.blanks.dropped", suppression=end_sentence(self.view.suppression), dropped=self._count_dropped())
+        return markdown(
+            "note.blanks.dropped", suppression=end_sentence(self.card.suppression.words), dropped=self._count_dropped()
+        )
 
     def describe_equal_values(self) -> Ready:
         """What records of a class share is their labels."""
-        files = ", ".join(escape_markdown(format_text(file)) for file, _ in self.view.hierarchies)
+        files = ", ".join(escape_markdown(format_text(file)) for file, _ in self.package.hierarchies)
         lists = markdown("note.classes.lists", files=Ready(files)) if files else ""
         return join_lines(
             markdown("note.classes.heading"),
@@ -87,4 +91,4 @@ class ClassTexts(FamilyTexts):
         return markdown("note.noise.mean_alone")
 
     def _count_dropped(self) -> str:
-        return format_count(self.view.rows_in - self.view.rows_out)
+        return format_count(self.card.rows.in_ - self.card.rows.out)

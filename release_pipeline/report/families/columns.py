@@ -5,13 +5,13 @@ from __future__ import annotations
 from release_pipeline.privacy.catalogue import find_claim, find_method
 from release_pipeline.report.escaping import Ready, html, markdown
 from release_pipeline.report.families.base import FamilyTexts, join_lines
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
 
 
-def choose_column_texts(view: PublicView) -> FamilyTexts:
+def choose_column_texts(package: PackageView) -> FamilyTexts:
     """Those of a method that masks every record on its own, or of one that has clusters."""
-    return RecordTexts(view) if find_method(view.method).by_record else ClusterTexts(view)
+    return RecordTexts(package) if find_method(package.card.method.name).by_record else ClusterTexts(package)
 
 
 class _ColumnTexts(FamilyTexts):
@@ -26,7 +26,9 @@ class _ColumnTexts(FamilyTexts):
         given = PUBLIC("caveat.given")
         if not self.is_individual:
             return [given]
-        without = self.list_caveats_without_noise() if find_claim(self.view.method, self.view.scope).keeps_atoms else []
+        without = (
+            self.list_caveats_without_noise() if find_claim(self.card.method.name, self.card.claim.scope.name).keeps_atoms else []
+        )
         return [PUBLIC("caveat.individual"), *without, given]
 
 
@@ -49,7 +51,7 @@ class RecordTexts(_ColumnTexts):
 
     def describe_equal_values(self) -> Ready:
         """Chance alone makes them."""
-        anywhere = self.view.values == "anywhere"
+        anywhere = self.card.method.values == "anywhere"
         equal = markdown("note.equal.records_anywhere") if anywhere else markdown("note.equal.records")
         return join_lines(markdown("note.equal.heading"), "", equal)
 
@@ -63,7 +65,7 @@ class ClusterTexts(_ColumnTexts):
 
     def describe_k(self) -> str:
         """That of one column."""
-        return PUBLIC("k.of_column") if self.view.swap is None else PUBLIC("k.of_column_swapped")
+        return PUBLIC("k.of_column") if self.card.swap is None else PUBLIC("k.of_column_swapped")
 
     def describe_making(self) -> Ready:
         """Neighbours share a value."""
@@ -71,7 +73,7 @@ class ClusterTexts(_ColumnTexts):
 
     def describe_equal_values(self) -> Ready:
         """They are of one cluster."""
-        anywhere = self.view.values == "anywhere"
+        anywhere = self.card.method.values == "anywhere"
         agree = markdown("note.equal.clusters_agree") if self.is_individual else ""
         return join_lines(
             markdown("note.equal.heading"),
@@ -80,6 +82,6 @@ class ClusterTexts(_ColumnTexts):
             "",
             f"{markdown('note.equal.clusters_inside')} {agree} {markdown('note.equal.clusters_spread')}",
             markdown("note.equal.clusters_mean"),
-            *([markdown("note.equal.clusters_apart")] if self.view.swap is None else []),
+            *([markdown("note.equal.clusters_apart")] if self.card.swap is None else []),
             markdown("note.equal.not_ties"),
         )

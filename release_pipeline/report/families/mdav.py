@@ -22,7 +22,7 @@ class MdavTexts(FamilyTexts):
 
     def describe_anonymity(self) -> str:
         """Masked quasi-identifiers are exact, too."""
-        return PUBLIC("anonymity.no_released") if self.view.anonymity_k is None else PUBLIC("anonymity.released")
+        return PUBLIC("anonymity.no_released") if self.card.anonymity_k.value is None else PUBLIC("anonymity.released")
 
     def describe_noise(self) -> str:
         """There is none, wherever values lie."""
@@ -42,7 +42,7 @@ class MdavTexts(FamilyTexts):
 
     def describe_small_groups(self) -> Ready | None:
         """Nothing where nothing could be suppressed."""
-        return None if self.view.suppression == PUBLIC("suppression.none") else super().describe_small_groups()
+        return None if self.card.suppression.words == PUBLIC("suppression.none") else super().describe_small_groups()
 
     def describe_epsilon(self) -> Ready:
         """There is none."""
@@ -51,7 +51,9 @@ class MdavTexts(FamilyTexts):
     def describe_blanks(self) -> Ready:
         """Nothing where nothing could be suppressed."""
         return (
-            markdown("note.blanks.nothing") if self.view.suppression == PUBLIC("suppression.none") else super().describe_blanks()
+            markdown("note.blanks.nothing")
+            if self.card.suppression.words == PUBLIC("suppression.none")
+            else super().describe_blanks()
         )
 
     def describe_equal_values(self) -> Ready:

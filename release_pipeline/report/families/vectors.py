@@ -35,12 +35,14 @@ class VectorTexts(FamilyTexts):
 
     def describe_small_groups(self) -> Ready | None:
         """Nothing where nothing could be suppressed."""
-        return None if self.view.suppression == PUBLIC("suppression.none") else super().describe_small_groups()
+        return None if self.card.suppression.words == PUBLIC("suppression.none") else super().describe_small_groups()
 
     def describe_blanks(self) -> Ready:
         """Likewise."""
         return (
-            markdown("note.blanks.nothing") if self.view.suppression == PUBLIC("suppression.none") else super().describe_blanks()
+            markdown("note.blanks.nothing")
+            if self.card.suppression.words == PUBLIC("suppression.none")
+            else super().describe_blanks()
         )
 
     def describe_equal_values(self) -> Ready:

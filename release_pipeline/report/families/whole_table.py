@@ -37,7 +37,7 @@ class WholeTableTexts(FamilyTexts):
 
     def describe_noise_inside(self) -> str:
         """That of counts."""
-        return PUBLIC("noise.synthetic_together") if self.view.together else PUBLIC("noise.synthetic")
+        return PUBLIC("noise.synthetic_together") if self.package.together else PUBLIC("noise.synthetic")
 
     def describe_values(self) -> str:
         """Inside, on the grid: no noise was on them."""
@@ -57,28 +57,30 @@ class WholeTableTexts(FamilyTexts):
 
     def describe_headline(self) -> Ready | None:
         """The one number, and whose the rows are."""
-        return None if self.view.headline is None else html("page.headline", headline=self.view.headline)
+        return None if self.card.headline is None else html("page.headline", headline=self.card.headline)
 
     def describe_headline_of_note(self) -> Ready | None:
         """The same."""
-        return None if self.view.headline is None else markdown("note.headline", headline=self.view.headline)
+        return None if self.card.headline is None else markdown("note.headline", headline=self.card.headline)
 
     def describe_rows(self) -> Ready:
         """They are no records."""
-        return markdown("note.rows_synthetic", rows_out=format_count(self.view.rows_out), rows_in=format_count(self.view.rows_in))
+        return markdown(
+            "note.rows_synthetic", rows_out=format_count(self.card.rows.out), rows_in=format_count(self.card.rows.in_)
+        )
 
     def describe_epsilon(self) -> Ready:
         """Of everything: no column has a share of its own."""
-        if self.view.headline is None:
+        if self.card.headline is None:
             return super().describe_epsilon()
-        if self.view.delta is not None:
-            return html("page.epsilon_of_all_at", headline=self.view.headline)
-        return html("page.epsilon_of_all", headline=self.view.headline)
+        if self.card.claim.epsilon.delta is not None:
+            return html("page.epsilon_of_all_at", headline=self.card.headline)
+        return html("page.epsilon_of_all", headline=self.card.headline)
 
     def describe_table(self) -> Ready:
         """Whose the rows are."""
-        rows_out, rows_in = format_count(self.view.rows_out), format_count(self.view.rows_in)
-        return html("page.what_synthetic", rows_out=rows_out, rows_in=rows_in, population=self.view.population)
+        rows_out, rows_in = format_count(self.card.rows.out), format_count(self.card.rows.in_)
+        return html("page.what_synthetic", rows_out=rows_out, rows_in=rows_in, population=self.card.population)
 
     def describe_making(self) -> Ready:
         """By counts alone."""
@@ -101,5 +103,5 @@ class WholeTableTexts(FamilyTexts):
 
     def describe_accounting(self) -> Ready:
         """By the counts themselves."""
-        noise = markdown("note.noise.synthetic_together") if self.view.together else markdown("note.noise.synthetic")
+        noise = markdown("note.noise.synthetic_together") if self.package.together else markdown("note.noise.synthetic")
         return join_lines(markdown("note.noise.heading"), "", noise, "", markdown("note.noise.synthetic_uses"))

@@ -28,13 +28,9 @@ def _describe(look: LookView) -> Sentence:
     if (more := len(look.compared) - _MOST_COMPARED) > 0:
         compared = REVIEWERS("looks.more", compared=compared, more=count_things(more, "other"))
     match look.on:
-        case "source":
-            return review("looks.source", day=look.day, by=Name(look.by), compared=Name(compared))
         case "mask":
             return review("looks.mask", day=look.day, by=Name(look.by), compared=Name(compared))
         case "run":
             return review("looks.run", day=look.day, compared=Name(compared))
-        case "public":
-            return review("looks.public", day=look.day, by=Name(look.by), compared=Name(compared))
         case _:
-            return review("looks.file", day=look.day, by=Name(look.by), compared=Name(compared))
+            return review("looks.public", day=look.day, by=Name(look.by), compared=Name(compared))

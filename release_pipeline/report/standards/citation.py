@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from release_pipeline.report.about import Publisher
 from release_pipeline.report.standards.terms import Files
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
 
 # SPDX identifiers that this version of the format knows, of those that a policy may name without an address
@@ -24,13 +25,13 @@ _KNOWN = {
 }
 
 
-def render_citation(view: PublicView, _: Files) -> str:
+def render_citation(package: PackageView, _: Files) -> str:
     """Who made the data, what they are called, and when they came out."""
-    return "".join(f"{line}\n" for line in _list_lines(view))
+    return "".join(f"{line}\n" for line in _list_lines(package))
 
 
-def _list_lines(view: PublicView) -> Iterator[str]:
-    about = view.about
+def _list_lines(package: PackageView) -> Iterator[str]:
+    about = package.card.about
     yield "cff-version: 1.2.0"
     yield f"message: {_quote(PUBLIC('about.cite_message'))}"
     yield "type: dataset"
@@ -44,26 +45,25 @@ def _list_lines(view: PublicView) -> Iterator[str]:
             yield f"    orcid: {_quote(f'https://orcid.org/{one.orcid}')}"
     if not creators:
         yield from _name_publisher(about.publisher)
-    who, email, url = about.contact
+    email, url = about.contact.email, about.contact.url
     yield "contact:"
-    yield f"  - name: {_quote(who or about.publisher[0])}"
+    yield f"  - name: {_quote(about.contact.name or about.publisher.name)}"
     if email is not None and re.fullmatch(r"\S+@\S+\.\S{2,}", email):
         yield f"    email: {_quote(email)}"
     if url is not None:
         yield f"    website: {_quote(url)}"
-    name, _, address = about.licence
-    yield f"license: {_quote(name)}" if name in _KNOWN else f"license-url: {_quote(address)}"
+    licence = about.licence
+    yield f"license: {_quote(licence.name)}" if licence.name in _KNOWN else f"license-url: {_quote(licence.url)}"
     if about.keywords:
         yield f"keywords: [{', '.join(map(_quote, about.keywords))}]"
-    yield f"version: {_quote(view.release)}"
-    yield f"date-released: {_quote(view.published[:10])}"
+    yield f"version: {_quote(package.card.release)}"
+    yield f"date-released: {_quote(package.card.published[:10])}"
 
 
-def _name_publisher(publisher: tuple[str, str | None]) -> Iterator[str]:
-    name, url = publisher
-    yield f"  - name: {_quote(name)}"
-    if url is not None:
-        yield f"    website: {_quote(url)}"
+def _name_publisher(publisher: Publisher) -> Iterator[str]:
+    yield f"  - name: {_quote(publisher.name)}"
+    if publisher.url is not None:
+        yield f"    website: {_quote(publisher.url)}"
 
 
 def _quote(words: str) -> str:

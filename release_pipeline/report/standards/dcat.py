@@ -5,14 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from release_pipeline.report.standards.terms import (
-    Files,
-    drop_unsaid,
-    find_media_type,
-    list_rows,
-    write_json,
-)
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.standards.terms import Files, drop_unsaid, find_media_type, list_rows, write_json
+from release_pipeline.report.view import PackageView
 
 _CONTEXT = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -25,16 +19,18 @@ _CONTEXT = {
     "vcard": "http://www.w3.org/2006/vcard/ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+
+
 _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 
-def render_dcat(view: PublicView, files: Files) -> str:
+def render_dcat(package: PackageView, files: Files) -> str:
     """The data set and, as its distributions, the files that have the rows."""
-    about = view.about
-    name, email, url = about.contact
+    about = package.card.about
+    name, email, url = about.contact.name, about.contact.email, about.contact.url
     contact = {
         "@type": "vcard:Kind",
-        "vcard:fn": name or about.publisher[0],
+        "vcard:fn": name or about.publisher.name,
         "vcard:hasEmail": {"@id": f"mailto:{email}"} if email else None,
         "vcard:hasURL": {"@id": url} if url else None,
     }
@@ -44,17 +40,20 @@ def render_dcat(view: PublicView, files: Files) -> str:
         "@type": "dcat:Dataset",
         "dct:title": about.title,
         "dct:description": about.description,
-        "dct:identifier": view.release,
-        "dct:issued": _date(view.published[:10]),
-        "dcat:version": view.release.rpartition("/")[2],
-        "dct:publisher": _make_agent(*about.publisher),
+        "dct:identifier": package.card.release,
+        "dct:issued": _date(package.card.published[:10]),
+        "dcat:version": package.card.release.rpartition("/")[2],
+        "dct:publisher": _make_agent(about.publisher.name, about.publisher.url),
         "dct:creator": [_make_agent(one.name, None) for one in about.contributors if one.role == "creator"],
         "dcat:contactPoint": drop_unsaid(contact),
         "dcat:keyword": list(about.keywords),
-        "dct:temporal": _make_period(about.first, about.last),
-        "dct:spatial": [{"@type": "dct:Location", "skos:prefLabel": place} for place in about.places],
-        "dct:provenance": {"@type": "dct:ProvenanceStatement", "rdfs:label": f"{view.method_words}; {view.claim}"},
-        "dcat:distribution": [_make_distribution(view, name, *files[name]) for name in list_rows(view)],
+        "dct:temporal": _make_period(about.coverage.first, about.coverage.last),
+        "dct:spatial": [{"@type": "dct:Location", "skos:prefLabel": place} for place in about.coverage.places],
+        "dct:provenance": {
+            "@type": "dct:ProvenanceStatement",
+            "rdfs:label": f"{package.card.method.words}; {package.card.claim.words}",
+        },
+        "dcat:distribution": [_make_distribution(package, name, *files[name]) for name in list_rows(package)],
     }
     return write_json(drop_unsaid(document))
 
@@ -73,8 +72,8 @@ def _make_period(first: str | None, last: str | None) -> dict[str, Any] | None:
     return {"@type": "dct:PeriodOfTime", "dcat:startDate": _date(first), "dcat:endDate": _date(last)}
 
 
-def _make_distribution(view: PublicView, name: str, digest: str, size: int) -> dict[str, Any]:
-    about = view.about
+def _make_distribution(package: PackageView, name: str, digest: str, size: int) -> dict[str, Any]:
+    about = package.card.about
     algorithm = {"@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256", "@type": "spdx:ChecksumAlgorithm"}
     return {
         "@id": f"./{name}#distribution",
@@ -84,7 +83,7 @@ def _make_distribution(view: PublicView, name: str, digest: str, size: int) -> d
         "dcat:downloadURL": {"@id": f"./{name}"},
         "dcat:mediaType": {"@id": _MEDIA + find_media_type(name), "@type": "dct:MediaType"},
         "dcat:byteSize": {"@value": str(size), "@type": "xsd:nonNegativeInteger"},
-        "dct:license": {"@id": about.licence[2], "@type": "dct:LicenseDocument"},
+        "dct:license": {"@id": about.licence.url, "@type": "dct:LicenseDocument"},
         "spdx:checksum": {
             "@type": "spdx:Checksum",
             "spdx:algorithm": algorithm,

@@ -1,4 +1,4 @@
-"""What several standards need of a view."""
+"""What several standards need of a package."""
 
 from __future__ import annotations
 
@@ -7,31 +7,19 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from release_pipeline.report.datapackage import MEDIA_TYPES
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 
 Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in bytes of each file, by name
-OTHERS = {
-    "json": "application/json",
-    "jsonld": "application/ld+json",
-    "html": "text/html",
-    "md": "text/markdown",
-    "xml": "application/xml",
-    "cff": "application/yaml",
-    "yaml": "application/yaml",
-    "sig": "application/json",
-    "allowed_signers": "text/plain",
-}
 
 
 def find_media_type(name: str) -> str:
-    """Of a file of a package."""
-    ending = name.rpartition(".")[2]
-    return MEDIA_TYPES.get(ending) or OTHERS.get(ending, "application/octet-stream")
+    """The media type of a file that has rows."""
+    return MEDIA_TYPES[name.rpartition(".")[2]]
 
 
-def list_rows(view: PublicView) -> list[str]:
+def list_rows(package: PackageView) -> list[str]:
     """The files that have the rows, format by format."""
-    return [name for form in view.formats for name in view.name_data(form)]
+    return [name for form in package.card.formats for name in package.name_data(form)]
 
 
 def drop_unsaid(said: Mapping[str, Any]) -> dict[str, Any]:

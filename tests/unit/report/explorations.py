@@ -1,4 +1,4 @@
-"""Documents of `explore` to show: one like the demo's, one of confidential records, and those where nothing could be tried."""
+"""Documents of `explore` to show: one like the demo's, and those where nothing could be tried."""
 
 from __future__ import annotations
 
@@ -91,7 +91,6 @@ def make_document(columns: tuple[str, ...] = ("income", "mhi"), **changes: Any) 
         population="folk",
         on="like",
         on_words="randhie.csv, which is public, as ana said: here",
-        confidential=False,
         rows=4036,
         warnings=("town: up to 20 records have no entry that the policy declares, and are left out",),
         groupings=("site",),
@@ -115,7 +114,6 @@ DOCUMENTS = {
     "targets": make_met,
     "many columns": lambda: make_document(tuple(f"measure_{number}" for number in range(12))),
     "refused": lambda: make_document(settings=()),
-    "confidential": lambda: make_document(on="source", on_words="the source, release 1", confidential=True),
     "shape": lambda: make_document(on="shape", on_words="a table made up of the shape in rand-hie.yaml"),
 }
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from release_pipeline.privacy.attacks import CRITERIA
-from release_pipeline.report.about import AboutView, ColumnWords
+from release_pipeline.report.about import About, ColumnWords, Contact, ContributorView, Coverage, Licence, Publisher
 from release_pipeline.report.budgets import PopulationView, StepView
-from release_pipeline.report.card import ContributorView
 from release_pipeline.report.internal_view import (
     AtomView,
     AttackView,
@@ -37,25 +35,30 @@ from release_pipeline.report.internal_view import (
     TieView,
     WeightedView,
 )
-from tests.unit.report.views import TEXTS
 
 NANO = 10**9
-ABOUT = AboutView(
+
+
+ABOUT = About(
     title="Health care use of families",
     description="Yearly records of people who took part",
-    licence=("CC0-1.0", "Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
-    publisher=("Town", "https://town.example.org"),
-    contact=("Desk", "desk@example.org", None),
+    licence=Licence(
+        name="CC0-1.0", title="Creative Commons Zero 1.0 Universal", url="https://creativecommons.org/publicdomain/zero/1.0/"
+    ),
+    publisher=Publisher(name="Town", url="https://town.example.org"),
+    contact=Contact(name="Desk", email="desk@example.org", url=None),
     contributors=(ContributorView("RAND Corporation", "collector"),),
-    places=("Dayton", "Seattle"),
-    first="1974-01-01",
-    last="1982-12-31",
+    coverage=Coverage(places=("Dayton", "Seattle"), first="1974-01-01", last="1982-12-31"),
     sampling="Families of six sites",
     keywords=("health insurance",),
     intended_use="Learning",
     recipients="Anybody",
 )
+
+
 SCALES = "from the scales of the noise, which are confidential"
+
+
 SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -336,113 +339,3 @@ def shorten(view: InternalView) -> InternalView:
 FLOATS = (
     st.floats() | st.floats(0, 1) | st.sampled_from([0.0, -0.0, 1.0, 5e-324, 1.7e308, -1.7e308, math.nan, math.inf, -math.inf])
 )
-COUNTS = st.integers(0, 10**12) | st.integers(0, 30)
-_NAMES = TEXTS | st.sampled_from(["income", "שם עמודה", "名前の長い列", "W" * 80, "a\u0301" * 30])
-_SHARES = st.builds(ShareView, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)
-
-
-def _rungs(*masked: int) -> Any:
-    """A ladder with rungs of so many masked columns."""
-    names = st.lists(st.text(min_size=1), max_size=3).map(tuple)
-    return st.tuples(*(st.builds(RungView, st.just(one), names, _SHARES, FLOATS, FLOATS, COUNTS, COUNTS) for one in masked))
-
-
-_LADDERS = st.just(()) | _rungs(0, 1, 2, 4) | _rungs(1, 3) | _rungs(0)
-_CURVES = st.lists(st.tuples(FLOATS, st.floats(0, 1)), max_size=6).map(lambda points: tuple(sorted(points)))
-_SPREADS = st.builds(SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple), st.tuples(FLOATS, FLOATS))
-_ATOMS = st.builds(AtomView, TEXTS, st.none() | FLOATS, FLOATS, *[st.none() | FLOATS] * 3)
-
-
-def _several(part: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(part, max_size=most).map(tuple)
-
-
-@st.composite
-def correlation_views(draw: st.DrawFn) -> CorrelationView:
-    """Square, with columns that are constant."""
-    names = draw(_several(_NAMES, 5))
-    cell = st.none() | st.floats(-1, 1) | st.just(math.nan)
-    rows = st.tuples(*[st.tuples(*[cell] * len(names))] * len(names))
-    return CorrelationView(names, draw(rows), draw(rows))
-
-
-@st.composite
-def bars_of_sizes(draw: st.DrawFn) -> tuple[tuple[int, int, int], ...]:
-    """Ranges of sizes that follow each other."""
-    ends = sorted(draw(st.sets(st.integers(1, 10**9), max_size=8)))
-    return tuple((low, high, draw(COUNTS)) for low, high in zip([1, *[end + 1 for end in ends]], ends, strict=False))
-
-
-def internal_views() -> st.SearchStrategy[InternalView]:
-    """Any view: whatever numbers can be, and hostile texts wherever a text may stand."""
-    texts = {field.name: TEXTS for field in dataclasses.fields(InternalView) if field.type == "str"}
-    gates = st.builds(GateView, _NAMES, st.none() | FLOATS, FLOATS, st.booleans(), st.booleans(), TEXTS, _NAMES)
-    columns = st.builds(
-        NoiseColumnView, _NAMES, TEXTS, st.none() | TEXTS, TEXTS, *[st.none() | FLOATS] * 3, FLOATS, FLOATS, st.booleans(),
-        _SPREADS, _SPREADS, FLOATS, FLOATS, _CURVES, _CURVES, st.none() | FLOATS, st.none() | FLOATS, st.none() | FLOATS,
-        _several(_ATOMS, 2), st.none(), st.none() | _SPREADS, st.none() | _SPREADS,
-    )  # fmt: skip
-    classes = st.builds(
-        ClassesView, _several(_NAMES), COUNTS, COUNTS, FLOATS, COUNTS, COUNTS, bars_of_sizes(),
-        _several(st.tuples(_NAMES, COUNTS)), _several(st.tuples(_NAMES, FLOATS)), FLOATS, FLOATS, FLOATS,
-    )  # fmt: skip
-    reasons = _several(st.tuples(_NAMES, COUNTS))
-    two = st.tuples(FLOATS, FLOATS)
-    measured = st.builds(SubgroupView, _NAMES, COUNTS, COUNTS, two, two, two)
-    measured |= st.builds(
-        SubgroupView,
-        _NAMES,
-        COUNTS,
-        COUNTS,
-        two,
-        two,
-        two,
-        st.tuples(two, two) | st.just(()),
-        two,
-        two,
-        two,
-        two | st.just(()),
-        two,
-    )
-    maybe = st.none() | _SHARES
-    criteria = st.builds(
-        CriterionView, st.sampled_from(list(CRITERIA)), _NAMES, _SHARES, FLOATS, maybe, maybe, maybe, *[st.none() | FLOATS] * 2
-    )
-    small = st.builds(SubgroupView, _NAMES, COUNTS, COUNTS)
-    subgroups = st.builds(SubgroupsView, _NAMES, st.tuples(_NAMES, _NAMES), _several(measured | small), two, COUNTS)
-    ladders = st.builds(HierarchyView, _NAMES, _several(_NAMES), st.none() | st.integers(0, 3) | st.floats(0, 3))
-    return st.builds(
-        InternalView,
-        **texts
-        | {
-            "stopped_at": st.sampled_from(["", "before the charge", "after the charge"]),
-            "wider": _several(st.tuples(TEXTS, TEXTS)),
-            "gates": _several(gates),
-            "decide": _several(TEXTS),
-            "warnings": _several(TEXTS),
-            "columns": _several(columns),
-            "sse_paper": st.none() | FLOATS,
-            "linkage": st.none() | _SHARES,
-            "linkage_chance": FLOATS,
-            "attacked": st.none() | st.tuples(COUNTS, COUNTS),
-            "linkage_ladder": _LADDERS,
-            "attacks": _several(st.builds(AttackView, _NAMES, TEXTS, _SHARES, _SHARES, FLOATS, _SHARES, _NAMES)),
-            "map": _several(st.builds(MapPoint, _NAMES, FLOATS, FLOATS, st.booleans()), 6),
-            "correlations": st.none() | correlation_views(),
-            "classes": st.none() | classes,
-            "discrimination": _several(st.builds(DiscriminationView, _NAMES, FLOATS, FLOATS, st.none() | FLOATS, COUNTS, COUNTS)),
-            "predictions": _several(st.builds(PredictionView, _NAMES, _NAMES, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)),
-            "subgroups": _several(subgroups),
-            "ties": _several(st.builds(TieView, _NAMES, TEXTS, COUNTS, COUNTS), 12),
-            "recomputed": _several(st.builds(RecomputedView, _NAMES, TEXTS, *[st.none() | FLOATS] * 5)),
-            "rows_out": COUNTS,
-            "suppression": st.none() | st.builds(SuppressionView, COUNTS, COUNTS, COUNTS, FLOATS, st.none() | FLOATS, reasons),
-            "budget": st.none() | st.integers(1, 4).map(budget),
-            "ladders": _several(ladders),
-            "criteria": _several(criteria),
-            "ladder_words": _several(st.tuples(_NAMES, TEXTS)),
-            "rows_in": COUNTS,
-            "generalises": st.booleans(),
-            "clusters": st.booleans(),
-        },
-    )

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from release_pipeline.policy.assessment import Assessment
-from release_pipeline.report.about import AboutView
-from release_pipeline.report.card import ColumnView, ContributorView, LevelView, SwappedView, TableView
+from release_pipeline.report.about import About, Contact, ContributorView, Coverage, Licence, Publisher
+from release_pipeline.report.card import ColumnView, LevelView, Looks, SwappedView, TableView
 from release_pipeline.report.internal_view import (
     AttackView,
     ClaimView,
@@ -21,28 +21,39 @@ from release_pipeline.report.internal_view import (
     SwapView,
 )
 from release_pipeline.report.papers import PaperView, WithdrawalView
-from release_pipeline.report.view import LooksView, PublicView
 from tests.unit.report import internal_views, views
 
-ABOUT = AboutView(
+ABOUT = About(
     title='Visits & <costs> of "families"',
     description="Yearly waves of the same people at six sites.",
-    licence=("CC-BY-4.0", "Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
-    publisher=("Office of Examples", "https://office.example.org"),
-    contact=("Data desk", "desk@office.example.org", None),
+    licence=Licence(
+        name="CC-BY-4.0",
+        title="Creative Commons Attribution 4.0 International",
+        url="https://creativecommons.org/licenses/by/4.0/",
+    ),
+    publisher=Publisher(name="Office of Examples", url="https://office.example.org"),
+    contact=Contact(name="Data desk", email="desk@office.example.org", url=None),
     contributors=(ContributorView("Ana A.", "creator"),),
-    places=("Dayton", "Seattle"),
-    first="1974-01-01",
-    last="1982-12-31",
+    coverage=Coverage(places=("Dayton", "Seattle"), first="1974-01-01", last="1982-12-31"),
     sampling="Families of the sites, by chance.",
     keywords=("health",),
     intended_use="Teaching.",
     recipients="Anybody.",
 )
+
+
 STATED = {part: f"Our word on {part}." for part in Assessment.model_fields}
+
+
 SHARE = ShareView(0.27, 0.25, 0.29, 1000, 5638)
+
+
 LOW = ShareView(0.02, 0.0, 0.05, 1000, 5638)
+
+
 NONE_TRIED = ShareView(0.0, 0.0, 1.0, 0, None)
+
+
 ATTACKS = (
     AttackView("singling out by one column", "", NONE_TRIED, NONE_TRIED, 0.003, NONE_TRIED),
     AttackView("singling out by several columns", "", SHARE, LOW, 0.06, SHARE),
@@ -55,7 +66,7 @@ def columns_of(done: str, **changes: Any) -> tuple[ColumnView, ...]:
     """The columns of the sample view, the masked ones of this kind."""
     return tuple(
         dataclasses.replace(column, done=done, **changes) if column.done == "noise" else column
-        for column in views.sample_view().columns
+        for column in views.FACTS["columns"]
     )
 
 
@@ -77,19 +88,23 @@ def internal_view(**changes: Any) -> Any:
     return dataclasses.replace(view, columns=(dataclasses.replace(view.columns[0], clamped=0.031), *view.columns[1:]))
 
 
-def of(public: PublicView, **changes: Any) -> PaperView:
-    """A published release, as the people of its site know it."""
+def of(facts: dict[str, Any], **changes: Any) -> PaperView:
+    """A published release of which these are the facts, as the people of its site know it."""
     known: dict[str, Any] = {
         "state": "published",
         "published": "2026-11-20T12:00:00+00:00",
         "assessment": STATED,
         "internal": internal_view(),
     }
-    return PaperView(public=public, **known | changes)
+    return PaperView(package=views.make_package(**views.FACTS | facts), **known | changes)
 
 
-IDP = views.sample_view(about=ABOUT, looks=LooksView(3, "2026-11-01", ("source",), 2))
-DP = views.sample_view(about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
+IDP: dict[str, Any] = {"about": ABOUT, "looks": Looks(count=3, runs=2, last="2026-11-01")}
+
+
+DP = dict[str, Any](about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
+
+
 TABLE = TableView(
     name="by_site",
     file="table.csv",
@@ -101,9 +116,11 @@ TABLE = TableView(
     levels=(LevelView(1, 6, "laplace 20", "about 20 people"),),
     words="how many records have each site",
 )
-RHO = views.sample_view(
+
+
+RHO = dict[str, Any](
     about=dataclasses.replace(
-        ABOUT, recipients=None, intended_use=None, places=(), sampling=None, first=None, last=None, publisher=("Town", None)
+        ABOUT, recipients=None, intended_use=None, coverage=Coverage(), sampling=None, publisher=Publisher(name="Town", url=None)
     ),
     definition="zcdp",
     definition_words="zCDP",
@@ -120,7 +137,9 @@ RHO = views.sample_view(
     columns=columns_of("synthesise", epsilon=None, rho="0.04"),
     tables=(TABLE, dataclasses.replace(TABLE, name="by_sex", epsilon=None, rho="0.02")),
 )
-MDAV = views.sample_view(
+
+
+MDAV = dict[str, Any](
     about=ABOUT,
     definition="k-anonymity",
     definition_words="k-anonymity on the masked columns; not differential privacy",
@@ -128,35 +147,48 @@ MDAV = views.sample_view(
     epsilon=None,
     columns=(*columns_of("centroid", epsilon=None, noise=None), ColumnView("age", "quasi", "generalise", "string", "needed")),
 )
+
+
 NEAR = ClaimView("", SHARE, LOW, 0.1, (0.25, 0.2, 0.3))
+
+
 EMPTY = internal_view(
     attacks=(), classes=None, linkage=None, linkage_ladder=(), sample=None, subgroups=(), columns=(), gates=(), decide=(),
     nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
+
+
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
+
+
 WITHDRAWN = WithdrawalView("olga", "2026-11-20T12:00:00+00:00", "a table was wrong")
-VECTORS = dataclasses.replace(IDP, method="dp-mdav", consistency="none", looks=None)
+
+
+VECTORS = IDP | {"method": "dp-mdav", "consistency": "none", "looks": None}
+
+
 VIEWS = {
     "idp": of(IDP),
     "dp, nothing stated": of(DP, assessment=dict.fromkeys(STATED), internal=internal_view(gates=FAILED)),
     "rho, nothing measured": of(
-        dataclasses.replace(RHO, about=dataclasses.replace(ABOUT, places=(), sampling=None)), internal=EMPTY
+        RHO | {"about": dataclasses.replace(ABOUT, coverage=Coverage(first="1974-01-01", last="1982-12-31"), sampling=None)},
+        internal=EMPTY,
     ),
     "rho, little said": of(RHO),
     "no noise, a candidate": of(MDAV, state="candidate", published=None),
     "little is known": of(
-        dataclasses.replace(DP, epsilon=None, columns=columns_of("noise", noise=None)),
+        DP | {"epsilon": None, "columns": columns_of("noise", noise=None)},
         state="candidate",
         published=None,
         internal=EMPTY,
     ),
     "vectors, retracted": of(VECTORS, state="retracted", withdrawn=WITHDRAWN),
     "swapped": of(
-        dataclasses.replace(
-            DP,
-            swap=SwappedView(10, 10, ("site",), ("income",), "A row is not one person's."),
-            columns=columns_of("swap", noise=None),
-        ),
+        DP
+        | {
+            "swap": SwappedView(10, 10, ("site",), ("income",), "A row is not one person's."),
+            "columns": columns_of("swap", noise=None),
+        },
         internal=internal_view(swap=SwapView(10, ("income",), ("site",), 40, 10)),
     ),
     "superseded": of(DP, state="superseded", withdrawn=dataclasses.replace(WITHDRAWN, why="rand-hie/1/r2: a table was wrong")),

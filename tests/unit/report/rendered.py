@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.card import LevelView, TableView
+from release_pipeline.report.card import LevelView, Looks, TableView
 from release_pipeline.report.exploring import render_exploration
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.papers import render_papers
 from release_pipeline.report.public import render_card_html
-from release_pipeline.report.view import LooksView, PublicView
+from release_pipeline.report.view import PackageView
 from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_synthetic, views
 
-EXPLORED = ("usual", "refused", "targets", "confidential")  # of the documents of `explorations`
+EXPLORED = ("usual", "refused", "targets")  # of the documents of `explorations`
+
+
 TABLE = TableView(
     name="sex",
     file="tables/sex.csv",
@@ -29,7 +31,7 @@ TABLE = TableView(
 )
 
 
-def _card_of(view: PublicView) -> Callable[[], str]:
+def _card_of(view: PackageView) -> Callable[[], str]:
     return lambda: render_card_html(view)
 
 
@@ -49,17 +51,15 @@ def list_cards() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "card with everything", _card_of(make_full())
 
 
-def make_full() -> PublicView:
+def make_full() -> PackageView:
     """What a policy can say: labels, who made it, levels, looks, tables, parts, several files, what came before."""
-    view = test_standards.labelled(views.sample_view(about=test_standards.FULL, data_files=(("csv", 2),)))
-    first = dataclasses.replace(
-        view.columns[0], hierarchy="six sites, two regions, all", levels=("site", "region", "all"), level=1
-    )
-    return dataclasses.replace(
-        view,
-        columns=(first, *view.columns[1:]),
+    columns = test_standards.labelled()
+    first = dataclasses.replace(columns[0], hierarchy="six sites, two regions, all", levels=("site", "region", "all"), level=1)
+    return views.sample_view(
+        **test_standards.FACTS["full"],
+        columns=(first, *columns[1:]),
         hierarchies=(("hierarchies/site.csv", (("1", "east", "*"),)),),
-        looks=LooksView(2, "2026-11-19", ("source", "file"), 1),
+        looks=Looks(count=2, runs=1, last="2026-11-19"),
         parts=("This is part 1 of one confidential table", "Charged: 2"),
         supersedes="rand-hie/1/r0",
         tables=(TABLE,),

@@ -11,9 +11,7 @@ import pytest
 from release_pipeline.policy.documents import to_json
 from release_pipeline.report.exploring import (
     describe_exploration,
-    describe_ledger,
     render_exploration,
-    say_range,
     tabulate,
 )
 from tests.unit.report.explorations import DOCUMENTS, make_document, read
@@ -40,14 +38,6 @@ def test_a_row_is_a_setting() -> None:
     assert tabulate(read("targets")).rows[3][-1] == "18 of 20"
 
 
-def test_a_range_says_what_is_known() -> None:
-    """Nothing, a middle alone, one figure, or from where to where."""
-    ranges = [(None, None, None), (None, 0.2, None), (0.2, 0.2, 0.2), (0.1, 0.2, 0.4), (0.0, 0.2, 0.4)]
-    said = [say_range(dict(zip(("low", "middle", "high"), one, strict=True))) for one in ranges]
-    assert said[1:] == ["0.2 (too few draws)", "0.2", "0.2 (0.1 to 0.4)", "0.2 (up to 0.4)"]
-    assert describe_ledger(None) == "not asked"
-
-
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_lines_and_page_have_the_same_cells(name: str) -> None:
     """Every cell of the table, every warning and every refusal; no script, and nothing from elsewhere."""
@@ -61,25 +51,10 @@ def test_lines_and_page_have_the_same_cells(name: str) -> None:
     for words in (*document["warnings"], *(one["why"] for one in document["refused"])):
         assert words in lines
         assert words in seen
-    assert ("Confidential" in seen) == ("look at confidential records" in lines) == document["confidential"]
     assert ("made-up table" in seen) == (name == "shape")
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=|url\(", page)
     assert render_exploration(document) == page
-
-
-def test_the_terminal_has_the_best_and_says_what_it_leaves_out() -> None:
-    """The policy's own, and those that no other beats; what was refused is counted."""
-    said = list(describe_exploration(read("usual"), every=False))
-    assert any(line.lstrip().startswith("1  idp-cbls") for line in said)
-    assert not any(line.lstrip().startswith("2  ") for line in said)
-    assert "2 settings that others beat, not shown: --all, --json, or -o PAGE.html" in said
-    assert "1 setting would be refused: --all says why" in said
-    assert "Settings 1-6: swap with k 10 would lower it" in said
-    targets = list(describe_exploration(read("targets"), every=False))
-    assert any(line.startswith("error:income=5%: setting 4 (dp-cdf, epsilon 2) surely meets this") for line in targets)
-    assert any("no setting of idp-cbls that was tried surely meets this" in line for line in targets)
-    assert "No setting could be tried." in list(describe_exploration(read("refused"), every=False))
 
 
 def test_texts_stay_texts() -> None:

@@ -10,11 +10,13 @@ from release_pipeline.report.card import SwappedView
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import AttackView, ClaimView, GateView, InternalView, LookView, NearView, SwapView
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import PackageView
 from tests.unit.report import views
 from tests.unit.report.internal_views import sample_view, share
 
 ODD = "<b>town & more"
+
+
 SWAP = SwapView(8, ("income", "mhi"), (ODD, "sex"), 700, 8)
 
 
@@ -73,18 +75,10 @@ def test_l_is_of_blocks() -> None:
     assert any("blocks in which everybody has the same ill" in words for words in asked)
 
 
-def test_reviewers_are_asked_who_knows_the_rest_of_a_block() -> None:
-    asked = list(list_questions(make_view(), is_dp=True))
-    assert any("values of all 7 or more other members of a block" in question.words for question in asked)
-    assert any("A row is not one person's. The worst column is" in question.words for question in asked)
-    assert all(question.yardstick for question in asked)
-    assert not any("whose own row is not there" in question.words for question in asked)
-
-
-def make_public(**changes: object) -> PublicView:
+def make_public(**changes: object) -> PackageView:
     """The demo's release with swapped values."""
     swap = SwappedView(10, 20, ("site",), ("income",), "A row is not one person's.")
-    return dataclasses.replace(views.sample_view(swap=swap), **changes)  # pyright: ignore[reportArgumentType]
+    return views.sample_view(swap=swap, **changes)
 
 
 def plain(page: str) -> str:
@@ -96,21 +90,9 @@ def test_the_card_names_the_size_of_blocks_beside_k() -> None:
     text = plain(render_card_html(make_public()))
     assert "block size: 10 people Each swapped value of a row comes from one of at least so many people" in text
     assert "is right in at most one in 10 rows on average" in text
-    for page in (text, render_card_json(make_public()), render_note(make_public())):
+    for page in (text, render_card_json(make_public().card), render_note(make_public())):
         assert "nothing follows for combinations of columns" not in page
     assert "block size" not in plain(render_card_html(views.sample_view()))
-
-
-def test_risks_by_groups_are_of_who_knows_kept_columns_only() -> None:
-    """Beside links by all columns, which are more; and columns that link may be swapped ones."""
-    text = read(make_view())
-    assert "they are in the table, and the kept quasi-identifiers only, points at the right record" in text
-    assert "who knows that a person is in the table points at" not in text
-    for words in ("one masked or swapped column", "two masked or swapped columns", "Masked or swapped columns"):
-        assert words in text, words
-    plain_text = read(sample_view())
-    assert "one masked column" in plain_text
-    assert "masked or swapped" not in plain_text
 
 
 def test_an_attack_that_a_guess_equals_is_no_finding() -> None:
@@ -132,39 +114,9 @@ def test_an_attack_that_a_guess_equals_is_no_finding() -> None:
 def test_a_bound_is_shown_as_proved_and_one_look_is_one() -> None:
     """A limit that swapping keeps has no measured value."""
     gate = GateView("share of rows that someone links", 0.1, 0.15, False, True, "swapping", is_proved=True)
-    looked = LookView("2026-11-01", "ana", "source", ("2 settings",))
+    looked = LookView("2026-11-01", "ana", "mask", ("2 settings",))
     view = dataclasses.replace(make_view(), gates=(gate, dataclasses.replace(gate, is_proved=False)), looks=(looked,))
     text = read(view)
     assert text.count("at most 0.1: proved, not measured") == 1
     [asked] = [question.words for question in list_questions(view, is_dp=True) if "chosen without the data" in question.words]
     assert "Of the time before the charge the registry has 1 look at confidential records" in asked
-
-
-def test_the_note_says_of_regressions_what_the_kit_says() -> None:
-    """No standard error accounts for swapping, groups by swapped columns mix people; without blank cells nothing is said of
-    them."""
-    note = plain(render_note(make_public()))
-    assert "use standard errors clustered by the released value" not in note
-    assert "no standard error that is computed from the rows accounts for it: the analyst's kit gives none" in note
-    assert "Groups by a swapped column mix people of a block" in note
-    usual = plain(render_note(views.sample_view()))
-    assert "use standard errors clustered by the released value" in usual
-    assert "mix people of a block" not in usual
-    assert "Blank cells are not missing at random" in plain(render_note(make_public(cells_blanked=3)))
-    rows = views.sample_view().rows_in
-    whole = plain(render_note(make_public(cells_blanked=0, rows_out=rows)))
-    assert "No cell was blanked, and no record was dropped." in whole
-    assert "hit small groups most" not in whole
-    whole = plain(render_note(make_public(cells_blanked=0, rows_out=rows - 2)))
-    assert "Blank cells" not in whole.split("Missing and blank cells")[1].split("## ")[0]
-    assert "No cell was blanked. Records dropped: 2." in whole
-    assert "hit small groups most" in whole
-
-
-def test_what_swapping_costs_groups_is_asked_for() -> None:
-    """A swapped category whose groups were not measured is named, with what to do."""
-    odd = make_view(dataclasses.replace(SWAP, columns=("income", "mhi", ODD)))
-    asked = "moved the means by &lt;b&gt;town & more was not measured: name such columns under audit, groups."
-    assert asked in read(odd)
-    assert asked in read(dataclasses.replace(odd, subgroups=()))
-    assert "under audit, groups" not in read(make_view())

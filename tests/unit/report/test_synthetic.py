@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from release_pipeline.flow.reviewing.questions import list_questions
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import (
     ClaimView,
@@ -78,25 +77,6 @@ def test_a_clear_difference_is_said_to_be_one(beyond: tuple[float, float, float]
     text = read(make_view(beyond))
     assert words in text
     assert ("One column in forty looks so by chance." in text) == (beyond[1] > 0)
-
-
-def test_without_quasi_identifiers_each_column_is_sought_by_all_others() -> None:
-    """Nobody is told that other columns were taken where all are known."""
-    view = make_view((0.2, 0.1, 0.3))
-    assert view.nearest is not None
-    every = dataclasses.replace(view, nearest=dataclasses.replace(view.nearest, known=(ODD, "site")))
-    for one, is_each in ((view, False), (every, True)):
-        text = read(one)
-        assert ("the nearest row by site and sex for the person's own" in text.replace("&#39;", "'")) != is_each
-        assert ("so each is sought by all others" in text) == is_each
-        assert ("and by all others for a column" in text) == is_each
-        assert any("to a person by all columns but one" in asked.words for asked in list_questions(one, is_dp=True)) == is_each
-
-
-def test_names_stay_names() -> None:
-    page = render_internal(make_view((0.2, 0.1, 0.3)))
-    assert ODD not in page
-    assert "&lt;b&gt;income &amp; more" in page
 
 
 def test_sections_about_records_that_are_there_are_left_out() -> None:

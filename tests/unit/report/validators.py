@@ -2,58 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 SCHEMAS = Path(__file__).parents[2] / "fixtures" / "standards" / "schemas.zip"
-CONTEXT = "https://w3id.org/ro/crate/1.1/context"
-LOCK = Path(__file__).parents[3] / "requirements.lock"
-# Of each file of a package: the standard, who judges it in tests (packages of the lock in braces), who did by hand
-JUDGES: Mapping[str, tuple[str, str, str]] = {
-    "datapackage.json": (
-        "Data Package 2.0",
-        "its profile by {jsonschema}; {frictionless}",
-        "",
-    ),
-    "ddi-codebook.xml": ("DDI-Codebook 2.6", "its XML schema by {lxml}", "xmlschema 4.3.2"),
-    "dcat.jsonld": ("DCAT-AP 3.0.1", "its SHACL shapes by {pyshacl}", ""),
-    "croissant.json": ("Croissant 1.0, in the terms of schema.org", "{mlcroissant}", "`mlcroissant validate` of that version"),
-    "ro-crate-metadata.json": (
-        "RO-Crate 1.1, PROV-O",
-        "roc-validator, where it is installed (it is in no lock)",
-        "roc-validator 0.13.0",
-    ),
-    "CITATION.cff": ("Citation File Format 1.2.0", "its schema by {jsonschema}", "cffconvert 2.0.0"),
-    "dp_deployment.yaml": (
-        "OpenDP Differential Privacy Deployments Registry, schema of 15 July 2026",
-        "its schema by {jsonschema}, and its own function for addresses",
-        "",
-    ),
-    "data.csv": ("CSV, described by `datapackage.json`", "{frictionless}, {pandas}, {pyarrow}, {duckdb}", ""),
-    "data.parquet": ("Parquet", "{pyarrow}, {pandas}, {duckdb}", ""),
-    "data.dta": ("Stata 118", "{pyreadstat}, {pandas}: labels, values and letters as they came in", ""),
-    "data.sav": ("SPSS", "{pyreadstat}: labels, values and user-missing codes as they came in", ""),
-    "attestation.intoto.json": ("in-toto Statement v1", "a reader after its specification", "in-toto-attestation 0.9.3"),
-    "attestation.intoto.json.sig": ("SSHSIG (PROTOCOL.sshsig)", "`ssh-keygen` of the machine", "OpenSSH 9.2p1"),
-}
-UNKNOWN = ("The organization SHOULD have a URL.", "affiliation")  # what a policy need not say
-
-
-def list_judges() -> Iterator[str]:
-    """The rows of the table in docs/formats.md, with the versions of the lock."""
-    locked = {
-        name: f"{name} {version}" for name, version in re.findall(r"^([a-z0-9-]+)==([^ ]+)", LOCK.read_text(), re.MULTILINE)
-    }
-    for file, (standard, judge, by_hand) in JUDGES.items():
-        yield f"| `{file}` | {standard} | {judge.format_map(locked)} | {by_hand or '-'} |"
 
 
 def read_schema(name: str) -> bytes:
@@ -97,52 +52,6 @@ def find_catalogue_faults(file: Path) -> Iterator[str]:
     holds, _, words = pyshacl.validate(said, shacl_graph=shapes, advanced=True)
     if not holds:
         yield str(words)
-
-
-def read_croissant(file: Path) -> list[Any]:
-    """The first record that mlcroissant reads by the description; what is wrong with that is raised, or a warning."""
-    import mlcroissant
-    from absl import logging
-
-    # It came with a handler that closes its stream when logging is set up anew: the one that pytest reads from, and with it
-    # every later test of the process would fail. Python's own it lets be.
-    logging.get_absl_handler().python_handler.stream = sys.__stderr__
-    return [next(iter(mlcroissant.Dataset(jsonld=str(file)).records("rows")))]
-
-
-def find_crate_faults(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """By rocrate-validator, up to what is recommended; but for what nobody has said."""
-    import rdflib.plugins.shared.jsonld.context as of_context
-    import rdflib.plugins.shared.jsonld.util as of_util
-    import requests
-    import urllib3
-    from rocrate_validator import models, services
-
-    context = read_schema("ro-crate-1.1/context.jsonld")
-    real = of_util.source_to_json
-
-    def read(source: Any, *rest: Any, **options: Any) -> Any:
-        return (json.loads(context), None) if source == CONTEXT else real(source, *rest, **options)
-
-    def send(_: Any, request: Any, **__: Any) -> Any:
-        if request.url != CONTEXT:
-            raise requests.ConnectionError(request.url)
-        response = requests.Response()
-        response.status_code, response.url, response.request = 200, request.url, request
-        response.headers["Content-Type"] = "application/ld+json"
-        response.raw = urllib3.HTTPResponse(body=context, headers=dict(response.headers), status=200, preload_content=False)
-        response.raw._request_url = request.url
-        response._content = context
-        return response
-
-    for module in (of_util, of_context):
-        monkeypatch.setattr(module, "source_to_json", read)
-    monkeypatch.setattr(requests.Session, "send", send)
-    settings = services.ValidationSettings(
-        rocrate_uri=str(folder), profile_identifier="ro-crate-1.1", requirement_severity=models.Severity.RECOMMENDED
-    )
-    found = [str(issue.message) for issue in services.validate(settings).get_issues()]
-    return [words for words in found if not any(unknown in words for unknown in UNKNOWN)]
 
 
 def find_entry_faults(text: str) -> Iterator[str]:

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring import simulating
 from release_pipeline.flow.exploring.document import SettingView
 from release_pipeline.flow.exploring.simulating import Bench, Tried, Written, try_settings
-from release_pipeline.flow.exploring.targets import check_told, read_target
 from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.documents import to_json
@@ -36,6 +34,8 @@ columns:
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
 gates: {min_rows: 1000}
 """
+
+
 LAPLACE = "method: laplace, epsilon: 4, clamp: no"
 
 
@@ -48,7 +48,7 @@ def make_bench(text: str = TEXT, *, records: Records | None = None, rows: int | 
     """Four thousand records."""
     records = records or make_records()
     policy = parse_policy(text, name="people.yaml")
-    bench = Bench(Written(text, "people.yaml", {}), policy, records, rows or records.count, bytes(32), resampled=False)
+    bench = Bench(Written(text, "people.yaml", {}), policy, records, rows or records.count, bytes(32))
     return replace(bench, **changes)  # pyright: ignore[reportArgumentType]
 
 
@@ -70,18 +70,18 @@ def try_own(bench: Bench) -> Tried:
 
 def view_own(bench: Bench) -> SettingView:
     """What a document says of that."""
-    return view_setting(bench, try_own(bench), 1)
+    return view_setting(try_own(bench), 1)
 
 
 @pytest.mark.slow
 def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     """In processes of their own, in whatever order they end."""
-    bench = make_bench(resampled=True, rows=500)
+    bench = make_bench(rows=500)
     monkeypatch.undo()  # a new process has the usual number of draws
     monkeypatch.setattr(simulating, "WORTH_A_PROCESS", 0)
     settings = list_of(bench, methods=["dp-cdf", "dp-um"], epsilons=[Decimal(2)], sizes=[10])
     found = [
-        [view_setting(bench, one, number) for number, one in enumerate(results) if isinstance(one, Tried)]
+        [view_setting(one, number) for number, one in enumerate(results) if isinstance(one, Tried)]
         for results in (try_settings(bench, settings, workers=workers, progress=quiet) for workers in (1, 2))
     ]
     assert found[0] == found[1]
@@ -106,33 +106,12 @@ def test_linkage_is_of_records_that_are_there_once(rows: int | None) -> None:
     """Of a file that is not the source every draw has records drawn anew, some of them twice, who are linked half as often; what
     is linked has each once, so that a release of these people is linked as often as is said."""
     text = TEXT.replace(LAPLACE, "method: dp-cdf, epsilon: 40")
-    drawn = make_bench(text, resampled=True, rows=rows)
+    drawn = make_bench(text, rows=rows)
     linked, said = (one.found.linkage[-1].linked.value for one in map(try_own, (make_bench(text), drawn)))
     assert linked > 0.4
     assert said > linked - 0.12  # fewer records are linked more easily
     assert rows == 2_000 or said < linked + 0.12
     assert drawn.linked.records.count == min(rows or 4_000, 4_000)
-
-
-def test_nothing_is_told_of_a_few_people() -> None:
-    """Seven have an income: nothing is told of them, nor asked for; of ten it is. Of a public file all is told."""
-    text = re.sub(r"( income: .*)why:", r"\1codes: {-8: refused}, missing: keep, why:", TEXT).replace(
-        LAPLACE, "method: dp-cdf, epsilon: 4"
-    )
-    for few, confidential, is_told in ((7, True, False), (10, True, True), (7, False, True)):
-        bench = make_bench(text, confidential=confidential)
-        incomes = bench.records.columns["income"].to_numpy().copy()
-        incomes[few:] = bench.policy.noise_columns["income"].reason_points[0]
-        bench = replace(bench, records=Records({**bench.records.columns, "income": pa.array(incomes)}))
-        view = view_own(bench)
-        figures = view.columns["income"]
-        assert [one.middle is not None for one in (figures.error, figures.mean)] == [is_told] * 2
-        assert (view.correlation.middle is not None) == is_told
-        asked = [read_target(text, bench.policy) for text in ("error:income=0.5", "correlation=0.1", "mean:rent=5")]
-        check_told(asked if is_told else asked[2:], bench)
-        for target in asked[:2] if not is_told else ():
-            with pytest.raises(WrongUsage, match="fewer than ten people have a value in income"):
-                check_told([target], bench)
 
 
 def test_no_value_of_the_data_is_in_a_setting() -> None:

@@ -78,7 +78,7 @@ def test_a_setting_that_swaps_brings_what_swapping_needs() -> None:
 @pytest.fixture(scope="module")
 def bench() -> Bench:
     policy = parse_policy(TEXT, name="people.yaml")
-    return Bench(Written(TEXT, "people.yaml", {}), policy, make_records(), 400, bytes(32), resampled=False)
+    return Bench(Written(TEXT, "people.yaml", {}), policy, make_records(), 400, bytes(32))
 
 
 def try_setting(bench: Bench, setting: Setting) -> Tried:
@@ -88,11 +88,11 @@ def try_setting(bench: Bench, setting: Setting) -> Tried:
 
 def test_a_ladder_above_ten_percent_has_swapping_proposed(bench: Bench) -> None:
     """With it the ladder is low, and nothing is proposed; a limit of the policy is the one that counts."""
-    plain = view_setting(bench, try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)})), 1)
+    plain = view_setting(try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)})), 1)
     assert plain.linkage is not None
     assert plain.linkage > 0.1
     assert plain.proposal == "swap with k 10 would bring this to at most 10% on average (explore --swap 10 tries it)."
-    swapped = view_setting(bench, try_setting(bench, SWAP), 2)
+    swapped = view_setting(try_setting(bench, SWAP), 2)
     assert swapped.linkage is not None
     assert swapped.linkage < 0.2
     assert swapped.linked_at_most == 0.1
@@ -109,10 +109,10 @@ def with_limit(tried: Tried, limit: str) -> Tried:
 def test_a_setting_that_the_gate_would_refuse_is_marked(bench: Bench) -> None:
     """In the view and in the table; nothing says that it met the limit. One that keeps it is not marked."""
     tried = try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)}))
-    over = view_setting(bench, with_limit(tried, "0.1"), 1)
+    over = view_setting(with_limit(tried, "0.1"), 1)
     assert over.linkage_limit == 0.1
     assert not any("met its limit on linkage" in words for words in over.not_covered)
-    kept = view_setting(bench, with_limit(tried, "1"), 2)
+    kept = view_setting(with_limit(tried, "1"), 2)
     assert kept.linkage_limit is None
     assert any("met its limit on linkage" in words for words in kept.not_covered)
     document = to_json(dataclasses.replace(make_document(), columns=("income", "rent"), settings=(over, kept)))

@@ -96,16 +96,3 @@ RETRACTED: tuple[str, dict[str, Any]] = ("retracted", {})
 def test_verify_fails_for_deliveries_that_cannot_be(happened: list[tuple[str, dict[str, Any]]], words: str) -> None:
     """Of another package, without an intent, or a recall of what was neither retracted nor superseded."""
     assert [found for found in judge(*happened) if found.startswith("FAIL") and words in found]
-
-
-def test_verify_tells_what_a_recall_did_not_do() -> None:
-    """A note: the officer was told so, and the chain is right."""
-    assert judge(BEGUN, DONE, RETRACTED, recalled("retracted")) == []
-    [note] = judge(BEGUN, DONE, RETRACTED, recalled("retracted", "The data are public still."))
-    assert note.startswith("note: ")
-    assert note.endswith("people/1/r1 was retracted, and at open this was not done: The data are public still.")
-
-
-def test_verify_knows_no_package_that_was_never_published() -> None:
-    """A delivery of a release without a `published` event."""
-    assert judge(BEGUN, published="")[0].startswith("FAIL")

@@ -10,12 +10,17 @@ import pytest
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
 from release_pipeline.flow.publication.targets import find_target_faults, open_target, read_targets
 from release_pipeline.flow.site import Site
-from release_pipeline.store.targets.http import open_server
-from release_pipeline.store.targets.target import Parcel, TargetFailed
+from release_pipeline.store.targets.target import Parcel
 
 SECRET = "zyx-s3cretword"  # noqa: S105
+
+
 KNOWN = "metadata: {authors: [Office], contact: data@example.org}"
+
+
 CREATORS = "metadata: {creators: [{name: Office}], license: cc-by-4.0}"
+
+
 TOKEN = "token: '${TOKEN}'"  # noqa: S105
 
 
@@ -120,22 +125,3 @@ def test_a_token_that_is_none_is_said_before_anything_is_sent(site: Site, token:
 def parcel() -> Parcel:
     """A package."""
     return Parcel("people/1/r1", "0" * 64, "title", "description", datetime.now(UTC))
-
-
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (301, "it sends one elsewhere, where the token does not go (301, add)."),
-        (401, "it does not know the token (401, add)."),
-        (403, "the account of the token may not do that (403, add)."),
-        (413, "the file is too large for it (413, add)."),
-        (500, "it failed (500, add)."),
-    ],
-)
-def test_every_status_is_a_sentence(status: int, words: str) -> None:
-    """Whatever the server wrote beside it."""
-    refused = open_server("https://example.org/", "archive", {"Authorization": SECRET}).refused("add", status)
-    assert isinstance(refused, TargetFailed)
-    assert refused.what == words
-    assert refused.remedy
-    assert SECRET not in str(refused)
