@@ -1,7 +1,8 @@
 """The sentences that readers see, one file for each audience, so that a translator needs no code:
 `en/public.toml` for who gets a package, `en/policy.toml` for what follows from a policy, wherever it is said, `en/kit.toml` for
 what a card says of the analyst's kit, `en/analyst.toml` for who uses that kit, `en/reviewers.toml`, `en/status.toml` and
-`en/explore.toml` for the people of a site, `en/agent.toml` for who signs on a machine of their own, and `en/figures.toml` for
+`en/explore.toml` for the people of a site, `en/agent.toml` for who signs on a machine of their own,
+`en/demo.toml` for who tries the demo, and `en/figures.toml` for
 how numbers and dates are written. The papers that an officer files have their words in `report/templates/papers/`.
 
 A file has tables of sentences by key, with named places like {k} that the program fills; a brace that is meant as such is
@@ -64,3 +65,4 @@ ANALYST = Catalogue("analyst")
 STATUS = Catalogue("status")
 EXPLORE = Catalogue("explore")
 AGENT = Catalogue("agent")
+DEMO = Catalogue("demo")

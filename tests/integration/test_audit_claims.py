@@ -100,5 +100,5 @@ def test_counted_promises_are_told_as_counts() -> None:
     found = replace(FOUND, measure="records", claimed=5, proved=4)
     assert not found.holds
     assert replace(found, proved=5).holds
-    words = claims.describe_audit(claims.Audited({"mdav": [found]}, True, {"mdav": ""}))
+    words = "\n".join(claims.describe_audit(claims.Audited({"mdav": [found]}, True, {"mdav": ""})))
     assert "5 records or more | 4 at the least" in words
