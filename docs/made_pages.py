@@ -95,9 +95,8 @@ def find_commands(context: click.Context | None = None) -> Iterator[click.Contex
     yield context
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
-            command = context.command.get_command(context, name)
-            assert command is not None
-            yield from find_commands(click.Context(command, info_name=name, parent=context))
+            if command := context.command.get_command(context, name):
+                yield from find_commands(click.Context(command, info_name=name, parent=context))
 
 
 def describe_names(_text: str) -> str:

@@ -62,8 +62,8 @@ def demo(table: bool, folder: Path | None, fresh: bool) -> int:
             words=texts["text"].format(headline=describe_headline(site.policy(chosen.policy))),
             program=program,
             folder=folder,
-            desk=texts["desk"].format(program=program, folder=folder),
-            evidence=texts["evidence"],
+            desk=texts.get("desk", "").format(program=program, folder=folder),
+            evidence=texts.get("evidence", ""),
         )
     )
     return int("FAIL" in levels)
