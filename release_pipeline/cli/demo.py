@@ -35,8 +35,7 @@ def _describe_stop(params: cli.Params) -> str:
 @cli.flag("--fresh", "Start over instead of continuing with what is there.")
 def demo(table: bool, folder: Path | None, fresh: bool) -> int:
     """The data are from the RAND Health Insurance Experiment. Every yearly wave becomes a candidate,
-    and the first is published. Columns are masked by two methods; with --table rows are synthetic.
-    """
+    and the first is published. Columns are masked by two methods; with --table rows are synthetic."""
     chosen = TABLE_DEMO if table else COLUMNS_DEMO
     folder = folder or Path(chosen.folder)
     with Progress() as progress:

@@ -44,8 +44,7 @@ def desk(
 
     Without an action both parts run on the site's account. Use this only for a trial: anyone who
     takes over the pages then has the site. Otherwise run `backend` on the site's account and `web`
-    on a separate one (docs/desk.md).
-    """
+    on a separate one (docs/desk.md)."""
     if context.invoked_subcommand is not None:
         cli.refuse_options_before_action(context)
         return 0

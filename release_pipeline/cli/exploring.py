@@ -96,8 +96,7 @@ def explore(**given: Any) -> None:
     the registry and shown on the release's card, because no epsilon accounts for what the choice
     reveals. --like without --public counts as one.
 
-    --write --choose N reads no data: it writes setting N of the same list into the policy file.
-    """
+    --write --choose N reads no data: it writes setting N of the same list into the policy file."""
     options = SimpleNamespace(**given)
     axes = Axes(methods=options.methods, epsilons=options.epsilons, sizes=options.k, swaps=options.swap)
     _check(options)

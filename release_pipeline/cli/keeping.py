@@ -18,6 +18,7 @@ from release_pipeline.flow.alerts.sender import NOBODY, describe_sent, tell
 from release_pipeline.flow.backup import write_backup
 from release_pipeline.flow.entering import accept, read_named
 from release_pipeline.flow.files import PUBLIC, check_output, write_text
+from release_pipeline.flow.restoring import describe_restored
 from release_pipeline.flow.restoring import restore as put_back
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.trust.keys import read_key
@@ -30,8 +31,7 @@ from release_pipeline.flow.witness import load_head, read_head
 @cli.home
 def backup(output: Path, overwrite: bool, site: Site) -> None:
     """The copy is of one moment, while runs go on. It is confidential: it has the vault and its
-    key. It leaves out private keys of people, sources and dagster/.
-    """
+    key. It leaves out private keys of people, sources and dagster/."""
     made = write_backup(site, output, overwrite=overwrite)
     print(f"{output}: {len(made.files)} files as of event {made.head.number}")
     print(f"SHA-256 {made.sha256}: kept elsewhere, it tells whether this file was changed (restore --sha256)")
@@ -52,8 +52,7 @@ def backup(output: Path, overwrite: bool, site: Site) -> None:
 def restore(**given: Any) -> None:
     """First run BACKUP --into HOME, while nothing else runs: a site that is there is moved aside.
     Then the officer runs --accept: until then no budget is spent and nothing is published.
-    docs/restoring.md explains both steps.
-    """
+    docs/restoring.md explains both steps."""
     options = SimpleNamespace(**given)
     parts = (options.backup is not None, options.into is not None, not options.accept)
     if len(set(parts)) > 1:
@@ -69,20 +68,7 @@ def _put_back(options: SimpleNamespace) -> None:
         raise WrongUsage("--key, --charged and --nothing-else go with --accept.")
     witnessed = None if options.since is None else load_head(options.since)
     done = put_back(options.backup, options.into, survived=options.survived, witnessed=witnessed, sha256=options.sha256)
-    print(f"{options.into}: as it was at {done.backup.made}, up to event {done.backup.head.number}")
-    if done.aside is not None:
-        print(f"{done.aside}: what was there before; confidential, and yours to delete")
-    for entry in done.lost:
-        print(f"{entry['release']}: lost; it is never made under this name again")
-    for words in done.again:
-        print(f"done after the backup, and to be done again: {words}")
-    if not done.all_known:
-        print("What was charged after the backup is not known from the registry: the officer must find out, and name it.")
-        print("Looks at the data after the backup may be lost with it: the cards of later releases say so.")
-    for entry in done.doubted:
-        print(f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}")
-        print("  The officer decides whether it was charged, in the file that --charged names.")
-    print("Nothing is charged or published until the officer has run `restore --accept`.")
+    print_lines(describe_restored(done, options.into))
 
 
 def _accept(options: SimpleNamespace) -> None:
@@ -100,8 +86,7 @@ def _accept(options: SimpleNamespace) -> None:
 @cli.actions("head export -o head.json")
 def head() -> None:
     """Somebody else keeps the event. `verify SITE --since FILE` then shows whether the registry still
-    has it.
-    """
+    has it."""
 
 
 @head.command("export", example="head export -o head.json")
@@ -126,8 +111,7 @@ def export(output: Path | None, overwrite: bool, site: Site) -> None:
 def alert(dry_run: bool, site: Site) -> int:
     """Use it from cron, where no daemon runs: the daemon does this twice a minute. Each alert is sent
     once; failed deliveries are retried next time. The exit code is 1 if something could not be
-    sent.
-    """
+    sent."""
     for words in find_warnings(site):
         print(f"{cli.PROGRAM}: warning: {keep_line(words)}", file=sys.stderr)
     if dry_run:

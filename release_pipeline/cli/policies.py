@@ -58,8 +58,7 @@ def check(policy: Path, rows: int | None, json: bool, skeleton: bool, home: Path
     """The plan shows the method, the guarantee and its scope, and epsilon and noise per column. In
     a site the command also predicts whether a run would be refused: because the source is missing
     or has other columns, or because the budget is spent. The exit code is then 1. It reads no
-    record.
-    """
+    record."""
     try:
         checked = check_policy(policy, rows=rows, home=home, header=source is not False, everywhere=source is True)
     except PolicyInvalid as error:
@@ -101,8 +100,7 @@ def mask(
     input: Path, policy: Path, output: Path, evidence: Path | None, unaccounted: bool, by: str | None, quiet: bool, **more: Any
 ) -> None:
     """This is for scripts and benchmarks. The output is not a release, because no ledger records
-    what people are exposed to.
-    """
+    what people are exposed to."""
     if not unaccounted:
         what = "mask keeps no account of what people were exposed to."
         raise WrongUsage(what, remedy="Add --unaccounted if this is not a release.")

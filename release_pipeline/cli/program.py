@@ -32,8 +32,7 @@ def cli() -> None:
 
     Exit codes: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped. With --json (status,
     ledger, check, explore, run, verify, audit-claims) a command prints one JSON object, in case of
-    an error too. Start with `release-pipeline demo`.
-    """
+    an error too. Start with `release-pipeline demo`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -33,14 +30,11 @@ from release_pipeline.flow.trust.keys import read_key
 @cli.home
 def publish(target: str, key: Path, site: Site) -> None:
     """It verifies hashes, gates, approvals, cap and embargo again, and writes the whole package to
-    releases/POLICY/RELEASE/rN. Then it delivers the package to the targets in site.yaml.
-    """
+    releases/POLICY/RELEASE/rN. Then it delivers the package to the targets in site.yaml."""
     release = find_release(site, target)
     folder = publish_release(site, release, key=read_key(key))
     print(f"{folder}\npackage {hash_of(folder)}")
-    with _reporting_to_dagster() as launch:
-        launch.record_published(site, release)
-    _deliver(site, release)
+    _announce(site, release)
 
 
 @cli.command("deliver people/1 --target archive", stopped=AGAIN)
@@ -50,8 +44,7 @@ def publish(target: str, key: Path, site: Site) -> None:
 def deliver(release: str | None, target: str | None, site: Site) -> None:
     """It also tells targets which releases were retracted or superseded. `status` lists what is
     outstanding; `publish`, `retract` and `supersede` deliver by themselves. If it is stopped or
-    fails, the same command finishes; nothing is sent twice.
-    """
+    fails, the same command finishes; nothing is sent twice."""
     if not _deliver(site, None if release is None else find_release(site, release), only=target):
         print("nothing is outstanding")
 
@@ -66,9 +59,7 @@ def retract(target: str, why: str, key: Path, site: Site) -> None:
     release = find_release(site, target)
     folder = retract_release(site, release, key=read_key(key), why=why)
     print(f"{folder}: retracted; its data are gone, and RETRACTED.md says why, as it was signed first")
-    with _reporting_to_dagster() as launch:
-        launch.record_withdrawn(site, release, f"{release} was retracted: {why}")
-    _deliver(site, release)
+    _announce(site, release, f"{release} was retracted: {why}")
 
 
 @cli.command("supersede people/1/r1 --by people/1/r2 --key officer", stopped=describe_release)
@@ -83,9 +74,7 @@ def supersede(target: str, by: str, why: str, key: Path, site: Site) -> None:
     later = find_release(site, by)
     folder = supersede_release(site, release, later, key=read_key(key), why=why)
     print(f"{folder}: superseded by {later}; SUPERSEDED.md says so")
-    with _reporting_to_dagster() as launch:
-        launch.record_withdrawn(site, release, f"{release} was superseded by {later}.")
-    _deliver(site, release)
+    _announce(site, release, f"{release} was superseded by {later}.")
 
 
 @cli.command("papers people/1 -o papers")
@@ -96,8 +85,7 @@ def papers(target: str, output: Path, site: Site) -> None:
     """The papers are the NIST SP 800-226 evaluation, the DPIA annex and the entry for a registry of
     deployments. The release needs a candidate; it need not be published. The papers are
     confidential, except files that are also in the public package. People's own statements come
-    from the policy's `assessment`; docs/papers.md describes them.
-    """
+    from the policy's `assessment`; docs/papers.md describes them."""
     release = find_release(site, target)
     files = write_papers(site, release, output)
     for file in files:
@@ -114,8 +102,7 @@ def papers(target: str, output: Path, site: Site) -> None:
 @cli.home
 def dossier(target: str, output: Path, overwrite: bool, site: Site) -> None:
     """The dossier is confidential: its evidence describes the data. `verify` checks it, and so does
-    the verify.py inside.
-    """
+    the verify.py inside."""
     release = find_release(site, target)
     file = write_dossier(site, release, output, overwrite=overwrite)
     print(f"{file}: confidential; check it with: release-pipeline verify {file} --officer {site.officer}")
@@ -139,12 +126,15 @@ def _deliver(site: Site, release: ReleaseId | None, *, only: str | None = None) 
     return bool(outcomes)
 
 
-@contextmanager
-def _reporting_to_dagster() -> Iterator[Any]:
-    """What is done is done: when Dagster's own records cannot be written, a note says so."""
+def _announce(site: Site, release: ReleaseId, withdrawn: str = "") -> None:
+    """Tell Dagster and the targets what was done. If Dagster's own records cannot be written, a note says so."""
     from release_pipeline.dagster_app import launch
 
     try:
-        yield launch
+        if withdrawn:
+            launch.record_withdrawn(site, release, withdrawn)
+        else:
+            launch.record_published(site, release)
     except ReleasePipelineError as error:
         print(f"note: {error} So the UI does not show it.", file=sys.stderr)
+    _deliver(site, release)

@@ -85,8 +85,7 @@ def show(target: str, site: Site) -> None:
 @cli.flag("--yes", "Do not ask: you have seen what is in the bundle.")
 def sign(**given: Any) -> None:
     """It shows what is in the bundle and what changes, computes the hash, asks, and writes a signed
-    statement. It needs no site and no network.
-    """
+    statement. It needs no site and no network."""
     options = argparse.Namespace(give_back=given.pop("return"), **given)
     try:
         signing.sign_bundle(options)
@@ -106,8 +105,7 @@ def approve(target: str, why: str, key: Path, site: Site) -> None:
 
     The command signs the file as it is now on this machine. It does not prove that you saw this
     content, if others can change the account or its files. `review export`, and `sign` on your own
-    machine, do.
-    """
+    machine, do."""
     file = Path(target)
     if file.suffix == ".yaml":
         file = approvals.find_approvable(site, file)
@@ -143,8 +141,7 @@ def reject(target: str, why: str, key: Path, site: Site) -> None:
 @cli.home
 def return_(target: str, why: str, key: Path, site: Site) -> None:
     """As long as your last vote returns it, the candidate is neither approved nor published. You may
-    approve it later. Your vote stays secret until all votes are in.
-    """
+    approve it later. Your vote stays secret until all votes are in."""
     release = find_release(site, target)
     decision = approvals.return_candidate(site, release, key=read_key(key), why=why)
     print(f"{decision.subject}: {'returned' if decision.new else 'was returned before'} by {decision.name}")
@@ -159,8 +156,7 @@ def return_(target: str, why: str, key: Path, site: Site) -> None:
 @cli.home
 def remark(target: str, at: str, text: str, key: Path, site: Site) -> None:
     """Reviewers, the officer and the policy's steward may remark. A reviewer's remarks on a candidate
-    stay secret until all votes are in; `review show` then shows them.
-    """
+    stay secret until all votes are in; `review show` then shows them."""
     remarks = find_subject(site, target).remark_on([(at, text)])
     decision = approvals.remark(site, remarks, key=read_key(key))
     print(f"{decision.subject}: {'remarked on' if decision.new else 'was remarked on before'} by {decision.name}")

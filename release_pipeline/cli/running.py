@@ -37,12 +37,11 @@ _HELD = "`release-pipeline status` says whether it is held"
 @cli.home
 def run(policy: str, release: str | None, revise: str | None, backfill: bool, json: bool, site: Site) -> None:
     """The run goes through Dagster and ends before review. Repeating the command spends nothing
-    more: it continues, or serves what is there.
-    """
+    more: it continues, or serves what is there."""
     if backfill:
-        for given, name in ((revise is not None, "--revise"), (json, "--json")):
-            if given:
-                raise WrongUsage(f"--backfill takes every release that was missed, and no {name}.", remedy=f"Omit {name}.")
+        if revise is not None or json:
+            what = "--backfill takes every release that was missed, and neither --revise nor --json."
+            raise WrongUsage(what, remedy="`release-pipeline status --json` tells scripts what became of them.")
         _run_missed(site, policy)
         return
     if revise is not None:
@@ -109,8 +108,7 @@ def _open_missed(site: Site, policy: str, name: str) -> ReleaseId:
 @cli.home
 def hold(policy: str, why: str, by: str | None, site: Site) -> None:
     """The timetable skips the series, and `run` refuses releases that have not spent budget yet.
-    The others go on to their candidate; review and publication are not held.
-    """
+    The others go on to their candidate; review and publication are not held."""
     held = hold_series(site, policy, why=why, by=read_name(by))
     print(f"{held.policy}: held by {held.by}: nothing is opened or charged until `release-pipeline resume {held.policy}`")
 
@@ -122,8 +120,7 @@ def hold(policy: str, why: str, by: str | None, site: Site) -> None:
 @cli.home
 def resume(policy: str, why: str, by: str | None, site: Site) -> None:
     """The timetable opens missed releases one at each tick, oldest first; `run POLICY --backfill`
-    runs them at once.
-    """
+    runs them at once."""
     held = resume_series(site, policy, why=why, by=read_name(by))
     print(f"{held.policy}: resumed; it was held since {held.since[:10]}")
     try:
@@ -140,8 +137,7 @@ def resume(policy: str, why: str, by: str | None, site: Site) -> None:
 @cli.home
 def prune(dry_run: bool, site: Site) -> None:
     """It removes the intermediate tables of finished releases older than their policy's `retain`,
-    and rewrites the files that held them. Candidates, spent budget and the exposure of people stay.
-    """
+    and rewrites the files that held them. Candidates, spent budget and the exposure of people stay."""
     emptied = prune_vault(site, dry_run=dry_run)
     for each in emptied:
         verb = "would be emptied" if dry_run else "emptied, and the file written anew"

@@ -26,8 +26,7 @@ from release_pipeline.flow.status.overview import describe_status, view_status
 @cli.home
 def status(json: bool, html: Path | None, metrics: bool, health: bool, overwrite: bool, site: Site) -> int:
     """It also shows what each series releases next, trials on confidential data, outstanding
-    deliveries, and what is broken.
-    """
+    deliveries, and what is broken."""
     if health:
         if html is not None or metrics:
             raise WrongUsage("--health goes alone, or with --json.")
@@ -69,8 +68,7 @@ def _show_health(site: Site, *, json: bool) -> int:
 @cli.home
 def ledger(population: str | None, exposure: bool, overlap: bool, json: bool, site: Site) -> None:
     """For each population it lists what each release spent, what the policies plan, and what
-    remains.
-    """
+    remains."""
     ledgers = read_ledgers(site, population)
     overlaps = read_overlap(site) if overlap else None
     if json:

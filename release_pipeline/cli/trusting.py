@@ -35,8 +35,7 @@ _WRITTEN = "a file is written whole or not at all: look whether it is there"
 @cli.home
 def trust(name: str, role: str | None, public: Path | None, remove: bool, key: Path, site: Site) -> None:
     """The privacy officer signs the list, trusted-keys.yaml. The first person is the officer: trust
-    NAME --role officer --public NAME.pub --key NAME. site.yaml then pins their fingerprint.
-    """
+    NAME --role officer --public NAME.pub --key NAME. site.yaml then pins their fingerprint."""
     if remove and (role or public):
         raise WrongUsage("--remove takes neither --role nor --public.", where=name)
     if remove:
@@ -52,16 +51,14 @@ def trust(name: str, role: str | None, public: Path | None, remove: bool, key: P
 @click.argument("public", type=cli.PATH, metavar="FILE.pub", help="A public OpenSSH key.")
 def key_(public: Path) -> None:
     """Lists and statements show this fingerprint; compare it over the telephone. OpenSSH makes keys:
-    ssh-keygen -t ed25519 -f NAME, or -t ed25519-sk for a FIDO token.
-    """
+    ssh-keygen -t ed25519 -f NAME, or -t ed25519-sk for a FIDO token."""
     print(read_public_key(public).fingerprint)
 
 
 @cli.actions("officer revoke eva --from 2026-11-01 --why stolen --key officer")
 def officer() -> None:
     """Use it when the officer leaves, a key is lost or stolen, or a clock was wrong. docs/roots.md
-    explains each case.
-    """
+    explains each case."""
 
 
 def _moment(text: str) -> datetime:
@@ -129,26 +126,19 @@ def accept(proposal: Path, statement: tuple[Path, ...], key: Path, site: Site) -
 @cli.key("The officer's key", required=False)
 @cli.home
 def recovery(
-    threshold: int,
-    public: tuple[Path, ...],
-    output: Path | None,
-    statement: tuple[Path, ...],
-    key: Path | None,
-    site: Site,
+    threshold: int, public: tuple[Path, ...], output: Path | None, statement: tuple[Path, ...], key: Path | None, site: Site
 ) -> None:
     """Name the recovery keys that can replace the officer.
 
     Any K of them can. Keep them where the officer's key is not. Without --key, write a proposal
-    (-o) for the holders of today's recovery keys: K of them must sign other ones too.
-    """
+    (-o) for the holders of today's recovery keys: K of them must sign other ones too."""
     holders = _read_holders(public)
-    if (key is None) == (output is None):
-        what = "the officer names --key; a proposal for the holders of today's recovery keys is written to -o FILE.json."
-        raise WrongUsage(what)
-    if output is not None:
+    if key is None and output is not None:
         _write_proposal(output, succession.propose_recovery(site, threshold, holders))
         return
-    assert key is not None  # noqa: S101  for the type checker
+    if key is None or output is not None:
+        what = "the officer names --key; a proposal for the holders of today's recovery keys is written to -o FILE.json."
+        raise WrongUsage(what)
     succession.name_recovery(site, threshold, holders, _read_statements(statement), key=read_key(key))
     for name, public_key in sorted(holders.items()):
         print(f"{name:<20} recovery  {public_key.fingerprint}")
@@ -227,7 +217,5 @@ def _print_members(trusted: Trust) -> None:
         (member.name, member.role, f"{member.key.fingerprint}{' (revoked)' * (member.key.fingerprint in trusted.revoked)}")
         for member in trusted.members
     ]
-    if draw := table_drawer():
-        print_lines(draw([("name", "role", "fingerprint"), *rows]))
-    else:
-        print_lines(f"{name:<20} {role:<9} {fingerprint}" for name, role, fingerprint in rows)
+    draw = table_drawer()
+    print_lines(draw([("name", "role", "fingerprint"), *rows]) if draw else (f"{a:<20} {b:<9} {c}" for a, b, c in rows))

@@ -10,7 +10,7 @@ import click
 
 from release_pipeline.cli import commands as cli
 from release_pipeline.cli.options import print_document
-from release_pipeline.cli.visible import Progress, TableLine, print_lines, table_drawer
+from release_pipeline.cli.visible import Progress, print_lines, table_drawer
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.claims import audit_all_methods, audit_policies, describe_audit, keep_audit, view_audit
 from release_pipeline.flow.publication.verification import examine
@@ -32,17 +32,14 @@ def verify(
     path: Path, officer: tuple[str, ...], revocations: str, officers: str, since: Path | None, json: bool, **more: Any
 ) -> int:
     """It lists what was checked. It uses the network only for --revocations and --officers. The latter
-    leads from the officer whom you know to the package's, before or after.
-    """
+    leads from the officer whom you know to the package's, before or after."""
     head = None if since is None else load_head(since)
     verified = examine(path, officer, revocations, officers, since=head, **more)
     if json:
         print_document(verified.to_json())
         return int(verified.failed > 0)
-    if table_drawer():
-        print_lines([TableLine([("", "checked"), *((finding.level, finding.words) for finding in verified.findings)])])
-    else:
-        print_lines(map(str, verified.findings))
+    draw, rows = table_drawer(), [("", "checked"), *((finding.level, finding.words) for finding in verified.findings)]
+    print_lines(draw(rows) if draw else map(str, verified.findings))
     print(verified.verdict)
     return int(verified.failed > 0)
 
@@ -57,8 +54,7 @@ def audit_claims(policy: Path | None, all_methods: bool, quick: bool, json: bool
     """It builds hostile neighbouring tables from the declared domains, releases them thousands of
     times through the real stages, and tells them apart by the best event it finds. Next to the
     claimed epsilon it prints a lower bound on the true one, with 99.9% confidence. It reads no
-    data. The exit code is 1 if a claim is broken. A site keeps the findings for its dossiers.
-    """
+    data. The exit code is 1 if a claim is broken. A site keeps the findings for its dossiers."""
     if (policy is None) != all_methods:
         raise WrongUsage("audit-claims is of one policy, or of every method.", remedy="Name POLICY, or --all-methods.")
     with Progress() as progress:

@@ -83,18 +83,19 @@ def open_console(stream: TextIO) -> Console | None:
 class TableLine(str):
     """The rows of a table in the place of a line; the first row is the head."""
 
-    __slots__ = ("rows",)
+    rows: Sequence[Sequence[str]] = ()
 
-    def __new__(cls, rows: Sequence[Sequence[str]]) -> Self:
-        """An empty line that knows the rows."""
-        line = super().__new__(cls)
-        line.rows = rows
-        return line
+
+def draw_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as one line, which a terminal shows as a table."""
+    line = TableLine()
+    line.rows = rows
+    return [line]
 
 
 def table_drawer() -> Callable[[Sequence[Sequence[str]]], list[str]] | None:
     """What makes a table of rows on a terminal; None elsewhere, where the table is aligned text."""
-    return (lambda rows: [TableLine(rows)]) if sys.stdout.isatty() else None
+    return draw_table if sys.stdout.isatty() else None
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.cli.program import main
-from release_pipeline.cli.visible import Progress, TableLine, make_visible, print_lines, visible_output
+from release_pipeline.cli.visible import Progress, draw_table, make_visible, print_lines, visible_output
 from tests.unit.policy.test_formulas import POLICY
 
 TRICKS = "\x1b]0;owned\x07\x1b[2J\r\u202e\u2066\x9b1m\x00\x08\x7f"
@@ -67,7 +67,7 @@ def test_a_terminal_shows_tables_and_progress_but_no_escape_of_a_name(monkeypatc
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     with visible_output():
-        print_lines([TableLine([("name", "state"), ("\x1b[2J[red]x\nstate", "published")]), "\x1b[2J"])
+        print_lines([*draw_table([("name", "state"), ("\x1b[2J[red]x\nstate", "published")]), "\x1b[2J"])
         with Progress() as progress:
             progress("first [red]\x1b[2J")
             progress("3 of 20 \x1b[2J")
