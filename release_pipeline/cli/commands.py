@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import cleandoc
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -68,7 +69,6 @@ SECTIONS = {  # command: its module, which is imported when the command is calle
     },
 }
 MODULES = {name: module for section in SECTIONS.values() for name, (module, _) in section.items()}
-_SHADOWING = ("return", "key")  # their functions end in _
 SHORT = {name: text for section in SECTIONS.values() for name, (_, text) in section.items()}
 
 
@@ -127,7 +127,7 @@ class Program(click.Group):
         """The command of this name, or None; its help begins with what it does."""
         if cmd_name not in MODULES:
             return None
-        name = cmd_name.replace("-", "_") + "_" * (cmd_name in _SHADOWING)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
         command = getattr(import_module(f"release_pipeline.cli.{MODULES[cmd_name]}"), name)
         if not (command.help or "").startswith(SHORT[cmd_name]):
             command.help = f"{SHORT[cmd_name]}.\n\n{cleandoc(command.help or '')}"

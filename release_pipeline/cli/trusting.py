@@ -47,9 +47,9 @@ def trust(name: str, role: str | None, public: Path | None, remove: bool, key: P
     _print_members(trusted)
 
 
-@cli.command("key eva.pub", name="key", stopped=AGAIN)
+@cli.command("key eva.pub", stopped=AGAIN)
 @click.argument("public", type=cli.PATH, metavar="FILE.pub", help="A public OpenSSH key.")
-def key_(public: Path) -> None:
+def key(public: Path) -> None:
     """Lists and statements show this fingerprint; compare it over the telephone. OpenSSH makes keys:
     ssh-keygen -t ed25519 -f NAME, or -t ed25519-sk for a FIDO token."""
     print(read_public_key(public).fingerprint)
