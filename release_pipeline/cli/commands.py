@@ -200,8 +200,8 @@ def output(metavar: str, what: str, *, required: bool = True) -> Callable[[Any],
     return click.option("-o", "--output", type=PATH, required=required, metavar=metavar, help=what)
 
 
-def command(example: str, name: str | None = None, **more: Any) -> Callable[[Callable[..., int]], Command]:
-    """Make a function a command, whose parameters are its own and whose result is the exit code."""
+def command(example: str, name: str | None = None, **more: Any) -> Callable[[Callable[..., int | None]], Command]:
+    """Make a function a command, which returns its exit code, or None for 0."""
     return cast(Any, click.command(name, cls=Command, example=example, **more))
 
 

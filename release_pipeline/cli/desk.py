@@ -39,7 +39,7 @@ _port = click.option("--port", type=cli.PORT, default=PORT_OF_DESK, show_default
 @click.pass_context
 def desk(
     context: click.Context, port: int, allow_hosts: tuple[str, ...], trusted_proxy: Path | None, demo: bool, home: Path | None
-) -> int:
+) -> None:
     """Stewards, reviewers, officers, auditors and operators work on its pages, and sign elsewhere.
 
     Without an action both parts run on the site's account. Use this only for a trial: anyone who
@@ -47,15 +47,15 @@ def desk(
     on a separate one (docs/desk.md)."""
     if context.invoked_subcommand is not None:
         cli.refuse_options_before_action(context)
-        return 0
+        return
     site = find_site(home)
     if demo:
-        return _play_demo(site, port, allow_hosts, trusted_proxy)
+        _play_demo(site, port, allow_hosts, trusted_proxy)
+        return
     known_proxy = None if trusted_proxy is None else read_proxy(trusted_proxy)
     socket = default_socket(site)
     with opened_listener(port) as listener, opened_backend(site, socket, proxy=known_proxy):
         serve_web(socket, port=port, also=allow_hosts, ready=_say_ready, listener=listener)
-    return 0
 
 
 @desk.command("backend", example="desk backend --for-account desk-web", stopped="the backend is closed")

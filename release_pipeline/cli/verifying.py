@@ -57,14 +57,15 @@ def audit_claims(policy: Path | None, all_methods: bool, quick: bool, json: bool
     data. The exit code is 1 if a claim is broken. A site keeps the findings for its dossiers."""
     if (policy is None) != all_methods:
         raise WrongUsage("audit-claims is of one policy, or of every method.", remedy="Name POLICY, or --all-methods.")
+    loaded = None if policy is None else load_policy(policy)
     with Progress() as progress:
-        if policy is None:
+        if loaded is None:
             audited = audit_all_methods(quick=quick, progress=progress)
         else:
-            loaded = load_policy(policy)
             audited = audit_policies({loaded.policy: loaded}, quick=quick, progress=progress)
-    if policy is not None and ((home := home or policy.resolve().parent.parent) / "populations.yaml").is_file():
-        file = keep_audit(find_site(home), loaded, audited)
+    folder = home or (None if policy is None else policy.resolve().parent.parent)
+    if loaded is not None and folder is not None and (folder / "populations.yaml").is_file():
+        file = keep_audit(find_site(folder), loaded, audited)
         print(f"{cli.PROGRAM}: kept for the dossiers of this policy: {file}", file=sys.stderr)
     if json:
         print_document(view_audit(audited))
