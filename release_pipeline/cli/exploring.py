@@ -126,23 +126,17 @@ def _check(options: SimpleNamespace) -> None:
     has_data = options.like is not None or options.shape or options.on is not None
     if options.choose is not None:
         if not options.write or any(getattr(options, name) for name in _NOT_WITH_CHOOSE):
-            raise WrongUsage(
-                "setting N of a list is written without reading anything.",
-                where="--choose",
-                remedy="Give it with --write, and with the options that make the list: --methods, --epsilons, --k, --swap.",
-            )
+            what = "setting N of a list is written without reading anything."
+            remedy = "Give it with --write, and with the options that make the list: --methods, --epsilons, --k, --swap."
+            raise WrongUsage(what, where="--choose", remedy=remedy)
     elif not has_data:
-        raise WrongUsage(
-            "it is not said what settings are tried on.",
-            where="explore",
-            remedy="Use --like FILE, --shape or --on source; or --write --choose N for a setting that was tried.",
-        )
+        what = "it is not said what settings are tried on."
+        remedy = "Use --like FILE, --shape or --on source; or --write --choose N for a setting that was tried."
+        raise WrongUsage(what, where="explore", remedy=remedy)
     elif options.write and not options.target:
-        raise WrongUsage(
-            "it does not follow which setting is meant.",
-            where="--write",
-            remedy="Name its number with --choose, as the list of settings has it, or what it must give with --target.",
-        )
+        what = "it does not follow which setting is meant."
+        remedy = "Name its number with --choose, as the list of settings has it, or what it must give with --target."
+        raise WrongUsage(what, where="--write", remedy=remedy)
     if options.like is not None:
         check_input(options.like)
     if options.public and options.like is None:
@@ -156,11 +150,8 @@ def _write(options: SimpleNamespace, axes: Axes, number: int, before: str | None
     policy, written = load_policy(options.policy), Written.of(options.policy)
     setting, text = write_choice(written, policy, axes, number)
     if before is not None and written.text != before:
-        raise Blocked(
-            "the policy was changed while settings were tried. Nothing was written.",
-            where=str(options.policy),
-            remedy=f"Explore again, or write it yourself: {setting.block}",
-        )
+        what = "the policy was changed while settings were tried. Nothing was written."
+        raise Blocked(what, where=str(options.policy), remedy=f"Explore again, or write it yourself: {setting.block}")
     write_text(options.policy, text, mode=None)
     out = sys.stderr if options.json else sys.stdout
     print(f"{options.policy}: setting {number} ({setting.words}) is written. The difference:", file=out)

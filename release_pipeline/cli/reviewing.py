@@ -57,10 +57,8 @@ def import_(statements: tuple[Path, ...], remarks: Path | None, site: Site) -> N
     signed = [(file, read_statement(file)) for file in files]
     remarked = [file for file, content in signed if content["statement"]["kind"] == KIND]
     if remarks is not None and len(remarked) != 1:
-        raise WrongUsage(
-            f"--remarks is the document of one statement of remarks, and here are {len(remarked)}.",
-            remedy="Without it the document is looked for beside each statement.",
-        )
+        what = f"--remarks is the document of one statement of remarks, and here are {len(remarked)}."
+        raise WrongUsage(what, remedy="Without it the document is looked for beside each statement.")
     for file, content in signed:
         document = read_document(remarks or signing.document_file(file)) if file in remarked else None
         _print_decision(approvals.import_statement(site, content, document), content["statement"]["kind"])
