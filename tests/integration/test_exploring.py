@@ -539,16 +539,16 @@ def test_what_is_written_keeps_the_mode_and_no_other_text_is_lost(
     file.chmod(0o600)
     assert main(explore(tiny, "--write", "--choose", "2")) == 0
     assert file.stat().st_mode & 0o777 == 0o600
-    from release_pipeline.flow.exploring import explore as exploring
+    from release_pipeline.cli import exploring
 
-    found = exploring.explore
+    found = exploring.try_settings
 
     def meanwhile(*arguments: Any, **named: Any) -> Explored:
         explored = found(*arguments, **named)
         file.write_text(file.read_text() + "# mine\n")
         return explored
 
-    monkeypatch.setattr(exploring, "explore", meanwhile)
+    monkeypatch.setattr(exploring, "try_settings", meanwhile)
     capsys.readouterr()
     assert main([*explore(tiny, *like), "--write", "--target", "error:income=50%"]) == 1
     assert "changed while settings were tried" in (said := capsys.readouterr().err)
