@@ -271,7 +271,7 @@ def test_the_page_is_written_where_it_is_asked_for(tiny: TinySite, tmp_path: Pat
     [
         (("--shape", "--methods", "dp-cfd"), "there is no method 'dp-cfd'. Did you mean 'dp-cdf'?"),
         (("--shape", "--epsilons", "1,x"), "'x' is no number above 0"),
-        (("--shape", "--k", "0"), "'0' is no whole number above 0"),
+        (("--shape", "--k", "0"), "Invalid value for '--k': 0 is not in the range"),
         ((), "it is not said what settings are tried on"),
         (("--shape", "--target", "error:incom=1"), "Did you mean 'income'?"),
         (("--shape", "--public", "here"), "only a file can be public"),
