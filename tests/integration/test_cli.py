@@ -89,7 +89,7 @@ def test_every_command_says_what_it_does_in_a_line_and_by_an_example() -> None:
         assert " ".join(words).startswith(path) or isinstance(found, click.Group), path
         called = max((known for known in COMMANDS if " ".join(words).startswith(f"{known} ")), key=len)
         arguments = words[called.count(" ") + 1 :]
-        assert COMMANDS[called].make_parser(click.Context(COMMANDS[called])).parse_args(arguments), path
+        assert COMMANDS[called].make_parser(click.Context(COMMANDS[called], **cli.context_settings)).parse_args(arguments), path
 
 
 @pytest.mark.parametrize(
