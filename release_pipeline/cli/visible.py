@@ -95,7 +95,7 @@ def draw_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def table_drawer() -> Callable[[Sequence[Sequence[str]]], list[str]] | None:
     """What makes a table of rows on a terminal; None elsewhere, where the table is aligned text."""
-    return draw_table if sys.stdout.isatty() else None
+    return draw_table if open_console(sys.stdout) is not None else None
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -154,6 +154,8 @@ class Progress:
             return
         counted = _COUNTED.search(step)
         done, total = map(int, counted.groups()) if counted else (0, None)
-        self._bar.update(self._bar.task_ids[0], description=keep_line(step), completed=done, total=total)
+        [task] = self._bar.tasks
+        task.total = total  # `update` takes None for no change
+        self._bar.update(task.id, description=keep_line(step), completed=done)
         if counted is None:
             self._bar.console.print(line)

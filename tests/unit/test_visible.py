@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.cli.program import main
-from release_pipeline.cli.visible import Progress, draw_table, make_visible, print_lines, visible_output
+from release_pipeline.cli.visible import Progress, draw_table, make_visible, print_lines, table_drawer, visible_output
 from tests.unit.policy.test_formulas import POLICY
 
 TRICKS = "\x1b]0;owned\x07\x1b[2J\r\u202e\u2066\x9b1m\x00\x08\x7f"
@@ -76,3 +76,5 @@ def test_a_terminal_shows_tables_and_progress_but_no_escape_of_a_name(monkeypatc
     assert ("\x1b[32mpublished" in out.getvalue()) is colour
     assert "\x1b[2J" not in out.getvalue() + err.getvalue()
     assert "s] first [red]\\x1b[2J" in err.getvalue()
+    monkeypatch.setenv("TERM", "dumb")
+    assert table_drawer() is None
