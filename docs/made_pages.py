@@ -6,15 +6,16 @@ checkout.
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from release_pipeline.cli.program import _parser
+import click
+
+from release_pipeline.cli.commands import PROGRAM
+from release_pipeline.cli.program import cli
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -83,27 +84,19 @@ def _toctree(pages: list[tuple[str, str]], caption: str = "") -> str:
 def list_commands(_text: str) -> str:
     """What `--help` says of every command, as the program says it."""
     return "\n".join(
-        f"{'##' if words.count(' ') < 2 else '###'} {words}\n\n```text\n{_help(parser)}```\n" for words, parser in find_commands()
+        f"{'##' if context.command_path.count(' ') < 2 else '###'} {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+        for context in find_commands()
     )
 
 
-def find_commands(parser: argparse.ArgumentParser | None = None) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command, and then what is below it, by the words that call it."""
-    parser = parser or _parser()
-    yield parser.prog, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for below in dict.fromkeys(action.choices.values()):
-                yield from find_commands(below)
-
-
-def _help(parser: argparse.ArgumentParser) -> str:
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(WIDTH + 2)  # argparse leaves two free
-    try:
-        return parser.format_help()
-    finally:
-        os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
+def find_commands(context: click.Context | None = None) -> Iterator[click.Context]:
+    """Every command, and then what is below it, with the words that call it."""
+    context = context or click.Context(cli, info_name=PROGRAM, terminal_width=WIDTH, **cli.context_settings)
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            if command := context.command.get_command(context, name):
+                yield from find_commands(click.Context(command, info_name=name, parent=context))
 
 
 def describe_names(_text: str) -> str:

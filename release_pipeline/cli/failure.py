@@ -1,18 +1,14 @@
-"""What a script is told of a command that was refused or failed: the document of an error, in the place of the command's own."""
+"""The JSON document of a command that was refused or failed."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NoReturn
+from typing import Annotated, ClassVar
 
-from release_pipeline.cli.options import print_json
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
-
-JSON = "--json"
+from release_pipeline.errors import ReleasePipelineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +34,18 @@ class FailureDocument:
 
 
 def view_error(error: ReleasePipelineError) -> ErrorView:
-    """An error of ours for a script."""
+    """The error's parts for a script, or those of the error that caused it."""
     origin = error.cause or error
     return ErrorView(origin.code, origin.what, origin.where, origin.remedy, origin.details)
 
 
-def fail(options: argparse.Namespace, exit_code: int, error: ErrorView) -> int:
-    """The exit code, once a script was told, if one asks."""
-    if getattr(options, "json", False):
-        _report(FailureDocument(options.command, exit_code, error))
+def print_failure(arguments: Sequence[str], exit_code: int, error: ErrorView) -> int:
+    """Print the error as JSON where the arguments ask for JSON, and return the exit code."""
+    if "--json" in arguments:
+        from release_pipeline.cli.options import print_document
+
+        command = next((word for word in arguments if not word.startswith("-")), None)
+        with suppress(OSError):  # the reader may be gone
+            print_document(FailureDocument(command, exit_code, error))
+            sys.stdout.flush()
     return exit_code
-
-
-class Parser(argparse.ArgumentParser):
-    """Wrong usage is told to a script too."""
-
-    _given: Sequence[str] = ()
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Remember what was given."""
-        self._given = sys.argv[1:] if args is None else list(args)
-        return super().parse_known_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        """The message as JSON where that was asked for, then as ever: usage on standard error, and exit code 2."""
-        if JSON in self._given:
-            command = self.prog.partition(" ")[2] or next((word for word in self._given if not word.startswith("-")), None)
-            view = ErrorView(WrongUsage.code, f"{message}.", remedy=f"'{self.prog} --help' says what there is.")
-            _report(FailureDocument(command, WrongUsage.exit_code, view))
-        super().error(message)
-
-
-def _report(document: FailureDocument) -> None:
-    from release_pipeline.policy.documents import to_json
-
-    with suppress(OSError):  # nobody may be there to read it
-        print_json(to_json(document))
-        sys.stdout.flush()

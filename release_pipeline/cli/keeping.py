@@ -1,132 +1,122 @@
-"""What keeps a site from being lost unseen: backup, restore, head export."""
+"""Commands that keep a site from being lost unseen: backup, restore, head; and alert, for sites without a daemon."""
 
 from __future__ import annotations
 
-import argparse
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from release_pipeline.cli.options import add_home, add_key, read_key_of
+import click
+
+from release_pipeline.cli import commands as cli
+from release_pipeline.cli.visible import keep_line, print_lines
 from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.alerts.look import describe_preview, preview
+from release_pipeline.flow.alerts.report import find_warnings
+from release_pipeline.flow.alerts.sender import NOBODY, describe_sent, tell
+from release_pipeline.flow.backup import write_backup
+from release_pipeline.flow.entering import accept, read_named
+from release_pipeline.flow.files import PUBLIC, check_output, write_text
+from release_pipeline.flow.restoring import describe_restored
+from release_pipeline.flow.restoring import restore as put_back
+from release_pipeline.flow.site import Site, find_site
+from release_pipeline.flow.trust.keys import read_key
+from release_pipeline.flow.witness import load_head, read_head
 
 
-def add_commands(commands: Any) -> None:
-    """Add these commands."""
-    backup = commands.add_parser(
-        "backup",
-        help="the whole site in one file, as it is at one moment, while runs go on",
-        description="Confidential: it has the vault and its key. Private keys of people, sources and dagster/ are not in it.",
-    )
-    backup.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.tar")
-    backup.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
-    add_home(backup)
-    backup.set_defaults(run=_backup)
-    _add_restore(commands)
-    head = commands.add_parser("head", help="the last event of the registry, to be kept by somebody else")
-    export = head.add_subparsers(title="commands", metavar="COMMAND", dest="what", required=True).add_parser(
-        "export",
-        help="its number, hash and moment, for a mail or another machine",
-        description="Whoever keeps it finds out with `verify SITE --since FILE` whether the registry still has that event.",
-    )
-    export.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="default: it is printed")
-    export.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
-    add_home(export)
-    export.set_defaults(run=_export)
-
-
-def _add_restore(commands: Any) -> None:
-    restore = commands.add_parser(
-        "restore",
-        help="put a backup back, and enter what was charged after it",
-        description="First BACKUP --into HOME, while nothing runs: a site that is there is moved aside. Then the officer, with "
-        "--accept: until then nothing is charged or published. docs/restoring.md goes through it.",
-    )
-    restore.add_argument("backup", type=Path, nargs="?", metavar="BACKUP", help="what `backup` wrote")
-    restore.add_argument("--into", type=Path, metavar="HOME", help="a new folder, or the site that is to be replaced")
-    restore.add_argument(
-        "--survived", type=Path, action="append", default=[], metavar="FOLDER", help="where else a site or packages are left"
-    )
-    restore.add_argument("--sha256", metavar="HASH", help="what `backup` printed: another file is refused")
-    restore.add_argument("--since", type=Path, metavar="FILE", help="what `head export` wrote last")
-    restore.add_argument("--accept", action="store_true", help="the officer signs what was charged after the backup")
-    named = restore.add_mutually_exclusive_group()
-    named.add_argument("--charged", type=Path, metavar="FILE", help="what else was charged: POLICY/RELEASE/rN: {records: N}")
-    named.add_argument("--nothing-else", action="store_true", help="nothing was charged but what was found")
-    add_key(restore, "the officer's key", required=False)
-    add_home(restore)
-    restore.set_defaults(run=_restore)
-
-
-def _backup(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.backup import write_backup
-    from release_pipeline.flow.site import find_site
-
-    made = write_backup(find_site(options.home), options.output, overwrite=options.overwrite)
-    print(f"{options.output}: {len(made.files)} files as of event {made.head.number}")
+@cli.command("backup -o site.tar --home site")
+@cli.output("FILE.tar", "The file to write.")
+@cli.overwrite
+@cli.home
+def backup(output: Path, overwrite: bool, site: Site) -> None:
+    """The copy is of one moment, while runs go on. It is confidential: it has the vault and its
+    key. It leaves out private keys of people, sources and dagster/."""
+    made = write_backup(site, output, overwrite=overwrite)
+    print(f"{output}: {len(made.files)} files as of event {made.head.number}")
     print(f"SHA-256 {made.sha256}: kept elsewhere, it tells whether this file was changed (restore --sha256)")
     print("Confidential, as the vault is, whose key is in it: whoever has this file has everything.")
-    return 0
 
 
-def _restore(options: argparse.Namespace) -> int:
-    given = (options.backup is not None, options.into is not None, not options.accept)
-    if len(set(given)) > 1:
+@cli.command("restore site.tar --into site", exclusive=("charged", "nothing_else"))
+@click.argument("backup", type=cli.PATH, required=False, metavar="BACKUP", help="What `backup` wrote.")
+@cli.path("--into", "HOME", "A new folder, or the site that is to be replaced.")
+@cli.path("--survived", "FOLDER", "Where else a site or packages remain. Repeatable.", multiple=True)
+@click.option("--sha256", metavar="HASH", help="The hash that `backup` printed: another file is refused.")
+@cli.path("--since", "FILE", "What `head export` wrote last.")
+@cli.flag("--accept", "As the officer, sign what was spent after the backup.")
+@cli.path("--charged", "FILE", "What else was spent: POLICY/RELEASE/rN: {records: N}.")
+@cli.flag("--nothing-else", "Nothing was spent except what was found.")
+@cli.key("The officer's key", required=False)
+@cli.home_path
+def restore(**given: Any) -> None:
+    """First run BACKUP --into HOME, while nothing else runs: a site that is there is moved aside.
+    Then the officer runs --accept: until then no budget is spent and nothing is published.
+    docs/restoring.md explains both steps."""
+    options = SimpleNamespace(**given)
+    parts = (options.backup is not None, options.into is not None, not options.accept)
+    if len(set(parts)) > 1:
         raise WrongUsage("a backup is put back with BACKUP --into HOME, and then accepted with --accept.")
-    return _accept(options) if options.accept else _put_back(options)
+    if options.accept:
+        _accept(options)
+    else:
+        _put_back(options)
 
 
-def _put_back(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.restoring import restore
-    from release_pipeline.flow.witness import load_head
-
+def _put_back(options: SimpleNamespace) -> None:
     if options.key is not None or options.charged is not None or options.nothing_else:
         raise WrongUsage("--key, --charged and --nothing-else go with --accept.")
     witnessed = None if options.since is None else load_head(options.since)
-    done = restore(options.backup, options.into, survived=options.survived, witnessed=witnessed, sha256=options.sha256)
-    print(f"{options.into}: as it was at {done.backup.made}, up to event {done.backup.head.number}")
-    if done.aside is not None:
-        print(f"{done.aside}: what was there before; confidential, and yours to delete")
-    for entry in done.lost:
-        print(f"{entry['release']}: lost; it is never made under this name again")
-    for words in done.again:
-        print(f"done after the backup, and to be done again: {words}")
-    if not done.all_known:
-        print("What was charged after the backup is not known from the registry: the officer must find out, and name it.")
-        print("Looks at the data after the backup may be lost with it: the cards of later releases say so.")
-    for entry in done.doubted:
-        print(f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}")
-        print("  The officer decides whether it was charged, in the file that --charged names.")
-    print("Nothing is charged or published until the officer has run `restore --accept`.")
-    return 0
+    done = put_back(options.backup, options.into, survived=options.survived, witnessed=witnessed, sha256=options.sha256)
+    print_lines(describe_restored(done, options.into))
 
 
-def _accept(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.entering import accept, read_named
-    from release_pipeline.flow.site import find_site
-
+def _accept(options: SimpleNamespace) -> None:
     if options.sha256 is not None or options.since is not None or options.survived:
         raise WrongUsage("--sha256, --since and --survived go with BACKUP --into HOME.")
     if options.key is None or (options.charged is None and not options.nothing_else):
         raise WrongUsage("the officer names --key, and --charged FILE or --nothing-else.")
     named = {} if options.charged is None else read_named(options.charged)
-    entered = accept(find_site(options.home), key=read_key_of(options), named=named, show=print)
+    entered = accept(find_site(options.home), key=read_key(options.key), named=named, show=print)
     for words in entered.overdrawn:
         print(f"{words}. Nothing more is charged to it until the officer raises the cap")
     print(f"accepted; {len(entered.charges)} charges entered")
-    return 0
 
 
-def _export(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.files import PUBLIC, check_output, write_text
-    from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.witness import read_head
+@cli.actions("head export -o head.json")
+def head() -> None:
+    """Somebody else keeps the event. `verify SITE --since FILE` then shows whether the registry still
+    has it."""
 
-    if options.output is not None:
-        check_output(options.output, endings=(".json",), overwrite=options.overwrite)
-    head = read_head(find_site(options.home))
-    if options.output is None:
-        print(head.text, end="")
+
+@head.command("export", example="head export -o head.json")
+@cli.output("FILE.json", "Default: it is printed.", required=False)
+@cli.overwrite
+@cli.home
+def export(output: Path | None, overwrite: bool, site: Site) -> None:
+    """Write the last event's number, hash and moment."""
+    if output is not None:
+        check_output(output, endings=(".json",), overwrite=overwrite)
+    event = read_head(site)
+    if output is None:
+        print(event.text, end="")
     else:
-        write_text(options.output, head.text, mode=PUBLIC)
-        print(f"{options.output}: event {head.number}")
-    return 0
+        write_text(output, event.text, mode=PUBLIC)
+        print(f"{output}: event {event.number}")
+
+
+@cli.command("alert --dry-run")
+@cli.flag("--dry-run", "Print what would be sent; send and remember nothing.")
+@cli.home
+def alert(dry_run: bool, site: Site) -> int:
+    """Use it from cron, where no daemon runs: the daemon does this twice a minute. Each alert is sent
+    once; failed deliveries are retried next time. The exit code is 1 if something could not be
+    sent."""
+    for words in find_warnings(site):
+        print(f"{cli.PROGRAM}: warning: {keep_line(words)}", file=sys.stderr)
+    if dry_run:
+        print_lines(describe_preview(preview(site)))
+        return 0
+    sent = tell(site)
+    print_lines(describe_sent(sent) if sent else [NOBODY])
+    return 1 if any(each.left for each in sent) else 0

@@ -1,112 +1,100 @@
-"""`release-pipeline`: the command line. Exit code 0: fine; 1: refused or failed; 2: wrong usage."""
+"""`release-pipeline`: the command line. Exit code 0: fine; 1: refused or failed; 2: wrong usage; 130: stopped."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from types import FrameType
 
+import click
+from click.exceptions import Exit, NoArgsIsHelpError
+
 from release_pipeline import __version__
-from release_pipeline.cli import (
-    auditor,
-    delivering,
-    demo,
-    desk,
-    exploring,
-    keeping,
-    people,
-    policies,
-    releases,
-    reviewing,
-    root,
-    series,
-    telling,
-)
-from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
-from release_pipeline.cli.options import PROGRAM
-from release_pipeline.cli.stopping import list_outputs, say_stopped
+from release_pipeline.cli.commands import PROGRAM, Program, Running
+from release_pipeline.cli.failure import ErrorView, print_failure, view_error
+from release_pipeline.cli.stopping import STOPPED, describe_stop
 from release_pipeline.cli.visible import keep_line, visible_output
-from release_pipeline.errors import ReleasePipelineError, own_frame, read_out_of_space
+from release_pipeline.errors import ReleasePipelineError, WrongUsage, own_frame, read_out_of_space
 
 for _library in ("OPENBLAS", "OMP"):  # before NumPy and scikit-learn load: threads that wait by spinning cost more than they gain
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+
 COLLECT_AFTER = 10_000  # objects: a command is short, and at Python's 700 spends a tenth of it on looking for garbage
 
 
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=Program, context_settings=_SETTINGS, no_args_is_help=True)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Release data about people under a privacy budget: a policy file in, a protected table out.
+
+    Exit codes: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped. With --json (status,
+    ledger, check, explore, run, verify, audit-claims) a command prints one JSON object, in case of
+    an error too. Start with `release-pipeline demo`."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; every outcome is an exit code and words, never a traceback, and words play no tricks on a terminal."""
+    """Run one command and return its exit code. Every outcome is a message, never a traceback."""
     gc.set_threshold(COLLECT_AFTER)
     with visible_output():
-        return _run(arguments)
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    heard, options, before = _listen(), argparse.Namespace(), dict[Path, object]()
+def _run(arguments: list[str]) -> int:
+    heard, running = _listen(), Running()
     try:
-        parser = _parser()
-        parser.parse_args(arguments, options)
-        if not hasattr(options, "run"):
-            parser.print_help()
-            return 2
-        before = list_outputs(options)
-        return options.run(options)
+        with cli.make_context(PROGRAM, list(arguments), obj=running) as context:
+            return cli.invoke(context) or 0
+    except Exit as end:  # of --help and --version
+        return end.exit_code
+    except NoArgsIsHelpError as error:
+        print(error.ctx.get_help())
+        return WrongUsage.exit_code
     except BaseException as error:
         if heard or isinstance(error, KeyboardInterrupt):  # a library may have made something else of it
-            return say_stopped(options, before)
-        return _report(error, options)
+            what = f"stopped; {describe_stop(running)}."
+            print(f"{PROGRAM}: {what}", file=sys.stderr)
+            return print_failure(arguments, STOPPED, ErrorView("stopped", what))
+        return _report(error, arguments)
 
 
-def _report(error: BaseException, options: argparse.Namespace) -> int:
-    """Print what went wrong; gives the exit code."""
+def _report(error: BaseException, arguments: list[str]) -> int:
+    """Print what went wrong, and return the exit code."""
     try:
         raise error
-    except ReleasePipelineError as error:
-        _print_error(error)
-        return fail(options, error.exit_code, view_error(error))
+    except click.UsageError as usage:
+        path = PROGRAM if usage.ctx is None else usage.ctx.command_path
+        refused = WrongUsage(usage.format_message(), remedy=f"See '{path} --help'.")
+    except ReleasePipelineError as ours:
+        refused = ours
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
-        if (full := read_out_of_space(error)) is not None:
-            _print_error(full)
-            return fail(options, full.exit_code, view_error(full))
-        if isinstance(error, OSError):
-            return _say(options, 1, "system", f"the operating system refused: {error.strerror or type(error).__name__}.")
-        words = f"internal error: {type(error).__name__} at {own_frame(error)}."
-        return _say(options, 1, "internal", words, remedy="Please report this line.")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=PROGRAM,
-        description="Governed releases of data about people: a policy file in, a protected table out.",
-        epilog="Exit codes: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped. With --json (status, ledger, check, "
-        "explore, run, verify, audit-claims) a command prints one JSON object, in case of an error too, with the same exit code. "
-        "Start with 'make demo', then read README.md.",
-    )
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    signing = (people, delivering, reviewing, root, auditor)
-    for part in (demo, policies, exploring, releases, series, *signing, desk, keeping, telling):
-        part.add_commands(commands)
-    return parser
-
-
-def _print_error(error: ReleasePipelineError) -> None:
-    print(f"{PROGRAM}: {keep_line(str(error))}", file=sys.stderr)
-    for detail in error.details:
+    except Exception as foreign:
+        refused = read_out_of_space(foreign)
+        if refused is None:
+            return _report_foreign(foreign, arguments)
+    print(f"{PROGRAM}: {keep_line(str(refused))}", file=sys.stderr)
+    for detail in refused.details:
         print(f"  {keep_line(detail)}", file=sys.stderr)
+    return print_failure(arguments, refused.exit_code, view_error(refused))
 
 
-def _say(options: argparse.Namespace, exit_code: int, code: str, what: str, *, remedy: str = "") -> int:
-    """The exit code of what no error of ours tells, once it was said in words, and to a script if one asks."""
-    print(f"{PROGRAM}: {what}{' ' * bool(remedy)}{remedy}", file=sys.stderr)
-    return fail(options, exit_code, ErrorView(code, what, remedy=remedy))
+def _report_foreign(error: Exception, arguments: list[str]) -> int:
+    """Print an error of a library without its text, which may quote a cell; returns the exit code."""
+    if isinstance(error, OSError):
+        view = ErrorView("system", f"the operating system refused: {error.strerror or type(error).__name__}.")
+    else:
+        what = f"internal error: {type(error).__name__} at {own_frame(error)}."
+        view = ErrorView("internal", what, remedy="Please report this line.")
+    print(f"{PROGRAM}: {view.what} {view.remedy}".rstrip(), file=sys.stderr)
+    return print_failure(arguments, 1, view)
 
 
 def _listen() -> list[int]:

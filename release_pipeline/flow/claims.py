@@ -150,8 +150,8 @@ def _each(work: Sequence[tuple[str, Policy, Promise]], effort: Effort, jobs: int
             raise
 
 
-def describe_audit(audited: Audited) -> str:
-    """A table in Markdown, a row for each promise."""
+def describe_audit(audited: Audited, *, draw: Callable[[Sequence[Sequence[str]]], Iterable[str]] | None = None) -> Iterable[str]:
+    """The lines of a table in Markdown, a row for each promise; `draw` draws the table in another way."""
     head = ["policy", "what is promised", "claimed", f"proved ({CONFIDENCE})", "draws", "worst tables found", ""]
     rows = [
         [
@@ -165,7 +165,7 @@ def describe_audit(audited: Audited) -> str:
         for name, found in audited.findings.items()
         for finding in found
     ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+    return draw([head, *rows]) if draw else (f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
 def _figures(finding: Finding) -> tuple[str, str]:

@@ -11,7 +11,7 @@ the same bits. A site that was put back before and is replaced once more hands o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,22 @@ class Restored:
     doubted: Sequence[Mapping[str, Any]]
     again: Sequence[str]
     all_known: bool
+
+
+def describe_restored(done: Restored, home: Path) -> Iterator[str]:
+    """What was put back into a site in lines for a person, and what the officer does next."""
+    yield f"{home}: as it was at {done.backup.made}, up to event {done.backup.head.number}"
+    if done.aside is not None:
+        yield f"{done.aside}: what was there before; confidential, and yours to delete"
+    yield from (f"{entry['release']}: lost; it is never made under this name again" for entry in done.lost)
+    yield from (f"done after the backup, and to be done again: {words}" for words in done.again)
+    if not done.all_known:
+        yield "What was charged after the backup is not known from the registry: the officer must find out, and name it."
+        yield "Looks at the data after the backup may be lost with it: the cards of later releases say so."
+    for entry in done.doubted:
+        yield f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}"
+        yield "  The officer decides whether it was charged, in the file that --charged names."
+    yield "Nothing is charged or published until the officer has run `restore --accept`."
 
 
 @dataclass(slots=True)

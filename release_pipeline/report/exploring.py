@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -17,6 +17,7 @@ from release_pipeline.report.escaping import load_templates
 from release_pipeline.sentences import EXPLORE
 
 Plain = Mapping[str, Any]  # of a document, as a script reads it
+Draw = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
 SHOWN = 12  # settings in the terminal, where not all are asked for
 MOST_COLUMNS = 6  # whose errors have a column of their own in the terminal
 DIGITS = 2
@@ -72,8 +73,9 @@ def tabulate_columns(document: Plain) -> Table:
     return Table(tuple(head[key] for key in ("number", "column", "error", "mean", "group_mean")), rows, ())
 
 
-def describe_exploration(document: Plain, *, every: bool) -> Iterator[str]:
-    """The document in lines for a person; the policy's own setting and the best, or every one."""
+def describe_exploration(document: Plain, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
+    """The document in lines for a person; the policy's own setting and the best, or every one.
+    `draw` draws the table in another way."""
     yield EXPLORE("line.tried", policy=document["policy"], words=document["on_words"], rows=count_of(document["rows"], "record"))
     yield from (EXPLORE("line.note", words=words) for words in document["warnings"])
     yield from describe_met(document)
@@ -81,7 +83,7 @@ def describe_exploration(document: Plain, *, every: bool) -> Iterator[str]:
     shown = list(range(len(table.rows))) if every else _choose(document, table)
     if shown:
         yield ""
-        yield from align([table.head, *(table.rows[number] for number in shown)])
+        yield from (draw or align)([table.head, *(table.rows[number] for number in shown)])
     yield from describe_figures(document)
     if left := len(table.rows) - len(shown):
         yield EXPLORE("line.beaten", settings=count_of(left, "setting"))

@@ -1,8 +1,8 @@
 """The sentences that readers see, one file for each audience, so that a translator needs no code:
 `en/public.toml` for who gets a package, `en/policy.toml` for what follows from a policy, wherever
 it is said, `en/kit.toml` for what a card says of the analyst's kit, `en/analyst.toml` for who uses
-that kit, `en/reviewers.toml`, `en/status.toml` and `en/explore.toml` for the people of a site, and
-`en/figures.toml` for how numbers and dates are written. The papers that an officer files have their
+that kit, `en/reviewers.toml`, `en/status.toml` and `en/explore.toml` for the people of a site,
+`en/demo.toml` for the demo, and `en/figures.toml` for how numbers and dates are written. The papers that an officer files have their
 words in `report/templates/papers/`.
 
 A file has tables of sentences by key, with named places like {k} that the program fills; a brace that is meant as such is
@@ -57,10 +57,27 @@ def _list_sentences(table: Mapping[str, Any], above: str = "") -> Iterator[tuple
 
 
 PUBLIC = Catalogue("public")
+
+
 REVIEWERS = Catalogue("reviewers")
+
+
 KIT = Catalogue("kit")
+
+
 POLICY = Catalogue("policy")
+
+
 FIGURES = Catalogue("figures")
+
+
 ANALYST = Catalogue("analyst")
+
+
 STATUS = Catalogue("status")
+
+
 EXPLORE = Catalogue("explore")
+
+
+DEMO = Catalogue("demo")

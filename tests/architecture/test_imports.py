@@ -49,7 +49,7 @@ OUTSIDE = {  # third-party modules each folder may import
     },
     "door": {"uvicorn"},
     "desk": {"httpx", "jinja2", "pydantic", "starlette", "uvicorn"},
-    "cli": set[str](),
+    "cli": {"click", "rich"},
     "verify.py": set[str](),
     "sign.py": set[str](),
     "analyst": {"numpy", "scipy"},

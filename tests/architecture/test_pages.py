@@ -3,7 +3,6 @@ network, on a phone, in the dark and on paper."""
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote
 
+import click
 import pytest
 import yaml
 
@@ -111,9 +111,9 @@ def made_pages() -> ModuleType:
 
 
 @cache
-def commands() -> dict[str, argparse.ArgumentParser]:
+def commands() -> dict[str, click.Context]:
     """Every command by its words."""
-    return dict(made_pages().find_commands())
+    return {context.command_path: context for context in made_pages().find_commands()}
 
 
 def find_wrong_commands(text: str) -> list[str]:
@@ -132,7 +132,8 @@ def _is_there(call: str) -> bool:
     name = "release-pipeline"
     while words and f"{name} {words[0]}" in commands():
         name = f"{name} {words.pop(0)}"
-    options = {option for action in commands()[name]._actions for option in action.option_strings}
+    context = commands()[name]
+    options = {name for option in context.command.get_params(context) for name in (*option.opts, *option.secondary_opts)}
     asked = {word.partition("=")[0] for word in words if word.startswith("--")}
     return asked <= options and (name != "release-pipeline" or bool(asked))
 

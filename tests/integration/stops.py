@@ -12,8 +12,8 @@ from tests.integration.sites import ROOT
 PROGRAM = """
 import os, signal, sys
 import numpy as np
-from release_pipeline.cli import main
-from release_pipeline.flow import opening, secret_files
+from release_pipeline.cli import main, running
+from release_pipeline.flow import secret_files
 
 moment, what = sys.argv[1], sys.argv[2]
 
@@ -29,7 +29,7 @@ def revise(*arguments, **named):
     happen("revised")
     return opened
 
-revise_release, opening.revise_release = opening.revise_release, revise
+revise_release, running.revise_release = running.revise_release, revise
 secret_files.Probe.reached = lambda self, point: happen(point)
 sys.exit(main(sys.argv[3:]))
 """

@@ -78,6 +78,6 @@ def test_a_broken_claim_is_exit_code_1(
 ) -> None:
     """And the table says which one."""
     audited = claims.Audited({"idp-cbls": [replace(FOUND, proved=proved)]}, True, {"idp-cbls": "0" * 64})
-    monkeypatch.setattr(claims, "audit_all_methods", lambda **_: audited)
+    monkeypatch.setattr("release_pipeline.cli.verifying.audit_all_methods", lambda **_: audited)
     assert main(["audit-claims", "--all-methods", "--quick"]) == code
     assert ("| BROKEN |" in capsys.readouterr().out) == bool(code)

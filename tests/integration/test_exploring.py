@@ -27,7 +27,11 @@ from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
 GATES = "{min_rows: 500}"
+
+
 FEW = ("--methods", "dp-cdf,idp-cbls", "--epsilons", "1,2", "--k", "5", "--quiet")
+
+
 SHAPE = "{rows: 600, columns: {income: {at: {0: 10%}, quantiles: {50%: 200}}}}"
 
 
@@ -192,7 +196,7 @@ def test_what_is_written_is_what_was_tried(tiny: TinySite, tmp_path: Path, capsy
     [
         (("--shape", "--methods", "dp-cfd"), "there is no method 'dp-cfd'. Did you mean 'dp-cdf'?"),
         (("--shape", "--epsilons", "1,x"), "'x' is no number above 0"),
-        (("--shape", "--k", "0"), "'0' is no whole number above 0"),
+        (("--shape", "--k", "0"), "Invalid value for '--k': 0 is not in the range"),
         ((), "it is not said what settings are tried on"),
         (("--shape", "--target", "error:incom=1"), "Did you mean 'income'?"),
         (("--shape", "--public", "here"), "only a file can be public"),

@@ -339,10 +339,7 @@ def test_a_failure_is_told_with_the_same_exit_code(
     given = [argument.format(here=tmp_path, site=tiny.home) for argument in arguments]
 
     def run(*more: str) -> tuple[int, str, str]:
-        try:
-            ended = main([*given, *more])
-        except SystemExit as stop:
-            ended = int(stop.code or 0)
+        ended = main([*given, *more])
         said = capsys.readouterr()
         return ended, said.out, said.err
 

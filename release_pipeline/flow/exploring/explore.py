@@ -30,7 +30,7 @@ from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.settings import Axes, Changed, Setting, list_settings, write_setting
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.report.exploring import describe_exploration, render_exploration
+from release_pipeline.report.exploring import Draw, describe_exploration, render_exploration
 from release_pipeline.stages.simulation import LINKED
 
 Progress = Callable[[str], None]
@@ -105,9 +105,9 @@ def choose_met(explored: Explored) -> int:
     )
 
 
-def describe_explored(explored: Explored, *, every: bool) -> Iterator[str]:
-    """What came out in lines for a person; the best settings, or every one."""
-    return describe_exploration(to_json(explored.document), every=every)
+def describe_explored(explored: Explored, *, every: bool, draw: Draw | None = None) -> Iterator[str]:
+    """The results in lines for a person; the best settings, or every one."""
+    return describe_exploration(to_json(explored.document), every=every, draw=draw)
 
 
 def write_page(explored: Explored, asked: Asked) -> Path:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
+from typing import TypeAlias
 
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exposure import read_exposure
@@ -19,6 +20,9 @@ from release_pipeline.policy.loss import Account, depends_on_records, next_loss
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.ledger import Charge, find_entered, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
+
+Draw: TypeAlias = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
+
 
 MOST_AHEAD = 5  # releases of an endless series that are shown
 
@@ -89,8 +93,8 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     return ledgers
 
 
-def describe_ledger(ledger: Ledger) -> Iterator[str]:
-    """A ledger in lines for a person."""
+def describe_ledger(ledger: Ledger, *, draw: Draw | None = None) -> Iterator[str]:
+    """A ledger in lines for a person; `draw` draws the table in another way."""
     account = ledger.account
     yield f"population {account.population}: cap {account.limit} ({account.unit}), for each person in the worst case"
     reserved = f", of it {account.words(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
@@ -105,18 +109,27 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
         yield f"  closed     carried on by {', '.join(ledger.heirs)}; nothing is charged to it any more"
     elif not ledger.declared:
         yield "  forgotten  not declared in populations.yaml any more, and carried on by none: every run is refused until it is"
-    width = max([7, *(len(str(charge.id)) for charge in ledger.charges), *(len(str(plan.release)) for plan in ledger.planned)])
+    if draw is not None:
+        yield from draw([("release", account.unit, "what"), *_tabulate(ledger)])
+    else:
+        width = max([7, *(len(release) for release, _, _ in _tabulate(ledger))])
+        yield from (f"  {release:<{width}}  {amount:>10}  {what}" for release, amount, what in _tabulate(ledger))
+    if ledger.endless:
+        yield f"  without end: {', '.join(ledger.endless)} (the next {MOST_AHEAD} are shown)"
+
+
+def _tabulate(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
+    """What each release spent or will spend: its name, the amount, and what became of it."""
+    account = ledger.account
     for charge in ledger.charges:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
         remark = f"; {words}" if (words := describe_lost(ledger, charge)) else ""
         where = f" in {charge.population}" * (charge.population != account.population)
-        yield f"  {charge.id!s:<{width}}  {account.words(account.of(charge.loss)):>10}  {what} {charge.noted[:10]}{where}{remark}"
+        yield str(charge.id), account.words(account.of(charge.loss)), f"{what} {charge.noted[:10]}{where}{remark}"
     for plan in ledger.planned:
         what = "planned" if plan.fits else "planned: will be refused"
         least = " at least, more with more rows" if plan.at_least else ""
-        yield f"  {plan.release!s:<{width}}  {account.words(plan.cost):>10}  {what}{least}"
-    if ledger.endless:
-        yield f"  without end: {', '.join(ledger.endless)} (the next {MOST_AHEAD} are shown)"
+        yield str(plan.release), account.words(plan.cost), f"{what}{least}"
 
 
 def describe_lost(ledger: Ledger, charge: Charge) -> str:

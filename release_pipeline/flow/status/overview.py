@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.targets import find_target_faults
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.flow.status.ledger import Draw
 from release_pipeline.flow.status.prospects import Prospects, describe_prospects, list_prospects
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_approved
@@ -233,14 +234,14 @@ def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
         return None, [str(error)]
 
 
-def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]:
-    """The releases of a site in lines for a person."""
+def describe_status(site: Site, *, now: datetime | None = None, draw: Draw | None = None) -> Iterator[str]:
+    """The releases of a site in lines for a person; `draw` draws the table in another way."""
     lines, broken = list_releases(site, now=now)
-    width = max([7, *(len(line.release) for line in lines)])
-    yield f"{'release':<{width}}  {'state':<10}  {'rows':>9}  what"
+    rows = [("release", "state", "rows", "what")]
     for line in lines:
-        rows = "" if line.rows is None else f"{line.rows:,}"
-        yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
+        count = "" if line.rows is None else f"{line.rows:,}"
+        rows.append((line.release, line.state, count, line.reason or line.claim))
+    yield from (draw or _align)(rows)
     for found in list_prospects(site, now=now):
         yield from (f"{'held' if found.held else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
     with site.open_registry(read_only=True) as registry:
@@ -248,6 +249,12 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
     yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
     for reason in broken:
         yield f"broken: {reason}"
+
+
+def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    width = max(len(release) for release, *_ in rows)
+    for release, state, count, what in rows:
+        yield f"{release:<{width}}  {state:<10}  {count:>9}  {what}".rstrip()
 
 
 def _describe_coming(

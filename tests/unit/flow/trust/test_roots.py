@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from release_pipeline.cli import root
+from release_pipeline.cli import main, trusting
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.site import Site
@@ -375,13 +374,14 @@ def test_who_accepts_sees_what_and_what_becomes_of_the_key_before(
     for name, statement in zip(("vera", "wim"), signed_by(proposal, "vera", "wim"), strict=True):
         statements.append(tmp_path / f"{name}.json")
         statements[-1].write_text(json.dumps(statement))
-    monkeypatch.setattr(root, "read_key_of", lambda _: KEYS["otto"])
-    options = Namespace(home=site.home, proposal=tmp_path / "proposal.json", statement=statements)
-    assert root._accept(options) == 0
+    monkeypatch.setattr(trusting, "read_key", lambda _: KEYS["otto"])
+    given = [word for file in statements for word in ("--statement", str(file))]
+    command = ["officer", "accept", str(tmp_path / "proposal.json"), *given, "--key", "otto", "--home", str(site.home)]
+    assert main(command) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("The privacy officer is otto, fingerprint")
     assert ("what it signed until now stands" in shown) is not stolen
     assert ("on counts for nothing" in shown) is stolen
     (tmp_path / "proposal.json").write_text(proposal.text.replace('"keys"', '"locks"'))
-    with pytest.raises(WrongUsage, match="no proposal"):
-        root._accept(options)
+    assert main(command) == 2
+    assert "no proposal" in capsys.readouterr().err
