@@ -125,7 +125,7 @@ GOLDEN = {
     "the least": "abca764bd22ce7e9377f98bd174f9ebab69b5e699bd5dbedb003c6be8bf97f48",
     "the same, spelled out": "abca764bd22ce7e9377f98bd174f9ebab69b5e699bd5dbedb003c6be8bf97f48",
     "column by column": "aefae4095a3e426629dabfa1a37eda25b86448e1b236bcc392eb145a22e871a1",
-    "a part a release": "ff5ac3a604013769562c948b33bacea77215f169f7146cb532b14a4967f75955",
+    "in parts": "5023476e4d9c79a1f159b926c2964ff224f019ef42db5bab71881829bf16be07",
     "together": "1670c897b92fb96a46ca98cafdf3ee2eddec08a079bae5104a30fab9920390c0",
     "alike": "8527a9aa24591dc8ac3faabf4e1d773214be865396ffe3b21c73811fabff9756",
     "classes": "ef052384c9d8e6a8bccb47db2343cd30f64ceb277be25d6372ab1c615acc8284",
