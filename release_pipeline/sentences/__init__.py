@@ -2,8 +2,8 @@
 `en/public.toml` for who gets a package, `en/policy.toml` for what follows from a policy, wherever
 it is said, `en/kit.toml` for what a card says of the analyst's kit, `en/analyst.toml` for who uses
 that kit, `en/reviewers.toml`, `en/status.toml` and `en/explore.toml` for the people of a site,
-`en/demo.toml` for the demo, and `en/figures.toml` for how numbers and dates are written. The papers that an officer files have their
-words in `report/templates/papers/`.
+`en/demo.toml` for the demo, and `en/figures.toml` for how numbers and dates are written. The
+papers that an officer files have their words in `report/templates/papers/`.
 
 A file has tables of sentences by key, with named places like {k} that the program fills; a brace that is meant as such is
 doubled. What is under `page` is HTML and what is under `note` is Markdown, where a line ends as it stands; all else is plain

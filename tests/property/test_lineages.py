@@ -13,7 +13,7 @@ from release_pipeline.policy.populations import Population, list_ancestors
 from release_pipeline.privacy.budget import NANO, format_nano
 
 NAMES = [f"p{number}" for number in range(6)]
-CAP = {"epsilon": "1000", "definition": "idp", "scope": "column"}
+CAP = {"epsilon": 1000, "definition": "idp", "scope": "column"}
 
 
 @st.composite
@@ -56,8 +56,9 @@ def test_verifier_adds_up_what_the_pipeline_charges(
     amounts = [amount for population, amount in charged if population in counted]
     losses = tuple(Loss(**dict.fromkeys(LOSSES, amount * NANO)) for amount in amounts)
     account = Account(name, populations[name], losses, tuple(sorted(counted - {name})))
-    assert account.total == sum(amounts) * NANO
-    for noted, fault in ((account.total, ""), (account.total - 1, "do not add up")):
+    spent = sum(amounts) * NANO
+    assert account.total == spent
+    for noted, fault in ((spent, ""), (spent - 1, "do not add up")):
         report = verify._Report(None)
         events = list_events(charged, format_nano(noted), sorted(counted - {name}))
         with report.about("events.jsonl"):

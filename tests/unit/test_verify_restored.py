@@ -19,7 +19,7 @@ def enter(world: World, **changes: Any) -> None:
     world.note("restoring", None, made="", last={"event": 1, "hash": ""}, releases=[], all_known=True)
     head = json.loads(world.lines[-1])
     people = {"population": "participants"}
-    entry = {"release": LOST, "policy_hash": digest(world.policy_text), "records": 100, "loss": {**LOSS, "releases": 1}, **people}
+    entry = {"release": LOST, "policy_hash": digest(world.policy_text), "records": 100, "loss": LOSS, **people}
     charged = changes.pop("charged", [entry])
     document = {"event": len(world.lines), "hash": head["hash"], "charged": charged, "lost": [LOST]}
     signed = world.sign("olga", "restored", str(len(world.lines)), digest(canonical(document)))

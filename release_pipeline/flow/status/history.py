@@ -489,6 +489,6 @@ def _describe_loss(status: ReleaseStatus, unit: str) -> str:
     """What was charged, in the cap's unit of then."""
     assert status.charge is not None  # noqa: S101  for the type checker
     if unit == "releases":
-        return str(status.charge.loss.releases)
+        return "1"
     _, definition, scope = unit.split(", ")
     return f"{format_amount(status.charge.loss.of(definition.lower(), scope))} ({unit})"
