@@ -187,7 +187,7 @@ def find_pair(
     order: Order, statistic: Statistic, *, epsilon: str, rows: int, k: int, noise: VectorScope, seed: int, steps: int = STEPS
 ) -> Pair:
     """The neighbouring tables of this size with the largest loss that climbing finds, one number changed at a time."""
-    spec = Insensitive(Epsilon.of(epsilon).split([1] * len(WIDTHS)), k, order, statistic, noise, ("linear",) * len(WIDTHS))
+    spec = Insensitive(Epsilon.of(epsilon).split([1] * len(WIDTHS)), k, order, statistic, noise)
     grids = [Grid.declare((0, width), 1) for width in WIDTHS]
 
     def compute(table: Ints) -> list[Statistics]:
@@ -278,7 +278,7 @@ def _compute(
     columns = rows.shape[1]
     grids, parts = [Grid.declare((0, DOMAIN), 1)] * columns, epsilon.split([1] * columns)
     if method == "dp-mdav":
-        spec = Insensitive(parts, k, "hilbert", statistic, "table", ("linear",) * columns)
+        spec = Insensitive(parts, k, "hilbert", statistic, "table")
         return compute_vectors(rows, grids=grids, spec=spec, secret=_secret(0), context=())
     return [
         compute_statistics(

@@ -119,7 +119,7 @@ def _prepare(source: Source, setting: Setting, context: Sequence[Context]) -> li
     whole = Epsilon.of(epsilon)
     epsilons = tuple(whole.split([1] * count)) if setting.text("share") == "split" else (whole,) * count
     scope = cast(VectorScope, setting.text("scope"))
-    spec = Insensitive(epsilons, k, cast(Order, order), "plain", scope, ("linear",) * count)
+    spec = Insensitive(epsilons, k, cast(Order, order), "plain", scope)
     return compute_vectors(source.units, grids=source.grids, spec=spec, secret=KNOWN, context=context)
 
 

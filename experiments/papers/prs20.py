@@ -308,7 +308,7 @@ def _prepare(part: Source, setting: Setting, context: tuple[str | int, ...]) -> 
         return columns, add_losses(columns)
     count = len(part.grids)
     order = cast(Order, VECTORS[name])
-    spec = Insensitive(tuple(Epsilon.of(epsilon).split([1] * count)), VECTOR_K, order, "plain", "table", ("linear",) * count)
+    spec = Insensitive(tuple(Epsilon.of(epsilon).split([1] * count)), VECTOR_K, order, "plain", "table")
     columns = compute_vectors(part.units, grids=part.grids, spec=spec, secret=KNOWN, context=context)
     return columns, columns[0].loss["table"]
 

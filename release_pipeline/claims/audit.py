@@ -186,7 +186,7 @@ def _count(promise: Promise, counted: tuple[int, int]) -> Finding:
     return Finding(
         promise.words,
         promise.definition,
-        "values" if promise.covers == "values" else "records",
+        "records",
         promise.least or 0,
         None if smallest == NOBODY else smallest,
         releases,

@@ -132,7 +132,7 @@ def test_vectors_are_refused_for_no_data_either(k: int, p: int, more: int, weigh
     m, n, width = len(weights), p * k + more % k, 2**49
 
     def spec_of(nano: int) -> Insensitive:
-        return Insensitive(Epsilon(nano).split(weights), k, "corner", "trimmed", scope, ("linear",) * m)  # type: ignore[arg-type]
+        return Insensitive(Epsilon(nano).split(weights), k, "corner", "trimmed", scope)  # type: ignore[arg-type]
 
     def passes(nano: int) -> bool:
         try:
