@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from release_pipeline.privacy.figures import format_apart, format_number, format_share
 from release_pipeline.report.about import list_facts
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
-from release_pipeline.report.charts.classes import draw_classes
 from release_pipeline.report.charts.drawing import Box, Line, Mark, Text, make_axis, width_of
 from release_pipeline.report.charts.errors import draw_errors
 from release_pipeline.report.internal import draw_gates, list_sections, render_internal
-from release_pipeline.report.internal_view import ClassesView, CorrelationView, GateView, InternalView, MapPoint
+from release_pipeline.report.internal_view import CorrelationView, GateView, InternalView, MapPoint
 from tests.unit.report.internal_views import (
     ABOUT,
     FLOATS,
@@ -437,16 +436,3 @@ def test_bars_and_whiskers_are_as_long_as_their_figures() -> None:
     assert abs(whisker.x2 - whisker.x1 - a.width * 0.4) <= 2
     (limit,) = [shape for shape in picture.shapes if isinstance(shape, Line) and shape.kind == "limit"]
     assert abs(limit.x1 - a.x - a.width) <= 1
-
-
-def test_the_limit_stands_between_the_groups_that_are_too_small_and_the_others() -> None:
-    """Above it outlines alone; without a limit no line."""
-    view = ClassesView(("a",), 9, 2, 5.0, 20, 5, ((1, 2, 3), (3, 7, 2), (8, 20, 4)), (), (), 0.5, 0.2, 0.5)
-    picture = draw_classes(view)
-    (line,) = [shape for shape in picture.shapes if isinstance(shape, Line)]
-    boxes = [shape for shape in picture.shapes if isinstance(shape, Box)]
-    assert [box.kind for box in boxes] == ["too-small", "partly", "groups"]
-    assert [box.y < line.y1 for box in boxes] == [True, True, False]
-    assert not any(isinstance(shape, Line) for shape in draw_classes(dataclasses.replace(view, least=0)).shapes)
-    (last,) = [shape for shape in draw_classes(dataclasses.replace(view, least=99)).shapes if isinstance(shape, Line)]
-    assert last.y1 > boxes[-1].y

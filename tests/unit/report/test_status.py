@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.flow.states import MOVES, ReleaseStatus
 from release_pipeline.report.status import (
     MOST_SHOWN,
     STATES,
@@ -72,13 +71,6 @@ def test_every_state_is_told_in_words_and_with_a_sign(state: str) -> None:
     """Never by colour alone."""
     text = Page(render_status(site(ReleaseView("people/1/r1", state)))).text
     assert f"{STATES[state][0]}{state}" in text
-
-
-def test_the_states_of_the_flow_all_have_a_sign_of_their_own() -> None:
-    """Those that the registry has, and those that the clock and the candidate's folder make of them."""
-    assert set().union(*MOVES.values()) - {""} | {ReleaseStatus.__dataclass_fields__["state"].default} <= STATES.keys()
-    assert {"late", "waiting", "damaged", "rejected"} <= STATES.keys()
-    assert len({sign for sign, _ in STATES.values()}) == len(STATES)
 
 
 def test_what_needs_attention_is_said_and_linked_and_the_rest_is_not() -> None:
@@ -156,14 +148,6 @@ def test_it_needs_nothing_from_elsewhere() -> None:
 
 
 # the amounts
-
-
-def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
-    """Not 0.30000000000000004."""
-    folk = population(NANO // 10, NANO // 5, cap=NANO)
-    assert format_amount(folk.spent, folk) == "0.3"
-    assert [format_amount(amount, folk) for amount in list_sums(folk)] == ["0.9", "0.7"]
-    assert "Spent0.3" in Page(render_status(site(populations=(folk,)))).text.replace(" ", "")
 
 
 def test_infinity_is_a_word_and_leaves_nothing() -> None:
