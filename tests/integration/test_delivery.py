@@ -278,24 +278,6 @@ def test_broken_off_at_every_request_it_is_finished_once(
     delivering.check_whole()
 
 
-MAKES = r"POST .*/(datasets|depositions|package_create)"
-PUBLISHES = r"POST .*(publish|package_patch)"
-
-
-@pytest.mark.parametrize("pattern", [MAKES, PUBLISHES])
-@each_server
-def test_what_was_done_and_never_answered_is_not_done_again(delivering: Delivering, pattern: str) -> None:
-    """A deposit that nobody knows of is found by the hash of the package; one that is public is not published again."""
-    archive = delivering.case.archive
-    assert archive is not None
-    archive.refuse = {pattern: [LATER]}
-    with pytest.raises(NotDelivered):
-        deliver(delivering.site, RELEASE)
-    delivering.finish()
-    delivering.check_whole()
-    assert archive.count(pattern) == 1
-
-
 @pytest.mark.parametrize(
     ("status", "words"),
     [

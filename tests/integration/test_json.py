@@ -189,24 +189,6 @@ def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path
     }
 
 
-@pytest.mark.parametrize(
-    ("protect", "wider"),
-    [
-        ("{method: idp-cbls, epsilon: 2, k: 5}", {"column": "2", "table": None}),
-        ("{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", {"column": "8", "table": None}),
-        ("{method: idp-ls, epsilon: 2, k: 5, scope: centroid}", {"column": "3.386294362", "table": None}),
-        ("{method: mdav, k: 5}", {"column": None, "table": None}),
-    ],
-)
-def test_check_has_wider_bounds_as_numbers(
-    protect: str, wider: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What a release of 20 rows would be charged in each scope."""
-    tiny = make_site(tmp_path / "site", protect=protect, cap="releases: 5")
-    content = tell(capsys, "check", tiny.home / "policies" / "people.yaml")["wider"]
-    assert content == {scope: {"bounded": bound is not None, "epsilon": bound} for scope, bound in wider.items()}
-
-
 def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """File, line, column, option, what and remedy, which together are the line that people read."""
     tiny = make_site(tmp_path / "site", protect="{method: idp-cbls, k: 0}", steward="")

@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from release_pipeline.privacy.figures import format_apart, format_number, format_share
 from release_pipeline.report.about import list_facts
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
-from release_pipeline.report.charts.classes import draw_classes
 from release_pipeline.report.charts.drawing import Box, Line, Mark, Text, make_axis, width_of
 from release_pipeline.report.charts.errors import draw_errors
 from release_pipeline.report.internal import draw_gates, list_sections, render_internal
-from release_pipeline.report.internal_view import ClassesView, CorrelationView, GateView, InternalView, MapPoint
+from release_pipeline.report.internal_view import CorrelationView, GateView, InternalView, MapPoint
 from tests.unit.report.internal_views import (
     ABOUT,
     FLOATS,
@@ -38,6 +37,8 @@ from tests.unit.report.pages import VOID, Page
 from tests.unit.report.views import HOSTILE, TEXTS
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
+
+
 SECTIONS = (
     "map",
     "distributions",
@@ -50,6 +51,8 @@ SECTIONS = (
     "suppression",
     "levels",
 )
+
+
 # where a policy has groups, weights and ties, and where what attacks found was noted by criterion
 ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", "criteria", *SECTIONS[5:])
 
@@ -57,9 +60,6 @@ ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", "criteria
 def read(view: InternalView) -> str:
     """The words of the page, without the pictures."""
     return Page(render_internal(view)).text
-
-
-# the page
 
 
 @pytest.mark.parametrize("view", [sample_view(), empty_view(), stopped_view(), many_columns(1), many_columns(40)])
@@ -215,9 +215,6 @@ def test_it_shows_what_the_public_will_be_told() -> None:
     silent = Page(render_internal(dataclasses.replace(view, about=None))).text
     assert "What readers are told that columns and values mean" in silent
     assert "What the public will be told" not in silent
-
-
-# the figures
 
 
 NOT_TOLD = (  # by themselves: they choose what is told, or are in pictures
@@ -396,9 +393,6 @@ def test_shares_are_never_rounded_to_nothing() -> None:
     assert (format_share(0.0), format_share(1e-9), format_share(1 / 5638)) == ("0%", "1 × 10^-7%", "0.0177%")
 
 
-# the pictures
-
-
 @given(st.lists(FLOATS | st.none(), max_size=6), st.booleans(), st.booleans())
 def test_an_axis_keeps_the_order_of_values(values: list[float | None], zero: bool, logarithmic: bool) -> None:
     """Larger values are further along, all within the ends; ticks stand where their texts say, and apart."""
@@ -437,16 +431,3 @@ def test_bars_and_whiskers_are_as_long_as_their_figures() -> None:
     assert abs(whisker.x2 - whisker.x1 - a.width * 0.4) <= 2
     (limit,) = [shape for shape in picture.shapes if isinstance(shape, Line) and shape.kind == "limit"]
     assert abs(limit.x1 - a.x - a.width) <= 1
-
-
-def test_the_limit_stands_between_the_groups_that_are_too_small_and_the_others() -> None:
-    """Above it outlines alone; without a limit no line."""
-    view = ClassesView(("a",), 9, 2, 5.0, 20, 5, ((1, 2, 3), (3, 7, 2), (8, 20, 4)), (), 0.5, 0.5)
-    picture = draw_classes(view)
-    (line,) = [shape for shape in picture.shapes if isinstance(shape, Line)]
-    boxes = [shape for shape in picture.shapes if isinstance(shape, Box)]
-    assert [box.kind for box in boxes] == ["too-small", "partly", "groups"]
-    assert [box.y < line.y1 for box in boxes] == [True, True, False]
-    assert not any(isinstance(shape, Line) for shape in draw_classes(dataclasses.replace(view, least=0)).shapes)
-    (last,) = [shape for shape in draw_classes(dataclasses.replace(view, least=99)).shapes if isinstance(shape, Line)]
-    assert last.y1 > boxes[-1].y

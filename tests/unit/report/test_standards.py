@@ -155,31 +155,6 @@ def test_the_citation_follows_its_schema(package: Path) -> None:
     jsonschema.Draft7Validator(json.loads(read_schema("cff-1.2.0/schema.json"))).validate(said)
 
 
-def test_the_codebook_tells_what_readers_ask(package: Path, view: PackageView) -> None:
-    """Title, terms, who, when, where; of each column its label, question, unit, range and what its entries mean; of each file its
-    hash."""
-    root = ET.parse(package / "ddi-codebook.xml").getroot()  # noqa: S314  ours
-    about = view.card.about
-    assert about is not None
-
-    def texts(path: str) -> list[str | None]:
-        return [found.text for found in root.iterfind("/".join(f"{{{NAMESPACE}}}{step}" for step in path.split("/")))]
-
-    assert texts("stdyDscr/citation/titlStmt/titl") == [about.title]
-    assert texts("stdyDscr/dataAccs/license") == [about.licence.title]
-    assert texts("stdyDscr/stdyInfo/sumDscr/geogCover") == list(about.coverage.places)
-    assert texts("dataDscr/var/catgry/labl") == ["male", "female"]
-    assert texts("dataDscr/var/qstn/qstnLit") == ['Are you <m> or "f"?']
-    files = [name for form in view.card.formats for name in view.name_data(form)]
-    assert texts("fileDscr/fileTxt/fileName") == files
-    digests = [hashlib.sha256((package / name).read_bytes()).hexdigest() for name in files]
-    assert texts("fileDscr/fileTxt/dataFingerprint/digitalFingerprintValue") == digests
-    variables = {found.attrib["name"]: found for found in root.iter(f"{{{NAMESPACE}}}var")}
-    assert list(variables) == [column.name for column in view.card.columns]
-    assert variables["income"].attrib["measUnit"] == "dollars"
-    assert [found.attrib["max"] for found in root.iter(f"{{{NAMESPACE}}}range")] == ["50000", "100", "40", "1000"]
-
-
 @pytest.mark.parametrize(
     "words", ["a|b", "<script>alert(1)</script>", '" onload="x', "]]> --> {{ x }}", "- a: &b *c", "${x} `rm`", "\U00020bb7 a  b"]
 )
