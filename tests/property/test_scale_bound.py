@@ -119,6 +119,19 @@ def test_what_the_public_check_lets_through_is_refused_for_no_data(
         assert int(exact.scale.max()) <= bound
 
 
+@pytest.mark.parametrize("k", [3, 8])
+def test_the_bound_is_hardly_larger_than_the_worst_data(k: int) -> None:
+    """idp-cbls, its last cluster of 2k - 1 records with a third of the domain: within 1% of the bound, so that it refuses little
+    that could be."""
+    n, width = 2000 * k + k - 1, 2**40
+    reached = max(
+        int(statistics_of(values, width, "idp-cbls", "column", k, Epsilon.of(1)).scale.max())
+        for values in (spread(width, k, n, share=1 / 3, place=place, first=2) for place in (0, -1))
+    )
+    bound = worst_scale("idp-cbls", "column", k=k, clusters=n // k, width=width, epsilon=Epsilon.of(1))
+    assert (0.99 if k > 3 else 0.75) * bound < reached <= bound  # a last cluster of 5 has moves of twice its range, not of thrice
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     k=st.integers(3, 7),

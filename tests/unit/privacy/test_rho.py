@@ -87,6 +87,7 @@ def test_a_column_by_rho_says_what_it_claims(method: str) -> None:
     assert (masked.claim.definition, masked.claim.epsilon, masked.claim.delta) == ("zcdp", Epsilon.of(1), DELTA)
     assert masked.claim.rho == Epsilon(rho_within(10**9, DELTA))
     assert 0 < masked.loss["column"] <= float(masked.claim.rho)
+    assert method != "dp-um" or masked.scale.min() ** 2 >= 1000**2 / (2 * float(masked.claim.rho))  # sigma, whatever the data
     again = [
         mask_column(
             numbers, domain=(0, 1000), grid=1, method=method, epsilon=1, k=20, definition="zcdp", delta=DELTA, secret=SECRET

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from release_pipeline.privacy.vectors import (
     MdavSpec,
     check_vector_sizes,
     compute_vectors,
+    find_reach,
     mask_vectors,
+    public_scales,
     quantise_columns,
 )
 
@@ -56,6 +59,23 @@ def test_a_release_is_its_sums_and_noise_of_its_scales(order: Any, statistic: An
     if scope == "table":
         assert done.loss <= 2
     assert str(TABLE[0, 0]) not in repr(done)
+
+
+def test_public_scales_of_plain_sums() -> None:
+    """t_a = W_a reach / (share_a epsilon): one chain through p clusters, or what the curve lets it."""
+    spec = spec_of(order="corner")
+    assert public_scales([100, 20], spec, clusters=20) == [4000, 267]  # 100 * 20 / 0.5 and 20 * 20 / 1.5, rounded up
+    assert public_scales([100, 20], spec_of(scope="centroid"), clusters=20) == [200, 14]
+    assert find_reach([100, 20], spec, clusters=20) == 20
+    curve = find_reach([100, 20], spec_of(), clusters=20)
+    assert curve == min(Fraction((4**level - 1) * 3, 4 * 2**level) + Fraction(20, 2**level) for level in range(8)) < 20
+
+
+def test_equal_columns_have_noise_of_their_own() -> None:
+    twice = np.column_stack([TABLE[:, 0], TABLE[:, 0]])
+    declared = {**DECLARED, "domains": [(0, 100)] * 2, "grids": [1, 1]}
+    done = mask_vectors(twice, order="hilbert", statistic="plain", scope="table", **declared)
+    assert (done.values[:, 0] != done.values[:, 1]).any()
 
 
 def test_mdav_has_exact_sums_and_no_noise() -> None:
