@@ -277,12 +277,12 @@ def test_refused_data_leave_no_records_behind(tiny: TinySite) -> None:
 
 
 def test_gate_on_expected_error_blocks(tmp_path: Path) -> None:
-    """A limit that cannot be met: blocked with the gate's name, uncharged, and there is nothing to freeze."""
-    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001, rent: 100}}")
-    with pytest.raises(Blocked, match="expected error of income") as blocked:
+    """A limit that cannot be met, the last of two: blocked with the gate's name, uncharged, and there is nothing to freeze."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 100, rent: 0.000001}}")
+    with pytest.raises(Blocked, match="expected error of rent") as blocked:
         tiny.flow().run()
-    assert "rent" not in str(blocked.value)
-    assert (tiny.status().state, "expected error of income" in tiny.status().reason) == ("blocked", True)
+    assert "income" not in str(blocked.value)
+    assert (tiny.status().state, "expected error of rent" in tiny.status().reason) == ("blocked", True)
     with pytest.raises(ReleasePipelineError):
         tiny.flow().freeze()
     assert not tiny.folder().exists()
