@@ -17,7 +17,7 @@ from release_pipeline.errors import SourceError, WrongUsage
 from release_pipeline.flow.proposals import propose, propose_title
 from release_pipeline.policy.formats import ask_for_near, name_some
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
-from release_pipeline.policy.skeleton import draft_about
+from release_pipeline.policy.skeleton import DRAFT_AUDIENCE, draft_about
 from release_pipeline.store.packed import unpacked
 from release_pipeline.store.source import FileSource, find_file
 from release_pipeline.store.survey_files import SurveyColumn, SurveyFile, SurveySource, describe_survey
@@ -82,14 +82,14 @@ def draft_policy(
     chosen = _choose(source.header, columns, file)
     lines = "\n".join(line for column in chosen for line in _draft_column(column, described))
     rest = ", ".join(_key(column) for column in source.header if column not in chosen)
-    about = "\n".join(draft_about(propose_title(survey.label)))
+    about = "\n".join([DRAFT_AUDIENCE, *draft_about(propose_title(survey.label))])
     return _write(name, "", _key(_name_source(file, place)), lines, rest, about)
 
 
 def draft_empty(name: str, steward: str) -> str:
     """The text of a policy for data of which nothing is known here: what `draft_policy` writes, without a column."""
     lines = "  # NAME: {role: , do: }"
-    return _write(name, steward, "", lines, "", "\n".join(draft_about()))
+    return _write(name, steward, "", lines, "", "\n".join([DRAFT_AUDIENCE, *draft_about()]))
 
 
 def _write(name: str, steward: str, source: str, lines: str, rest: str, about: str) -> str:

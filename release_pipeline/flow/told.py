@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from release_pipeline.policy.about import About, Coverage
+from release_pipeline.policy.audience import describe_audience
 from release_pipeline.policy.kinds.labels import LabelledColumn
+from release_pipeline.policy.model import Policy
 from release_pipeline.policy.published import labels_of
 from release_pipeline.report.about import About as AboutView
 from release_pipeline.report.about import ColumnWords, Contact, ContributorView, Licence, Publisher
 from release_pipeline.report.about import Coverage as CoverageView
 
 
-def tell_about(about: About) -> AboutView:
+def tell_about(about: About, policy: Policy) -> AboutView:
     """What the policy says of the data as a whole; `citation` is empty where it has to be made at publication."""
     covered = about.coverage or Coverage.model_construct()
     first, last = (None, None) if covered.days is None else (day.isoformat() for day in covered.days)
@@ -27,7 +29,7 @@ def tell_about(about: About) -> AboutView:
         keywords=about.keywords,
         citation=about.citation or "",
         intended_use=about.intended_use,
-        recipients=about.recipients,
+        recipients=describe_audience(policy.audience),
     )
 
 

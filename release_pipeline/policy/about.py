@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_validator
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.audience import Audience
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds.base import ColumnKind
@@ -216,7 +217,6 @@ class About(Frozen):
     keywords: Annotated[tuple[Label, ...], AfterValidator(unique), Option(hint="List them, like [income, housing].")] = ()
     citation: Words | None = None
     intended_use: Words | None = None
-    recipients: Words | None = None
 
     def describe(self) -> str:
         """The data, their terms and whose they are, on one line."""
@@ -224,14 +224,16 @@ class About(Frozen):
 
     def list_lacking(self) -> Iterator[str]:
         """What readers are used to find, and is not said."""
-        for name in ("contributors", "coverage", "sampling", "keywords", "intended_use", "recipients"):
+        for name in ("contributors", "coverage", "sampling", "keywords", "intended_use"):
             if not getattr(self, name):
                 yield name
 
 
-def find_unsaid(about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
-    """What an officer must be able to read before they approve, and is not said: what the data are as a whole, and what each
-    released column has. A sentence each, with what to write."""
+def find_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
+    """What an officer must be able to read before they approve, and is not said: who may read the data, what they are as a whole,
+    and what each released column has. A sentence each, with what to write."""
+    if audience is None:
+        yield "audience is missing: say who may read the release (public, {licensed: TERMS} or internal)."
     if about is None:
         yield (
             "about is missing: say what the data are (title, description), on which terms (licence), who publishes them "
@@ -247,9 +249,9 @@ def list_unlabelled(columns: Mapping[str, ColumnKind]) -> list[str]:
     return [name for name, column in columns.items() if isinstance(column, LabelledColumn) and column.label is None]
 
 
-def warn_of_unsaid(about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
+def warn_of_unsaid(audience: Audience | None, about: About | None, columns: Mapping[str, ColumnKind]) -> Iterator[str]:
     """What keeps a policy from being approved, and what readers of a package will look for and not find."""
-    for words in find_unsaid(about, columns):
+    for words in find_unsaid(audience, about, columns):
         yield f"will not be approved: {words}"
     if about is not None and (lacking := list(about.list_lacking())):
         yield f"about says nothing of {', '.join(lacking)}: readers look for that"

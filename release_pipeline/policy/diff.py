@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from release_pipeline.policy.audience import describe_audience
 from release_pipeline.policy.impossible import Rule, describe_rule, write_rule
 from release_pipeline.policy.kinds.dates import write_dates
 from release_pipeline.policy.model import Policy
@@ -31,6 +32,8 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         else:
             other = "a weaker definition" if is_now.strength > was.strength else "a stronger definition"
         yield f"{other}: {was.name} becomes {is_now.name}; their epsilons cannot be compared"
+    if old.audience != new.audience:
+        yield f"other readers: {describe_audience(old.audience)} becomes: {describe_audience(new.audience)}"
     if old.population != new.population:
         yield f"another budget: population {old.population} becomes {new.population}"
     if describe_claim(old) != describe_claim(new):

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from release_pipeline.policy.about import About
 from release_pipeline.policy.assessment import Assessment
+from release_pipeline.policy.audience import Audience
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.derivations import Derivation
 from release_pipeline.policy.kinds import Column
@@ -52,6 +53,10 @@ class PolicyFile(Frozen):
     review: Review = Review()
     publish: Publish = Publish()
     retain: Days | None = None
+    audience: Annotated[
+        Audience | None,
+        Option(allowed="Allowed: public, internal, {licensed: TERMS}, or {public: WHY MORE ROWS MAY BE LINKED}."),
+    ] = None
     about: About | None = None
     assessment: Assessment | None = None
     shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it

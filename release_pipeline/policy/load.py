@@ -259,6 +259,7 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
             valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
     columns, names = _validate_columns(raw, problems)
     return Parts(
+        audience=valid.get("audience"),
         source=valid.get("source"),
         person=valid.get("person"),
         releases=valid.get("releases"),

@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
+from release_pipeline.policy.audience import Reader, find_terms, name_readers
 from release_pipeline.policy.cron import Cron
 from release_pipeline.policy.derivations import Derived, order_derivations
 from release_pipeline.policy.file import PolicyFile
@@ -45,6 +46,16 @@ CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy 
 
 class Policy(PolicyFile):
     """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
+
+    @property
+    def readers(self) -> Reader | None:
+        """Who may read its releases: public, licensed or internal; None where it is not said yet."""
+        return None if self.audience is None else name_readers(self.audience)
+
+    @property
+    def terms(self) -> str | None:
+        """The terms of licensed readers, or the reason for a public release that links more rows than is usual."""
+        return None if self.audience is None else find_terms(self.audience)
 
     @property
     def noise_columns(self) -> dict[str, NoiseColumn]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from release_pipeline.policy.audience import Audience
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.policy.kinds import (
     AnyColumn,
@@ -27,6 +28,7 @@ from release_pipeline.policy.tables import Table
 class Parts:
     """None or absent where a part is not valid. `names` are all columns named."""
 
+    audience: Audience | None = None
     source: Source | None = None
     person: Person | str | None = None
     releases: tuple[str, ...] | Scheduled | str | None = None

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.about import warn_of_unsaid
+from release_pipeline.policy.audience import describe_audience
 from release_pipeline.policy.derivations import describe_derivations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
@@ -67,6 +68,8 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     policy, protect = plan.policy, plan.policy.protect
     family = find_family(protect)
     yield "policy", f"{policy.policy} (population {policy.population}, steward {policy.steward})"
+    if policy.audience is not None:
+        yield "audience", describe_audience(policy.audience)
     yield "hash", policy.canonical_hash()
     yield "source", policy.source.words + _release_words(policy)
     yield "person", _person_words(policy)
@@ -162,7 +165,7 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "about", policy.about.describe()
     if policy.assessment is not None:
         yield "assessment", policy.assessment.describe()
-    for words in warn_of_unsaid(policy.about, policy.columns):
+    for words in warn_of_unsaid(policy.audience, policy.about, policy.columns):
         yield "warning", words
     for place, words in enumerate(describe_labels(policy.columns)):
         yield "" if place else "labels", words

@@ -16,7 +16,7 @@ from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import find_groupless
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.formulas import check_formulas
-from release_pipeline.policy.gate_rules import check_audit, check_criteria, check_gates, check_group_gates
+from release_pipeline.policy.gate_rules import check_audit, check_criteria, check_gates, check_group_gates, check_readers
 from release_pipeline.policy.kinds import DropColumn, NoiseColumn, SynthesiseColumn
 from release_pipeline.policy.kinds.missing import CodedColumn, reason_column
 from release_pipeline.policy.model import Policy
@@ -56,6 +56,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
     yield from check_derivations(parts)
+    yield from check_readers(parts)
     yield from check_gates(parts)
     yield from check_criteria(parts)
     yield from check_group_gates(parts)

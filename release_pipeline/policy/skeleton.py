@@ -22,9 +22,13 @@ _ASKED_FOR = {
     "sampling": ("", "who was asked, and how they were chosen"),
     "keywords": ("[]", "as catalogues list them"),
     "intended_use": ("", "what the data are made for"),
-    "recipients": ("", "who may have them"),
     "citation": ("", "made of creators, year, title and release where it is left out"),
 }
+
+
+DRAFT_AUDIENCE = (
+    "audience:  # public (with a claim for the whole table, or gates: {linkage: 10%}), internal, or {licensed: TERMS}"
+)
 
 
 def draft_about(proposed: Mapping[str, Sequence[str]] | None = None) -> Iterator[str]:
@@ -44,9 +48,11 @@ def draft_about(proposed: Mapping[str, Sequence[str]] | None = None) -> Iterator
 
 def draft_unsaid(policy: Policy) -> Iterator[str]:
     """What a policy must say before it is approved, to be pasted and filled; nothing where it says all."""
-    if not list(find_unsaid(policy.about, policy.columns)):
+    if not list(find_unsaid(policy.audience, policy.about, policy.columns)):
         return
     yield f"# What {policy.policy} does not say of its data: paste it into the policy, and fill in every value."
+    if policy.audience is None:
+        yield DRAFT_AUDIENCE
     if policy.about is None:
         yield from draft_about()
     if unlabelled := list_unlabelled(policy.columns):

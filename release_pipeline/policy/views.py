@@ -154,7 +154,7 @@ def view_plan(plan: Plan) -> PlanView:
         not_covered=tuple(not_covered_words(policy)),
         rows=plan.rows,
         warnings=(*find_family(protect).list_warnings(policy, plan.rows), *warn_of_ties(policy)) or None,
-        unsaid=tuple(find_unsaid(policy.about, policy.columns)) or None,
+        unsaid=tuple(find_unsaid(policy.audience, policy.about, policy.columns)) or None,
         columns=tuple(
             ColumnView(
                 name=part.name,

@@ -78,7 +78,7 @@ class About:
     keywords: Annotated[tuple[str, ...], "What a reader may look for."] = ()
     citation: Annotated[str, "How to cite the release."] = ""
     intended_use: Annotated[str | None, "What it is meant for."] = None
-    recipients: Annotated[str | None, "Whom it is meant for."] = None
+    recipients: Annotated[str, "Who may read it, and on which terms."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,7 @@ def list_facts(about: About) -> Iterator[tuple[str, str]]:
         yield PUBLIC("about.sampling"), about.sampling
     if about.intended_use is not None:
         yield PUBLIC("about.intended_use"), about.intended_use
-    if about.recipients is not None:
-        yield PUBLIC("about.recipients"), about.recipients
+    yield PUBLIC("about.recipients"), about.recipients
     if about.keywords:
         yield PUBLIC("about.keywords"), ", ".join(about.keywords)
 

@@ -148,6 +148,20 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Audience:
+    """Who may read the release."""
+
+    readers: Annotated[
+        str, "enum:public,licensed,internal", "Everybody, readers who are bound by terms, or people of the organisation."
+    ]
+    terms: Annotated[
+        str | None,
+        "The terms of licensed readers; of a public release the reason why more of its rows may be "
+        "linked than is usual; else null.",
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
     """The size of the clusters or classes."""
 
@@ -421,6 +435,7 @@ class Card:
         "that the software noted none, and no more.",
     ] = None
     about: Annotated[About, "What the data are, in the steward's words."]
+    audience: Annotated[Audience, "Who may read the release."]
     release: Annotated[str, "The release: policy/partition/revision."]
     published: Annotated[str, "When the package was made."]
     supersedes: Annotated[str | None, "The release that this one replaces; null if none."]

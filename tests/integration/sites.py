@@ -51,6 +51,7 @@ PARTS = {
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}""",
     "drop": "[name]",
     "gates": "{min_rows: 20}",
+    "audience": "internal",
     "about": "{title: People, description: People of three towns, licence: CC0-1.0, publisher: {name: Town}, "
     "contact: {email: desk@example.org}}",
 }
@@ -59,9 +60,11 @@ _RELEASED = re.compile(r"^  ([A-Za-z_0-9]+): *\{(?!.*(?:label:|do: drop))", re.M
 
 def policy_text(**parts: str) -> str:
     """The policy `people` with some parts replaced, or (empty text) left out. An officer approves it: released columns have a
-    label, their name where the text gives none; with `about` left out they have none either, as policies were before."""
+    label, their name where the text gives none; with `about` left out they have none, and nothing says who reads it."""
     told = {**PARTS, **parts}
-    if told["about"]:
+    if not told["about"]:
+        told["audience"] = ""
+    else:
         told["columns"] = _RELEASED.sub(r"\g<0>label: \1, ", told["columns"])
     return "".join(f"{name}: {value}\n" for name, value in told.items() if value)
 

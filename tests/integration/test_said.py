@@ -25,7 +25,7 @@ def silence(tiny: TinySite, *, about: bool = True, labels: bool = True) -> None:
     file = tiny.home / "policies" / "people.yaml"
     text = file.read_text(encoding="utf-8")
     if about:
-        text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("about:"))
+        text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("about:", "audience:")))
     if labels:
         text = text.replace("label: income, ", "").replace("label: town, ", "")
     file.write_text(text, encoding="utf-8")

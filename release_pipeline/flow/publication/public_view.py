@@ -23,6 +23,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.told import tell_about, tell_column
 from release_pipeline.policy import Policy
+from release_pipeline.policy.audience import name_readers
 from release_pipeline.policy.derivations import list_leaves
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan, describe_block
@@ -40,6 +41,7 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.about import cite
 from release_pipeline.report.card import (
     Anonymity,
+    Audience,
     Budget,
     Card,
     Claim,
@@ -71,21 +73,24 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PackageView:
     """The card and files of a candidate that is being published, as of the last of these events, which its package names."""
-    if policy.about is None:  # such a policy is never approved, but a site without trusted keys makes candidates of it
+    if (
+        policy.about is None or policy.audience is None
+    ):  # such a policy is never approved, but a site without trusted keys makes candidates of it
         raise Blocked(
-            "its policy does not say what the data are.",
+            "its policy does not say what the data are, or who may read them.",
             where=str(status.id),
             remedy=f"Add it: 'release-pipeline check policies/{policy.policy}.yaml --skeleton' prints what is missing.",
         )
     intent, release = events[-1], str(status.id)
     facts = read_facts(status.facts, where=release)
     plan = make_plan(policy, rows=facts.rows_in)
-    about = tell_about(policy.about)
+    about = tell_about(policy.about, policy)
     card = Card(
         headline=describe_headline(policy) or None,
         cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
         looks=_tell_looks(find_looks_before(events, status.id)),
         about=replace(about, citation=cite(about, release, intent.noted)),
+        audience=Audience(readers=name_readers(policy.audience), terms=policy.terms),
         release=release,
         published=intent.noted,
         supersedes=_find_published_before(events, status.id),

@@ -228,7 +228,7 @@ def check_steward(trust: Trust, policy: Policy) -> None:
 def check_approvable(policy: Policy) -> None:
     """Refuse a policy that does not say what its data and columns are: after the approval comes the charge, and nothing may be
     published but what was approved."""
-    unsaid = list(find_unsaid(policy.about, policy.columns))
+    unsaid = list(find_unsaid(policy.audience, policy.about, policy.columns))
     if not unsaid:
         return
     file = f"policies/{policy.policy}.yaml"

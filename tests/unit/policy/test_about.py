@@ -83,7 +83,7 @@ columns:
 def unsaid(*columns: str, about: str = f"about: {{{LEAST}}}") -> tuple[Policy, list[str]]:
     """The policy with these words of its columns, and what it does not say."""
     policy = parse_policy(KINDS % (*columns, about), name="p.yaml")
-    return policy, list(find_unsaid(policy.about, policy.columns))
+    return policy, list(find_unsaid("internal", policy.about, policy.columns))
 
 
 def test_an_officer_must_be_able_to_read_what_is_released() -> None:

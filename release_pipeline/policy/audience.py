@@ -1,0 +1,69 @@
+"""Who may read a release, and what a policy must say for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Literal, TypeAlias
+
+from release_pipeline.policy.declared import Frozen, Option
+from release_pipeline.policy.kinds.labels import Words
+from release_pipeline.policy.text import Problem
+from release_pipeline.sentences import POLICY
+
+MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
+Reader: TypeAlias = Literal["public", "licensed", "internal"]
+
+
+class Everybody(Frozen):
+    """Everybody, for a reason: the release may link more rows than is usual for the public."""
+
+    public: Annotated[Words, Option(hint="Say why more than 10% of the rows may be linked; the card shows it.")]
+
+
+class Licensed(Frozen):
+    """Readers who are bound by terms."""
+
+    licensed: Annotated[Words, Option(hint="Name the readers and their terms, like: Researchers who signed the terms of use.")]
+
+
+Audience: TypeAlias = Everybody | Licensed | Literal["public", "internal"]
+
+
+def name_readers(audience: Audience) -> Reader:
+    """The kind of readers."""
+    if isinstance(audience, Everybody):
+        return "public"
+    return "licensed" if isinstance(audience, Licensed) else audience
+
+
+def find_terms(audience: Audience) -> str | None:
+    """The terms of licensed readers, or the reason for a public release that links more rows than is usual."""
+    if isinstance(audience, Everybody):
+        return audience.public
+    return audience.licensed if isinstance(audience, Licensed) else None
+
+
+def describe_audience(audience: Audience | None) -> str:
+    """Who may read a release, in words: with the terms of licensed readers, or the reason of a public release."""
+    if audience is None:
+        return POLICY("audience.missing")
+    readers, terms = name_readers(audience), find_terms(audience)
+    is_explained = readers == "public" and terms is not None
+    return POLICY("audience.public_for_a_reason" if is_explained else f"audience.{readers}", terms=terms or "")
+
+
+def check_audience(audience: Audience, *, covers_table: bool, linkage: Decimal | None) -> Iterator[Problem]:
+    """What a release for everybody needs: a claim for the whole table, a limit on linkage, or a reason."""
+    if name_readers(audience) != "public":
+        return
+    is_enough = covers_table or (linkage is not None and linkage <= MOST_LINKED)
+    if not is_enough and not isinstance(audience, Everybody):
+        yield (
+            ("audience",),
+            "everybody may read this release, no claim covers the whole table, and nothing limits how many rows can be linked.",
+            "Add gates: {linkage: 10%}, or use dp-table; or name licensed readers with their terms (audience: {licensed: "
+            "TERMS}); or give a reason that the card shows (audience: {public: REASON}).",
+        )
+    elif is_enough and isinstance(audience, Everybody):
+        yield ("audience", "public"), "this release needs no reason: its claim or its gate is enough.", "Say audience: public."
