@@ -24,7 +24,6 @@ from release_pipeline.flow.states import (
     POLICY,
     REMARKED,
     RETURNED,
-    SERIES,
     ReleaseStatus,
     find_void,
     read_statuses,
@@ -345,11 +344,6 @@ class _Chain:
         for look in find_looks_before(self._events, mine):
             title = "A run read the data and released nothing" if look.on == "run" else "Somebody looked at the data"
             yield self._beside(self._events[look.number - 1], title, look.by, (("what", look.words),))
-        for event in self._events:
-            other = event.release
-            if event.kind == SERIES and other is not None and other.policy == mine.policy and other != mine:
-                self._last[SERIES] = event
-                yield replace(self._describe(event), beside=True, link=str(other))
 
     def _list_approval(self, what: str, subject: str, digest: str, before: Sequence[Event]) -> Iterator[Entry]:
         """What the officer approved before the charge: what counts now, or else what was given."""
