@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.accepted import RESTORED
@@ -251,9 +251,11 @@ def tell_history(site: Site, release: ReleaseId, *, reader: str | None = None) -
 
 def list_open_votes(events: Sequence[Event]) -> list[str]:
     """The releases of which these events have a vote, or a remark of a reviewer, that is to be told to nobody yet."""
-    statuses = read_statuses(events)
-    mine = [event for event in events if event.release is not None]
-    return list(dict.fromkeys(str(event.release) for event in mine if _is_hidden(events, event, statuses[event.release])))
+    statuses, found = read_statuses(events), dict[str, None]()
+    for event in events:
+        if event.release is not None and _is_hidden(events, event, statuses[event.release]):
+            found[str(event.release)] = None
+    return list(found)
 
 
 def _is_hidden(events: Sequence[Event], event: Event, status: ReleaseStatus) -> bool:
@@ -441,7 +443,7 @@ class _Chain:
         for label, path in kind.facts:
             value = _find(content, path)
             if value not in ("", None, (), []):
-                yield label, ", ".join(value) if isinstance(value, (list, tuple)) else _format(value)
+                yield label, _format(value)
         if event.kind == RESERVED:
             yield "account after it", f"{content['spent']} of {content['cap']} ({content['unit']})"
             if self.status.charge is not None and self.policy is not None:
@@ -476,6 +478,9 @@ def _find(content: Any, path: str) -> Any:
 
 
 def _format(value: Any) -> str:
+    """A value of an event for a person: numbers with separators, several texts in a row."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, cast("list[Any]", value)))
     return format_count(value) if isinstance(value, int) else str(value)
 
 
