@@ -66,6 +66,7 @@ def test_public_scales_of_plain_sums() -> None:
     spec = spec_of(order="corner")
     assert public_scales([100, 20], spec, clusters=20) == [4000, 267]  # 100 * 20 / 0.5 and 20 * 20 / 1.5, rounded up
     assert public_scales([100, 20], spec_of(scope="centroid"), clusters=20) == [200, 14]
+    assert public_scales([100, 20], spec_of(scope="centroid", statistic="trimmed"), clusters=20) == [400, 27]
     assert find_reach([100, 20], spec, clusters=20) == 20
     curve = find_reach([100, 20], spec_of(), clusters=20)
     assert curve == min(Fraction((4**level - 1) * 3, 4 * 2**level) + Fraction(20, 2**level) for level in range(8)) < 20
