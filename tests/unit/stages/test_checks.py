@@ -12,6 +12,8 @@ from release_pipeline.stages.checks import (
     Facts,
     check_facts,
     check_release_column,
+    check_roles,
+    count_least_records,
     notice,
     notice_clamping,
     notice_releases,
@@ -123,3 +125,14 @@ def test_much_clamping_and_records_of_other_releases_are_told() -> None:
     assert notice_releases({"undeclared": 3}, policy) == [
         "column year: up to 10 records of releases that the policy does not list."
     ]
+
+
+def test_the_fewest_records_are_two_clusters() -> None:
+    """Whatever the policy asks for beside that."""
+    assert count_least_records(parse_policy(TEXT.replace("gates: {min_rows: 1000}\n", ""), name="people")) == 40
+    assert count_least_records(parse_policy(TEXT, name="people")) == 1000
+
+
+def test_a_column_that_is_not_released_does_not_go_on() -> None:
+    """It would be in the vault after validation."""
+    assert [check.count for check in check_roles(["income", "person"], parse_policy(TEXT, name="people"))] == [0, 1]
