@@ -30,6 +30,8 @@ columns:
   income: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
 gates: {min_rows: 1000}
 """
+
+
 EVERYTHING = """\
 policy: people
 steward: ana
@@ -80,6 +82,17 @@ def test_no_message_has_an_exact_count_of_records(count: int) -> None:
     for message in told:
         counts = {int(number) for number in re.findall(r"(?<![\w.])\d+(?![\w.%])", message.replace(",", ""))}
         assert counts <= {10, 20, 1, 1_111}, message  # 1: the records that a person may have
+
+
+def test_the_fewest_records_are_two_clusters() -> None:
+    """Whatever the policy asks for beside that."""
+    assert count_least_records(parse_policy(TEXT.replace("gates: {min_rows: 1000}\n", ""), name="people")) == 40
+    assert count_least_records(parse_policy(TEXT, name="people")) == 1000
+
+
+def test_a_column_that_is_not_released_does_not_go_on() -> None:
+    """It would be in the vault after validation."""
+    assert [check.count for check in check_roles(["income", "person"], parse_policy(TEXT, name="people"))] == [0, 1]
 
 
 def test_identifiers_do_not_go_on_nor_fewer_records_than_two_clusters() -> None:
