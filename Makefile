@@ -9,7 +9,7 @@ DEMO_READY := $(VENV)/.ready-demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test test-share test-all quick desk ui lint docs bench reproduce lock dist dagster-versions clean
+.PHONY: help demo test test-share test-all quick desk ui lint docs bench reproduce lock dist dagster-versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -49,13 +49,10 @@ $(READY): $(DEMO_READY) requirements.lock
 
 # What a bare `dagster dev` or `dg dev` in the checkout shows after it: the demo, with its own records. Dagster reads the file itself.
 DEMO_ENV = \# of make demo
-demo: $(DEMO_READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
+demo: $(DEMO_READY)  ## the whole chain on embedded public data: one release published, one refused, one to review
 	@$(BIN)/release-pipeline demo
 	@[ -e .env ] || printf '%s\n' '$(DEMO_ENV)' 'RELEASE_PIPELINE_HOME=$${RELEASE_PIPELINE_HOME:-$(CURDIR)/demo}' \
 	  'DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)/demo/dagster}' >.env
-
-demo-table: $(DEMO_READY)  ## the second demo: three waves as synthetic rows, one epsilon for everything; a site of its own
-	@$(BIN)/release-pipeline demo --table
 
 TEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 test: $(READY)  ## run the tests that every change needs: all but the files in tests/long.txt
@@ -132,6 +129,6 @@ dagster-versions: $(READY)  ## Dagster's side under both ends of the range of ve
 
 clean:  ## remove what make made
 	@$(NO_OTHER_SITE)
-	rm -rf $(VENV) demo demo-table site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site build dist .pytest_cache .ruff_cache .hypothesis
 	! grep -qsx '$(DEMO_ENV)' .env || rm .env
 	find docs experiments release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,99 +1,115 @@
-"""The command demo: a site of its own, from nothing to a published package."""
+"""The command demo: a site of its own, and three releases about two surveys."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import click
 
 from release_pipeline.cli import commands as cli
 from release_pipeline.cli.visible import Progress, keep_line
-from release_pipeline.errors import OverCap
-from release_pipeline.flow.demo import COLUMNS_DEMO, TABLE_DEMO, Demo, build_demo_site, review_demo_wave, trust_demo_people
+from release_pipeline.errors import OverCap, ReleasePipelineError
+from release_pipeline.flow.demo import (
+    LICENSED_POLICY,
+    PUBLIC_POLICY,
+    REFUSED_POLICY,
+    WAVES,
+    Outcome,
+    build_demo_site,
+    list_outcomes,
+    review_demo_release,
+    trust_demo_people,
+)
 from release_pipeline.flow.opening import find_release, revise_release
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.status.candidates import describe_candidates, describe_synthetic
-from release_pipeline.flow.status.overview import list_releases
-from release_pipeline.policy.words import describe_headline
 from release_pipeline.sentences import DEMO
+
+HEAD = ("release", "for", "method", "promise", "linked", "error (worst column)", "state")
+UNFINISHED = ("reserved", "drawn", "blocked")
 
 
 def _describe_stop(params: cli.Params) -> str:
-    folder = params["folder"] or Path((TABLE_DEMO if params["table"] else COLUMNS_DEMO).folder)
-    if not folder.exists():
+    if not params["folder"].exists():
         return "nothing was made"
-    return f"what was made is kept in {folder}: the same command, without --fresh, goes on from there"
+    return f"what was made is kept in {params['folder']}: the same command, without --fresh, goes on from there"
 
 
 @cli.command("demo --folder demo", stopped=_describe_stop)
-@cli.flag("--table", "Build the second demo: synthetic rows by dp-table, one claim for everything.")
-@click.option("--folder", type=cli.PATH, help="Where the demo's site is (default: demo; with --table: demo-table).")
+@click.option("--folder", type=cli.PATH, default=Path("demo"), show_default=True, help="Where the demo's site is.")
+@cli.flag("--all", "Make the other yearly waves too, and ask for more than the budget allows.")
 @cli.flag("--fresh", "Start over instead of continuing with what is there.")
-def demo(table: bool, folder: Path | None, fresh: bool) -> int:
-    """The data are from the RAND Health Insurance Experiment. Every yearly wave becomes a candidate,
-    and the first is published. Columns are masked by two methods; with --table rows are synthetic."""
-    chosen = TABLE_DEMO if table else COLUMNS_DEMO
-    folder = folder or Path(chosen.folder)
+def demo(folder: Path, all: bool, fresh: bool) -> int:
+    """Two public surveys play the part of confidential data. One release is published for everybody,
+    one is refused because its rows could be linked to people, one waits for its reviewers."""
+    waves = WAVES if all else WAVES[:1]
     with Progress() as progress:
-        site = build_demo_site(chosen, folder, fresh=fresh)
-        package, levels = _take_through(chosen, site, progress)
-        refusal = _ask_for_more(site, chosen.policy)
-        progress("done")
+        site = build_demo_site(folder, fresh=fresh)
+        package, levels = _play(site, waves, progress)
+        refusal = _ask_for_more(site) if all else ""
     program = cli.PROGRAM if shutil.which(cli.PROGRAM) else sys.argv[0]
     if program.endswith("__main__.py"):
         program = f"{sys.executable} -m release_pipeline.cli"
-    texts = DEMO.read_phrases("table") if table else DEMO.read_phrases("columns")
-    figures = describe_synthetic(site) if table else describe_candidates(site)
     print(
         DEMO(
             "summary.text",
-            head=texts["head"],
-            figures="\n".join(map(keep_line, figures)),
-            policy=chosen.policy,
-            refusal=refusal,
+            table="\n".join(map(keep_line, _tabulate(list_outcomes(site)))),
+            ledger=DEMO("summary.ledger", refusal=refusal) if refusal else "",
             package=package,
             passed=levels.count("ok"),
             failed=levels.count("FAIL"),
-            words=texts["text"].format(headline=describe_headline(site.policy(chosen.policy))),
             program=program,
             folder=folder,
-            desk=texts.get("desk", "").format(program=program, folder=folder),
-            evidence=texts.get("evidence", ""),
         )
     )
     return int("FAIL" in levels)
 
 
-def _take_through(demo: Demo, site: Site, progress: Progress) -> tuple[Path, list[str]]:
-    """Every release to a candidate that is none yet, and the first one to a package; its folder, and what verifying it found."""
-    from release_pipeline.dagster_app.launch import check_policies, run_publication, run_release
+def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path, list[str]]:
+    """Make the demo's releases as far as they are missing, and publish the first; its folder, and what verifying it found."""
+    from release_pipeline.dagster_app.launch import run_publication, run_release
 
-    progress("five people with keys; the officer approves policy and cap")
-    keys = trust_demo_people(demo, site)
-    for line in list_releases(site)[0]:
-        if line.id is not None and line.state not in ("reserved", "drawn", "blocked"):
-            progress(f"{line.release}: served as it is (--fresh starts over)")
+    releases = [*((PUBLIC_POLICY, wave) for wave in waves), (REFUSED_POLICY, "once"), (LICENSED_POLICY, "once")]
+    steps = len(releases) + 2
+    progress(f"1 of {steps}: five people with keys; the officer approves policies and caps")
+    keys = trust_demo_people(site)
+    for number, (policy, partition) in enumerate(releases, 2):
+        states = {str(release): status.state for release, status in list_statuses(site).items()}
+        state = states.get(f"{policy}/{partition}/r1", "blocked")
+        is_refused = policy == REFUSED_POLICY and f"{policy}/{partition}/r1" in states
+        if state not in UNFINISHED or is_refused:
+            progress(f"{number} of {steps}: {policy}/{partition} is there (--fresh starts over)")
             continue
-        policy, partition, *_ = line.release.split("/")
-        progress(f"{policy}/{partition}: {demo.steps}")
-        run_release(site, policy, partition)
-    check_policies(site)
-    progress(f"{demo.policy}/1: two reviewers approve, the service publishes, a stranger verifies")
-    first = find_release(site, f"{demo.policy}/1/r1")
+        progress(f"{number} of {steps}: {policy}/{partition}: {DEMO(f'steps.{policy}')}")
+        try:
+            run_release(site, policy, partition)
+        except ReleasePipelineError:
+            if policy != REFUSED_POLICY:
+                raise
+    progress(f"{steps} of {steps}: {PUBLIC_POLICY}/1: two reviewers approve, the service publishes, a stranger verifies")
+    first = find_release(site, f"{PUBLIC_POLICY}/1/r1")
     if list_statuses(site)[first].state in ("candidate", "approved"):
-        review_demo_wave(site, first, keys)
-    run_publication(site, demo.policy, "1")
+        review_demo_release(site, first, keys)
+    run_publication(site, PUBLIC_POLICY, "1")
     package = site.package(str(first))
     return package, [finding.level for finding in verify(package, [str(site.officer)])]
 
 
-def _ask_for_more(site: Site, policy: str) -> str:
-    """Ask for the next revision of the demo's first wave, which its people have no budget left for; returns the answer."""
+def _ask_for_more(site: Site) -> str:
+    """Ask for a correction that the first population has no budget left for; returns the answer."""
     try:
-        return f"{revise_release(site, policy, '1', why='a correction, to see what the ledger says')}: opened."
+        return f"{revise_release(site, PUBLIC_POLICY, '1', why='a correction, to see what the ledger says')}: opened."
     except OverCap as refused:
         return str(refused)
+
+
+def _tabulate(outcomes: Iterator[Outcome]) -> Iterator[str]:
+    rows = [HEAD, *map(astuple, outcomes)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
+    for row in rows:
+        yield "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()

@@ -13,30 +13,20 @@ from dataclasses import dataclass
 from release_pipeline.desk.people import SECTION, read_people
 from release_pipeline.desk.tokens import make_token, withdraw_tokens
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.demo import COLUMNS_DEMO, OFFICER, find_demo_policy, name_demo, read_demo_key
+from release_pipeline.flow.demo import LICENSED_POLICY, find_demo_policy, is_demo
 from release_pipeline.flow.files import PUBLIC, write_text
 from release_pipeline.flow.publication.publish import list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseId, list_statuses
-from release_pipeline.flow.trust.approvals import approve_populations
 from release_pipeline.policy.load import read_text
 
-POLICY, POPULATION = "rand-hie-desk", "rand-hie-participants-desk"
+POLICY = "election-desk"
 _EVERY_SECONDS = 3.0
 _LASTS_DAYS = 7
 _PEOPLE = """
 # Who comes to the demo's desk beside the people with keys; stewards and operators may start runs there.
 desk: {people: {vic: [auditor], ana: [operator]}, runs: true}
 """
-_POPULATION = f"""
-# The same people once more, for the desk's story to begin with a policy that nothing was charged for.
-{POPULATION}: {{cap: {{epsilon: 10, definition: idp, scope: column}}}}
-"""
-_CHANGES = (
-    ("policy: rand-hie\n", f"policy: {POLICY}\n"),
-    ("population: rand-hie-participants ", f"population: {POPULATION} "),
-    ('releases: ["1", "2", "3", "4", "5"]', 'releases: ["1", "2"]'),
-)
 _FIRST = {  # what the story of docs/desk.md begins with; each one's first page says what waits now
     "olga": f"the policy {POLICY} waits for your approval: look at it, and sign",
     "ana": f"your policy {POLICY}: change it, see what changes; once olga approved it, run its first release",
@@ -58,9 +48,9 @@ class Player:
 
 def check_demo(site: Site) -> None:
     """Refuse a folder that the demo did not make."""
-    if name_demo(site.home) != COLUMNS_DEMO.name or not site.registry.exists():
+    if not is_demo(site.home) or not site.registry.exists():
         raise WrongUsage(
-            "this is not a folder that the demo of columns made.",
+            "this is not a folder that the demo made.",
             where=str(site.home),
             remedy="Run `make demo` or `release-pipeline demo` first, and name its folder: --home demo.",
         )
@@ -83,17 +73,11 @@ def prepare_demo_desk(site: Site) -> list[Player]:
 
 
 def _add_policy(site: Site) -> None:
-    """A policy that nobody approved, about a population whose cap the officer did approve: with her demo key, as `demo` does."""
+    """A policy that nobody approved, about people who have budget left for it."""
     file = site.home / "policies" / f"{POLICY}.yaml"
     if not file.exists():
-        text = read_text(find_demo_policy())
-        for before, after in _CHANGES:
-            if before not in text:
-                raise ReleasePipelineError("the demo's policy is not what its desk was made for.", where=before.strip())
-            text = text.replace(before, after, 1)
-        write_text(file, text, mode=PUBLIC)
-    if _add_once(site, "populations.yaml", f"{POPULATION}:", _POPULATION):
-        approve_populations(site, key=read_demo_key(site, OFFICER))
+        text = read_text(find_demo_policy(LICENSED_POLICY))
+        write_text(file, text.replace(f"policy: {LICENSED_POLICY}\n", f"policy: {POLICY}\n", 1), mode=PUBLIC)
 
 
 def _add_once(site: Site, name: str, mark: str, text: str) -> bool:

@@ -87,6 +87,12 @@ def keep_refusal(flow: ReleaseCheckpoints, figures: Mapping[str, Any]) -> None:
     write_private_json(file, {"release": str(flow.id), **figures})
 
 
+def read_refusal(site: Site, release: ReleaseId) -> dict[str, Any]:
+    """The figures of an attempt that was refused; none where it was not, or not by gates."""
+    file = _refusal_file(site, release)
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
 def show_refusal(flow: ReleaseCheckpoints, page: str) -> str:
     """The page that shows why, beside the figures, in the vault; gives in words where it is."""
     file = _refusal_file(flow.site, flow.id).with_suffix(".html")
