@@ -75,7 +75,7 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
     from release_pipeline.dagster_app.launch import run_publication, run_release
 
     releases = [*((PUBLIC_POLICY, wave) for wave in waves), (REFUSED_POLICY, "once"), (LICENSED_POLICY, "once")]
-    steps = len(releases) + 2
+    steps, steps_of = len(releases) + 2, DEMO.read_section("steps")
     progress(f"1 of {steps}: five people with keys; the officer approves policies and caps")
     keys = trust_demo_people(site)
     for number, (policy, partition) in enumerate(releases, 2):
@@ -85,7 +85,7 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
         if state not in UNFINISHED or is_refused:
             progress(f"{number} of {steps}: {policy}/{partition} is there (--fresh starts over)")
             continue
-        progress(f"{number} of {steps}: {policy}/{partition}: {DEMO(f'steps.{policy}')}")
+        progress(f"{number} of {steps}: {policy}/{partition}: {steps_of[policy]}")
         try:
             run_release(site, policy, partition)
         except ReleasePipelineError:

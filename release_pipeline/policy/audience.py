@@ -48,9 +48,11 @@ def describe_audience(audience: Audience | None) -> str:
     """Who may read a release, in words: with the terms of licensed readers, or the reason of a public release."""
     if audience is None:
         return POLICY("audience.missing")
-    readers, terms = name_readers(audience), find_terms(audience)
-    is_explained = readers == "public" and terms is not None
-    return POLICY("audience.public_for_a_reason" if is_explained else f"audience.{readers}", terms=terms or "")
+    if isinstance(audience, Everybody):
+        return POLICY("audience.public_for_a_reason", terms=audience.public)
+    if isinstance(audience, Licensed):
+        return POLICY("audience.licensed", terms=audience.licensed)
+    return POLICY("audience.public") if audience == "public" else POLICY("audience.internal")
 
 
 def check_audience(audience: Audience, *, covers_table: bool, linkage: Decimal | None) -> Iterator[Problem]:

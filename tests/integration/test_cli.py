@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -21,6 +22,8 @@ from release_pipeline import __version__
 from release_pipeline.cli import main
 from release_pipeline.cli.commands import SECTIONS, SHORT, Command
 from release_pipeline.cli.program import cli
+from release_pipeline.flow.site import find_site
+from release_pipeline.store.ledger import list_charges
 from tests.guards import HANGING
 from tests.integration.people import Demo, copy_site
 
@@ -224,96 +227,57 @@ def test_a_full_disk_behind_standard_output_is_told_in_words() -> None:
 NEEDS_DATA = pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
 
 
+STORY = [  # of the demo: each release, how its line begins and ends
+    ("rand-hie-table/1/r1", "public", "published, verified"),
+    ("election-public/once/r1", "public", "refused, nothing spent"),
+    ("election-licensed/once/r1", "licensed", "waits for two reviewers"),
+]
+
+
+def list_files(home: Path) -> dict[str, bytes]:
+    """What the demo's releases left: candidates and packages."""
+    files = [*home.glob("vault/candidates/**/*"), *home.glob("releases/**/*")]
+    return {str(path.relative_to(home)): path.read_bytes() for path in files if path.is_file()}
+
+
 @pytest.mark.slow
 @NEEDS_DATA
-def test_demo_releases_every_wave_and_then_serves_it(finished_demo: Demo, tmp_path: Path) -> None:
-    """The demo takes all five waves to candidates in its folder, under both policies, and publishes the first; repeated, it
-    changes nothing of it."""
-
-    def look_at(folder: Path, printed: str) -> tuple[list[list[str]], dict[str, bytes]]:
-        assert " things verified, 0 failed" in printed
-        lines = [line.split() for line in printed.splitlines() if line.startswith(("rand-hie/", "rand-hie-dp/"))]
-        files = [*folder.glob("vault/candidates/**/*"), *folder.glob("releases/**/*")]
-        return lines, {str(path.relative_to(folder)): path.read_bytes() for path in files if path.is_file()}
-
-    lines, made = look_at(finished_demo.home, finished_demo.printed)
-    policies = ("rand-hie", "rand-hie-dp")
-    assert [line[0] for line in lines] == [f"{policy}/{wave}/r1" for policy in policies for wave in range(1, 6)]
-    assert [line[-1] for line in lines] == ["published", *["candidate"] * 9]
-    assert len({Path(path).parent for path in made}) == 11
-    folder = copy_site(finished_demo.home, tmp_path / "demo").home
+def test_the_demo_publishes_one_release_refuses_one_and_leaves_one_to_its_reviewers(finished_demo: Demo, tmp_path: Path) -> None:
+    """The refused one is refused for linkage and has spent nothing; suppression acts in the licensed one. Repeated, the demo
+    serves what is there."""
+    home, printed = finished_demo.home, finished_demo.printed
+    assert " things verified, 0 failed" in printed
+    for release, readers, state in STORY:
+        [line] = [line for line in printed.splitlines() if line.startswith(f"{release} ")]
+        assert line.split()[1] == readers
+        assert line.endswith(state)
+    site = find_site(home)
+    with site.open_registry(read_only=True) as registry:
+        assert {str(charge.id) for charge in list_charges(registry)} == {STORY[0][0], STORY[2][0]}
+    refused = json.loads((home / "vault" / "refused" / "election-public~once~r1.json").read_text())
+    assert max(gate["value"] for gate in refused["gates"] if gate["name"].startswith("linkage")) > 0.5
+    evidence = json.loads((home / "vault/candidates/election-licensed/once/r1/evidence.json").read_text())
+    assert evidence["facts"]["cells_blanked"] > 0
+    assert evidence["audit"]["linkage_ladder"][-1]["linked"]["value"] < 0.15
+    folder = copy_site(home, tmp_path / "demo").home
     process = subprocess.run(command("demo", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
-    assert "Traceback" not in process.stderr
-    assert look_at(folder, process.stdout) == (lines, made)
+    assert process.stderr.count("is there (--fresh starts over)") == len(STORY)
+    assert list_files(folder) == list_files(home)
 
 
 @pytest.mark.slow
 @NEEDS_DATA
-def test_the_columns_demo_links_rows_as_the_other_demo_says(finished_demo: Demo) -> None:
-    """What the summary of the second demo, and docs/start.md, say of the first one's rows: someone who knows all released columns
-    finds most of them, and by the kept columns only few. Suppression acts where family size is released too."""
-    linked: dict[str, list[float]] = {"rand-hie": [], "rand-hie-dp": []}
-    for file in finished_demo.home.glob("vault/candidates/*/*/*/evidence.json"):
-        evidence = json.loads(file.read_text())
-        name, ladder = evidence["release"].split("/")[0], evidence["audit"]["linkage_ladder"]
-        assert [rung["masked"] for rung in ladder] == [0, 1, 2, 4]
-        assert ladder[0]["linked"]["value"] < 0.1
-        linked[name].append(ladder[-1]["linked"]["value"])
-        facts = evidence["facts"]
-        is_suppressed = facts["cells_blanked"] > 0 or facts["rows_out"] < facts["rows_in"]
-        assert is_suppressed == (name == "rand-hie-dp")
-    for name, low, high in (("rand-hie", 0.4, 0.9), ("rand-hie-dp", 0.8, 1.0)):
-        assert len(linked[name]) == 5
-        assert low < min(linked[name]) <= max(linked[name]) <= high
-    assert "kept     +1     +2    all  state" in finished_demo.printed
-
-
-@pytest.mark.slow
-@NEEDS_DATA
-def test_the_second_demo_is_a_site_of_its_own_with_one_claim(tmp_path: Path) -> None:
-    """Three waves as synthetic rows, the first published and verified, one more refused by the cap; repeated, it serves what is
-    there; and neither demo takes the folder of the other."""
-
-    def run(*options: str | Path) -> tuple[str, str]:
-        words = command("demo", "--table", *options)
-        done = subprocess.run(
-            words, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
-        )
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stdout, done.stderr
-
-    def list_files() -> dict[str, bytes]:
-        files = [*home.glob("vault/candidates/**/*"), *home.glob("releases/**/*")]
-        return {str(path.relative_to(home)): path.read_bytes() for path in files if path.is_file()}
-
-    home = tmp_path / "demo-table"  # by default
-    printed, _ = run()
-    plain = " ".join(printed.split())
-    assert " things verified, 0 failed" in printed
-    assert "(rho 0.18506984) for everything in this package, given that the records passed its gates" in plain
-    assert "synthetic rows, nobody's record" in plain
-    assert "no row is anybody's, so none lies nearest to its own original: 0%" in plain
-    assert "the ledger refuses: rand-hie-people has" in plain
-    lines = [line.split() for line in printed.splitlines() if line.startswith("rand-hie-table/") and "%" in line]
-    assert [line[0] for line in lines] == [f"rand-hie-table/{wave}/r1" for wave in (1, 2, 3)]
-    assert [line[-1] for line in lines] == ["published", "candidate", "candidate"]
-    made = list_files()
-    package = home / "releases" / "rand-hie-table" / "1" / "r1"
-    assert {"data.csv", "data.counts.csv", "data.pairs.csv", "privacy-card.html"} <= {file.name for file in package.iterdir()}
-    evidence = json.loads((home / "vault/candidates/rand-hie-table/1/r1/evidence.json").read_text())
-    near = evidence["audit"]["nearest"]
-    assert near["known"] == ["site", "female", "age", "num"]
-    assert near["overall"]["beyond"]["low"] < 0.05
-    assert "record_linkage" not in evidence["audit"]
-    again, told = run()
-    assert told.count("served as it is") == 3
-    assert [line for line in again.splitlines() if "%" in line] == [line for line in printed.splitlines() if "%" in line]
-    assert list_files() == made
-    refused = subprocess.run(command("demo", "--folder", home), capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "the folder of the other demo" in refused.stderr
+def test_the_whole_demo_spends_the_families_budget(finished_demo: Demo, tmp_path: Path) -> None:
+    """Two more waves become candidates, and the ledger refuses a correction."""
+    folder = copy_site(finished_demo.home, tmp_path / "demo").home
+    process = subprocess.run(
+        command("demo", "--all", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert process.returncode == 0, process.stderr
+    assert "the ledger refuses: rand-hie-people has" in process.stdout
+    for wave in (2, 3):
+        assert re.search(rf"^rand-hie-table/{wave}/r1 .* waits for two reviewers$", process.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "demo/notes.txt"], ids=["a-file", "another-folder"])

@@ -122,9 +122,9 @@ def test_the_demos_desk_has_something_for_everybody(finished_demo: Demo, tmp_pat
     }  # fmt: skip
     lines, broken = list_releases(site)
     states = {line.release: line.state for line in lines}
-    assert states["rand-hie/2/r1"] == "candidate"
-    assert states["rand-hie/1/r1"] == "published"
-    assert (states[f"{POLICY}/1"], states[f"{POLICY}/2"]) == ("open", "open")
+    assert states["election-licensed/once/r1"] == "candidate"
+    assert states["rand-hie-table/1/r1"] == "published"
+    assert states[f"{POLICY}/once"] == "open"
     assert [POLICY in words for words in broken] == [True], "olga has the policy to approve, and nothing else"
     before = (site.home / "populations.yaml").read_text()
     again = {player.name: player for player in prepare_demo_desk(Site(site.home, {}))}

@@ -25,7 +25,7 @@ from release_pipeline.flow.trust.approvals import approve_policy, approve_popula
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.policy import settings
 from release_pipeline.store.registry import ReleaseId
-from tests.integration.people import PEOPLE, Demo, appoint, copy_site, review
+from tests.integration.people import PEOPLE, appoint, copy_site, review
 from tests.integration.publishing import Keys, publish_release
 from tests.integration.shells import ROOT, execute, open_shell, read_blocks
 from tests.integration.sites import HEADER, PARTS, Row, make_rows, make_site, policy_text
@@ -190,14 +190,19 @@ def make_state_rows() -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory, keys: Keys, finished_demo: Demo) -> Path:
+def packages(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Path:
     """A folder as docs/analyst.md has it: packages with noise on each record and tables beside them, with counts by value, with
-    synthetic rows; and the demo."""
+    synthetic rows, and with clusters."""
     folder = tmp_path_factory.mktemp("packages")
     kinds = {
         "people": {"protect": "{method: laplace, epsilon: 60, clamp: no}", "columns": AGED, "tables": TABLES},
         "counted": {
             "protect": "{method: dp-cdf, epsilon: 4, k: 5}",
+            "columns": COUNTED,
+            "drop": "[name, remark, town, sex, rent, age, state]",
+        },
+        "grouped": {
+            "protect": "{method: idp-cbls, epsilon: 4, k: 5}",
             "columns": COUNTED,
             "drop": "[name, remark, town, sex, rent, age, state]",
         },
@@ -209,12 +214,11 @@ def packages(tmp_path_factory: pytest.TempPathFactory, keys: Keys, finished_demo
         },
     }
     for name, parts in kinds.items():
-        cap = DP.replace("column", "table") if name == "synthetic" else DP
-        tiny = make_site(folder / "sites" / name, cap=cap, releases='["1"]', **{"drop": "[name, remark]", **parts})
+        caps = {"synthetic": DP.replace("column", "table"), "grouped": DP.replace("dp", "idp")}
+        tiny = make_site(folder / "sites" / name, cap=caps.get(name, DP), releases='["1"]', **{"drop": "[name, remark]", **parts})
         tiny.write_rows(make_state_rows(), header=(*HEADER, "age", "state"))
         appoint(tiny, dict(keys))
         shutil.copytree(publish_release(tiny, keys), folder / name / "1" / "r1")
-    (folder / "demo").symlink_to(finished_demo.home)
     return folder
 
 

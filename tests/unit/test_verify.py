@@ -379,7 +379,7 @@ class World:
         entries = keys["keys"] if isinstance(keys, dict) and isinstance(keys.get("keys"), dict) else {}
         return "".join(
             f'{name} namespaces="{PACKAGES},statement@release-pipeline" {entry["key"]}\n'
-            for name, entry in entries.items()
+            for name, entry in sorted(entries.items())
             if isinstance(entry, dict) and entry.get("role") in ("officer", "service")
         ).encode()
 

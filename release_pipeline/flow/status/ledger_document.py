@@ -210,9 +210,8 @@ def view_population(ledger: Ledger) -> PopulationView:
             "reserved" if charge.id in ledger.undrawn else "spent",
             charge.noted[:10],
             remark=describe_lost(ledger, charge),
-            remaining=remaining,
         )
-        for charge, remaining in zip(ledger.charges, account.list_remaining(), strict=True)
+        for charge in ledger.charges
     ]
     plans = [
         StepView(
@@ -220,7 +219,6 @@ def view_population(ledger: Ledger) -> PopulationView:
             plan.cost,
             "planned" if plan.fits else "refused",
             remark="at least, more with more rows" if plan.at_least else "",
-            remaining=plan.remaining,
         )
         for plan in ledger.planned
     ]

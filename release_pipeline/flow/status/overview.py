@@ -266,7 +266,7 @@ def _describe_coming(
         return line
     hold = find_hold(events, policy.policy)
     is_late = hold is None and upcoming.is_late(now)
-    account, fits = _find_headroom(caps, policy, release, events) if is_late and caps is not None else (None, None)
+    account, fits = _find_headroom(caps, policy, events) if is_late and caps is not None else (None, None)
     words = describe_due(upcoming, policy)
     if account is not None and not fits:
         words += STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)

@@ -46,7 +46,6 @@ def make_ledger(epsilon: float) -> HeadroomView:
         ahead=tuple(f"rand-hie/{number}/r1" for number in range(2, 7)),
         fitting=min(5, int(8 / epsilon)),
         needs=None,
-        series_policy_hash=None,
     )
 
 

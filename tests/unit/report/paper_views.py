@@ -120,7 +120,7 @@ TABLE = TableView(
 
 RHO = dict[str, Any](
     about=dataclasses.replace(
-        ABOUT, recipients=None, intended_use=None, coverage=Coverage(), sampling=None, publisher=Publisher(name="Town", url=None)
+        ABOUT, intended_use=None, coverage=Coverage(), sampling=None, publisher=Publisher(name="Town", url=None)
     ),
     definition="zcdp",
     definition_words="zCDP",

@@ -40,6 +40,7 @@ LEAST = About(
     licence=Licence(name="House rules", title="House rules", url="https://example.org/rules"),
     publisher=Publisher(name="Town", url=None),
     contact=Contact(name=None, email=None, url="https://example.org"),
+    recipients="Everybody.",
 )
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.catalogue import METHODS, list_methods
-from release_pipeline.report.about import AboutView, cite
+from release_pipeline.report.about import About, Contact, Licence, Publisher, cite
 from release_pipeline.report.card import (
     Anonymity,
+    Audience,
     Budget,
     Card,
     Claim,
@@ -38,12 +39,14 @@ from release_pipeline.report.view import PackageView
 WORST = "the worst over all data; usually far less"
 
 
-ABOUT = AboutView(
+ABOUT = About(
     title="Families of six sites",
     description="Yearly waves of the same people.",
-    licence=("House rules", "House rules", "https://example.org/rules"),
-    publisher=("Town", None),
-    contact=(None, None, "https://example.org"),
+    licence=Licence(name="House rules", title="House rules", url="https://example.org/rules"),
+    publisher=Publisher(name="Town", url=None),
+    contact=Contact(name=None, email=None, url="https://example.org"),
+    citation="Families of six sites, as the town counts them.",
+    recipients="Everybody.",
 )
 
 
@@ -149,7 +152,6 @@ FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first relea
     head_hash="5c" * 32,
     head_first="1f" * 32,
     supersedes=None,
-    diversity=None,
     hierarchies=(),
     parts=(),
     values="inside",
@@ -163,7 +165,8 @@ FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first relea
     headline=None,
     cannot_occur=(),
     looks=None,
-    about=None,
+    about=ABOUT,
+    audience=Audience(readers="public", terms=None),
     data_files=(),
     swap=None,
 )
@@ -180,11 +183,7 @@ def sample_view(**changes: Any) -> PackageView:
 def make_package(**facts: Any) -> PackageView:
     """A release of which these are the facts."""
     known = SimpleNamespace(**facts)
-    about = (
-        None
-        if known.about is None
-        else dataclasses.replace(known.about, citation=cite(known.about, known.release, known.published))
-    )
+    about = dataclasses.replace(known.about, citation=cite(known.about, known.release, known.published))
     epsilon = Budget(total=known.epsilon, delta=known.delta, rho=known.rho)
     claim = Claim(
         words=known.claim,
@@ -210,7 +209,7 @@ def make_package(**facts: Any) -> PackageView:
             values=known.values,
             grid=known.grid,
         ),
-        k=Groups(value=known.k, words=known.k_words, l=known.diversity),
+        k=Groups(value=known.k, words=known.k_words),
         anonymity_k=Anonymity(value=known.anonymity_k),
         series=Series(
             epsilon=known.series_epsilon,
@@ -224,6 +223,7 @@ def make_package(**facts: Any) -> PackageView:
         registry_head=RegistryHead(event=known.head_event, hash=known.head_hash, first=known.head_first),
         **{name: facts[name] for name in AS_THEY_ARE},
         about=about,
+        audience=known.audience,
     )
     return complete_card(PackageView(card, known.hierarchies, known.counts, known.data_files))
 
@@ -323,7 +323,7 @@ def public_facts(draw: st.DrawFn, *, methods: tuple[str, ...] = list_methods("co
             "formats": st.sampled_from([("csv",), ("parquet",), ("parquet", "csv")]),
             "supersedes": st.none() | TEXTS,
             "privacy_unit": st.sampled_from(["person", "household"]),
-            "record_count": st.sampled_from([None, "protected", "not protected"]),
+            "record_count": st.sampled_from([None, "not protected"]),
             "looks": st.none() | looks_views(),
         }
     )
