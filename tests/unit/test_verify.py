@@ -360,22 +360,23 @@ class World:
             "RELEASE_NOTE.md": b"note\n",
             **self.key_files(),
         }
-        self.package |= self.attest(by)
+        self.package |= self.attest(by, self.package)
         self.package["SHA256SUMS"] = sums(self.package)
         self.package["SHA256SUMS.sig"] = json.dumps(self.sign(by, "package", RELEASE, self.package_hash)).encode()
 
-    def attest(self, by: str) -> Files:
-        """The statement about the package's files, its signature, and who may sign such."""
-        card, files = json.loads(self.package["privacy-card.json"]), {**self.package, SIGNERS: self.write_signers()}
+    def attest(self, by: str, package: Files) -> Files:
+        """The statement about a package's files, its signature, and who may sign such."""
+        files = {name: content for name, content in package.items() if not name.startswith(("SHA256SUMS", STATEMENT))}
+        card, files[SIGNERS] = json.loads(package["privacy-card.json"]), self.write_signers(package)
         predicate = {
             name: card[name] for name in ("release", "hashes", "registry_head") if isinstance(card, dict) and name in card
         }
         payload = json.dumps(make_statement(files, predicate)).encode()
         return {SIGNERS: files[SIGNERS], STATEMENT: payload, SSH: sign_for_ssh(payload, self.secrets[by])}
 
-    def write_signers(self) -> bytes:
-        """The officer and the service, as ssh-keygen reads them."""
-        keys = self.keys()
+    def write_signers(self, package: Files) -> bytes:
+        """The officer and the service of a package's list of keys, as ssh-keygen reads them."""
+        keys = json.loads(package["trusted-keys.json"])
         entries = keys["keys"] if isinstance(keys, dict) and isinstance(keys.get("keys"), dict) else {}
         return "".join(
             f'{name} namespaces="{PACKAGES},statement@release-pipeline" {entry["key"]}\n'

@@ -331,6 +331,7 @@ def test_a_package_after_a_succession(tmp_path: Path) -> None:
         assert failures(verify_path(folder, world.fingerprint(name))) == []
     assert any("not the one that was given" in words for words in failures(verify_path(folder, world.fingerprint("eve"))))
     rest = {name: content for name, content in world.package.items() if not name.startswith(("officers", "SHA256SUMS"))}
+    rest |= world.attest("robot", rest)
     rest["SHA256SUMS"] = sums(rest)
     rest["SHA256SUMS.sig"] = json.dumps(world.sign("robot", "package", RELEASE, digest(rest["SHA256SUMS"]))).encode()
     assert failures(verify_path(put(rest, folder), world.fingerprint("pia"))) == []
@@ -474,6 +475,7 @@ def repacked(world: OfficeWorld, *, by: str, listed_at: str = TIME, at: str = TI
     files = {name: part for name, part in world.package.items() if not name.startswith(("officers", "SHA256SUMS"))} | more
     listed = world.sign(world.officer(), "trusted-keys", "trusted-keys", digest(files["trusted-keys.json"]), at=listed_at)
     files["trusted-keys.sig"] = json.dumps(listed).encode()
+    files |= world.attest(by, files)
     files["SHA256SUMS"] = sums(files)
     signed = world.sign(by, "package", RELEASE, digest(files["SHA256SUMS"]), at=at)
     return {**files, "SHA256SUMS.sig": json.dumps(signed).encode()}
@@ -557,6 +559,7 @@ def forged_by(world: OfficeWorld, at: str) -> Files:
     ).encode()
     listed = world.sign("olga", "trusted-keys", "trusted-keys", digest(files["trusted-keys.json"]), at=at)
     files["trusted-keys.sig"] = json.dumps(listed).encode()
+    files |= world.attest("eve", files)
     files["SHA256SUMS"] = sums(files)
     signed = world.sign("eve", "package", RELEASE, digest(files["SHA256SUMS"]), at=at)
     return {**files, "SHA256SUMS.sig": json.dumps(signed).encode()}

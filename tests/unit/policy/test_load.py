@@ -51,7 +51,7 @@ SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: f
 KNOWN = (
     "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expectations, tables, "
     "suppress, "
-    "gates, audit, review, publish, retain, about, assessment, shape."
+    "gates, audit, review, publish, retain, audience, about, assessment, shape."
 )
 
 
