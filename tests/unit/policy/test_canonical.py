@@ -158,6 +158,8 @@ GOLDEN = {
     "adult-table": "a6d9b0ca3a1413d6afa4d4b7ee3785ff2c78ab7d9dc3629cc5e867428403b063",
     "census-once": "6c7db1ae8dacc986bf224ed65a18b57a43c6acf9c7ab3a70379e3c0485674385",
     "census-together": "e41ea8e1f21a9a0935062e565e4ccc763f6d7036b8f91edf605147ac5a7c9547",
+    "election-licensed": "f326b660a1811a927e8eb65905b4c7b8df21062d67cd0cd18d7a66efbc28a606",
+    "election-public": "0f64bf108a8f4f0c86f8bf2d6fe9686a3174c9e39d19380294793d6c35a91461",
     "rand-hie-dp": "e30c4b65bb3a9c5be4a756954dc3bfefb36ca4ca31edfd1d6e6d991538ee813c",
     "rand-hie-table": "10944d2a48fd3577de2359e29b513af5cc7abe8510d187da5d1eb3294556cbeb",
     "rand-hie": "55276c726fb6774374f2e04cbaba84b015cc6a6dea9e47697a66b00bbd4d34bc",
