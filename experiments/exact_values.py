@@ -74,7 +74,7 @@ class Found:
 
 def measure(consistency: str, *, secrets: int = SECRETS) -> Found:
     """Every guess on every wave of the demo, with the method, k and epsilon of its policy."""
-    policy = load_policy(find_demo_policy())
+    policy = load_policy(find_demo_policy("rand-hie"))
     guesses = {name: Guess() for name in GUESSES}
     clusters = exact = kept = on_grid = content = 0
     for wave in policy.release_names:
@@ -139,14 +139,14 @@ def _release(part: Statistics, name: str, number: int, *, clamp: bool = True) ->
 @cache
 def _count_records(wave: str, name: str) -> Ints:
     """How many records have each value of a column, in grid units."""
-    grid = load_policy(find_demo_policy()).noise_columns[name].exact_grid
+    grid = load_policy(find_demo_policy("rand-hie")).noise_columns[name].exact_grid
     return np.bincount(grid.quantise(_read_wave(wave)[name]), minlength=grid.width + 1)
 
 
 @cache
 def _read_wave(wave: str) -> dict[str, npt.NDArray[np.float64]]:
     """The masked columns of one wave of the demo."""
-    policy = load_policy(find_demo_policy())
+    policy = load_policy(find_demo_policy("rand-hie"))
     with find_demo_data().open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row[str(policy.source.release_column)] == wave]
     return {name: np.array([float(row[name]) for row in rows]) for name in policy.noise_columns}

@@ -36,6 +36,8 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
         "broken": False,
         "census_once": True,
         "census_together": True,
+        "election_licensed": True,
+        "election_public": True,
         "rand_hie": True,
         "rand_hie_dp": True,
         "rand_hie_table": True,

@@ -87,7 +87,7 @@ def test_the_command_says_it(tiny: TinySite, key_folder: Path, capsys: pytest.Ca
     silence(tiny)
     sign = ["--key", str(key_folder / "olga"), "--home", str(tiny.home)]
     assert main(["approve", "policies/people.yaml", *sign]) == Blocked.exit_code
-    assert "it does not say what readers must be told. about is missing" in capsys.readouterr().err
+    assert "it does not say what readers must be told. audience is missing" in capsys.readouterr().err
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--skeleton"]) == 0
     assert "#   income: {..., label: }" in capsys.readouterr().out
 
