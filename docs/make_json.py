@@ -95,14 +95,14 @@ ABOUT = {
 EXAMPLES = {  # by title: the document, and the arguments of the command
     "status": ("status", ["status", "--home", "{site}"]),
     "ledger": ("ledger", ["ledger", "--home", "{site}"]),
-    "check": ("check", ["check", "{site}/policies/rand-hie.yaml"]),
+    "check": ("check", ["check", "{site}/policies/election-licensed.yaml"]),
     "check, of a policy with errors": ("check", ["check", "{site}/broken.yaml"]),
     "explore": (
         "explore",
         [
             *(
                 "explore",
-                "{site}/policies/rand-hie.yaml",
+                "{site}/policies/election-licensed.yaml",
                 "--like",
                 "{site}/like.csv",
                 "--public",
@@ -110,15 +110,15 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
                 "--by",
                 "ana",
             ),
-            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=1%"),
+            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=5%"),
         ],
     ),
-    "run": ("run", ["run", "rand-hie", "--release", "2", "--home", "{site}"]),
-    "verify": ("verify", ["verify", "{site}/releases/rand-hie/1/r1"]),
-    "audit-claims": ("audit-claims", ["audit-claims", "{site}/policies/rand-hie.yaml", "--quick"]),
+    "run": ("run", ["run", "election-licensed", "--home", "{site}"]),
+    "verify": ("verify", ["verify", "{site}/releases/rand-hie-table/1/r1"]),
+    "audit-claims": ("audit-claims", ["audit-claims", "{site}/policies/election-licensed.yaml", "--quick"]),
     "health": ("health", ["status", "--health", "--home", "{site}"]),
     "alert": ("alert", []),  # of no command: what a webhook would be sent
-    "error": ("error", ["run", "rand-hie", "--release", "1", "--revise", "a correction", "--home", "{site}"]),
+    "error": ("error", ["run", "election-public", "--home", "{site}"]),
 }
 
 
@@ -212,11 +212,11 @@ def read_examples(page: str) -> dict[str, str]:
 
 def run_examples(site: Path) -> dict[str, str]:
     """What the commands print of a demo's site, with its path as `demo` and long lists cut."""
-    good = (site / "policies" / "rand-hie.yaml").read_text(encoding="utf-8")
+    good = (site / "policies" / "election-licensed.yaml").read_text(encoding="utf-8")
     broken = site / "broken.yaml"
-    broken.write_text(good.replace("epsilon: 2, ", "").replace("[0, 50000]", "[50000, 0]"), encoding="utf-8")
+    broken.write_text(good.replace("epsilon: 3, ", "").replace("[18, 98]", "[98, 18]"), encoding="utf-8")
     like = site / "like.csv"  # the source itself is not taken for public
-    lines = (site / "data" / "randhie.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = (site / "data" / "election-study.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     like.write_text("".join(lines[:-1]), encoding="utf-8")
     examples: dict[str, str] = {}
     for title, (_, arguments) in EXAMPLES.items():
