@@ -45,7 +45,7 @@ EXECUTED = {  # pages whose sh and python blocks a test executes, and the test
     "survey.md": "tests/integration/test_survey.py",
 }
 NOT_EXECUTED = {  # pages with blocks that nothing executes, how many these are, and why
-    "README.md": (2, "they set up what this test runs in, or ask an index of packages"),
+    "README.md": (1, "they set up what this test runs in"),
     "CONTRIBUTING.md": (4, "they run the tests"),
     "docs/cluster.md": (1, "it installs Spark, and starts a server of it"),
     "docs/start.md": (1, "they set up what this test runs in"),
