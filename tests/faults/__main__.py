@@ -17,7 +17,7 @@ from tests.faults.planted import ROOT, Fault, read_faults
 
 RESULT = Path(__file__).with_name("caught.json")
 CAUGHT, MISSED, AWAY, BROKEN = "caught", "not caught", "not applicable", "not told"
-LONGEST = 900  # seconds that one file of tests may take
+LONGEST = 300  # seconds that one file of tests may take
 LEFT_OUT = (".git", ".venv", "site", "__pycache__", ".pytest_cache", ".hypothesis", ".ruff_cache")
 
 
