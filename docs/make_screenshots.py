@@ -40,14 +40,14 @@ FLAGS = [
     "--disable-quic",
 ]
 SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text of a button to press first
-    ("lineage", "assets/rand_hie/published?view=lineage&lineageScope=upstream&lineageDepth=10", (2500, 800), ""),
+    ("lineage", "assets/rand_hie_table/published?view=lineage&lineageScope=upstream&lineageDepth=10", (2500, 800), ""),
     ("zones", "asset-groups", (1900, 700), ""),
-    ("candidate", "assets/rand_hie/candidate?view=overview&partition=1", (1500, 1500), ""),
-    ("plots", "assets/rand_hie/candidate?view=overview", (1500, 1900), "Plots"),
-    ("checks", "assets/rand_hie/validated?view=checks", (1500, 1000), ""),
-    ("partitions", "assets/rand_hie/candidate?view=partitions&partition=1", (1500, 1100), ""),
-    ("columns", "assets/rand_hie/candidate?view=partitions&partition=1", (1500, 1700), ""),
-    ("policy", "assets/policy/rand_hie?view=checks", (1500, 1100), ""),
+    ("candidate", "assets/rand_hie_table/candidate?view=overview&partition=1", (1500, 1500), ""),
+    ("plots", "assets/rand_hie_table/candidate?view=overview", (1500, 1900), "Plots"),
+    ("checks", "assets/rand_hie_table/validated?view=checks", (1500, 1000), ""),
+    ("partitions", "assets/rand_hie_table/candidate?view=partitions&partition=1", (1500, 1100), ""),
+    ("columns", "assets/rand_hie_table/candidate?view=partitions&partition=1", (1500, 1700), ""),
+    ("policy", "assets/policy/rand_hie_table?view=checks", (1500, 1100), ""),
 ]
 
 VIEWS = [  # of a page: name, width, height (0: all of it), media, colours; 703 is A4 without the margins
@@ -59,12 +59,12 @@ VIEWS = [  # of a page: name, width, height (0: all of it), media, colours; 703 
 ]
 DESK = [  # name, person, path, and the button of a form that is sent before the picture is taken
     ("desk-home", "ben", "/", ""),
-    ("desk-release", "ben", "/releases/rand-hie/2/r1", ""),
-    ("desk-sign", "ben", "/releases/rand-hie/2/r1", "Go on to sign"),
+    ("desk-release", "ben", "/releases/election-licensed/once/r1", ""),
+    ("desk-sign", "ben", "/releases/election-licensed/once/r1", "Go on to sign"),
     ("desk-operations", "ana", "/operations", ""),
 ]
 DESK_SIZE = (1280, 1150)
-REPORT = ROOT / "demo" / "vault" / "candidates" / "rand-hie" / "4" / "r1" / "report.html"
+REPORT = ROOT / "demo" / "vault" / "candidates" / "election-licensed" / "once" / "r1" / "report.html"
 
 
 def main() -> None:
