@@ -28,9 +28,10 @@ from release_pipeline.flow.opening import find_release, revise_release
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.sentences import DEMO
 
-HEAD = ("release", "for", "method", "promise", "linked", "error (worst column)", "state")
+HEAD = ("release", "for", "method", "guarantee", "linked", "error (worst column)", "state")
 UNFINISHED = ("reserved", "drawn", "blocked")
 
 
@@ -59,6 +60,7 @@ def demo(folder: Path, all: bool, fresh: bool) -> int:
         DEMO(
             "summary.text",
             table="\n".join(map(keep_line, _tabulate(list_outcomes(site)))),
+            refused=_find_refusal(site),
             ledger=DEMO("summary.ledger", refusal=refusal) if refusal else "",
             package=package,
             passed=levels.count("ok"),
@@ -76,14 +78,14 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
 
     releases = [*((PUBLIC_POLICY, wave) for wave in waves), (REFUSED_POLICY, "once"), (LICENSED_POLICY, "once")]
     steps, steps_of = len(releases) + 2, DEMO.read_section("steps")
-    progress(f"1 of {steps}: five people with keys; the officer approves policies and caps")
+    progress(f"1 of {steps}: keys for five people; the officer signs policies and caps")
     keys = trust_demo_people(site)
     for number, (policy, partition) in enumerate(releases, 2):
         states = {str(release): status.state for release, status in list_statuses(site).items()}
         state = states.get(f"{policy}/{partition}/r1", "blocked")
         is_refused = policy == REFUSED_POLICY and f"{policy}/{partition}/r1" in states
         if state not in UNFINISHED or is_refused:
-            progress(f"{number} of {steps}: {policy}/{partition} is there (--fresh starts over)")
+            progress(f"{number} of {steps}: {policy}/{partition} is there already (demo --fresh starts over)")
             continue
         progress(f"{number} of {steps}: {policy}/{partition}: {steps_of[policy]}")
         try:
@@ -91,13 +93,21 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
         except ReleasePipelineError:
             if policy != REFUSED_POLICY:
                 raise
-    progress(f"{steps} of {steps}: {PUBLIC_POLICY}/1: two reviewers approve, the service publishes, a stranger verifies")
     first = find_release(site, f"{PUBLIC_POLICY}/1/r1")
     if list_statuses(site)[first].state in ("candidate", "approved"):
+        progress(f"{steps} of {steps}: {PUBLIC_POLICY}/1: two reviewers sign, the service publishes, a stranger verifies")
         review_demo_release(site, first, keys)
+    else:
+        progress(f"{steps} of {steps}: {PUBLIC_POLICY}/1 is published already; a stranger verifies")
     run_publication(site, PUBLIC_POLICY, "1")
     package = site.package(str(first))
     return package, [finding.level for finding in verify(package, [str(site.officer)])]
+
+
+def _find_refusal(site: Site) -> str:
+    """Why the second release was refused, in the words of its run."""
+    lines, _ = list_releases(site)
+    return next((line.reason or "" for line in lines if line.policy == REFUSED_POLICY), "")
 
 
 def _ask_for_more(site: Site) -> str:

@@ -32,7 +32,7 @@ WAVES = ("1", "2", "3")  # of the public policy: the first is published, the oth
 OFFICER = "olga"
 PEOPLE = {OFFICER: "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
 POPULATIONS = """\
-# The families of the RAND Health Insurance Experiment. The cap is for everything that readers see, in rho; it has room
+# The people of the RAND Health Insurance Experiment. The cap is for everything that readers see, in rho; it has room
 # for three waves at epsilon 3 each (their rhos add up to epsilon 5.6 at this delta).
 rand-hie-people: {cap: {epsilon: 6, delta: 0.000001, definition: zcdp, scope: table}}
 # The voters of the American National Election Study of 1996: other people, with a budget of their own.
@@ -130,7 +130,7 @@ def list_outcomes(site: Site) -> Iterator[Outcome]:
                 continue
             if status.candidate_hash is not None:
                 audit = load_evidence(site.candidate(release)).figures_of(AuditFigures)
-                linked = f"{100 * audit.linkage_ladder[-1].linked.value:.0f}%" if audit.linkage_ladder else "no row is a person's"
+                linked = f"{100 * audit.linkage_ladder[-1].linked.value:.0f}%" if audit.linkage_ladder else "rows are synthetic"
                 name = max(audit.error, key=lambda column: audit.error[column])
                 error = f"{audit.error[name]:.3f} ({name})"
                 state = {"published": "published, verified", "candidate": "waits for two reviewers"}.get(
@@ -146,10 +146,10 @@ def list_outcomes(site: Site) -> Iterator[Outcome]:
 
 def _shorten_claim(policy: Policy) -> str:
     """What a policy promises, as short as a table can have it."""
-    scope = "everything" if policy.covers_table else "each column"
+    scope = "everything" if policy.covers_table else "each column by itself"
     at_delta = f" (delta {policy.delta:f})" if policy.delta is not None else ""
     epsilon = getattr(policy.protect, "epsilon", None)
-    return f"epsilon {epsilon}{at_delta}, {policy.claim.definition.tag}, {scope}"
+    return f"epsilon {epsilon} in all{at_delta}, {policy.claim.definition.tag}, {scope}"
 
 
 def find_demo_data() -> Path:

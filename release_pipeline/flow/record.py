@@ -76,6 +76,10 @@ class ReleaseRecord:
                 )
             if status.state in (*OUT, "rejected"):
                 raise Blocked(f"it is {status.state}.", where=str(self.id), remedy=next_revision(self.id))
+            if self.policy.audience is None and status.charge is None:
+                what = "its policy does not say who may read the release. Nothing was charged."
+                remedy = "Add audience: public, {licensed: TERMS} or internal; adding it after a charge would cost another."
+                raise Blocked(what, where=str(self.id), remedy=remedy)
             check_accepted(registry.events)
             if status.lost:
                 raise Blocked(LOST_WORDS, where=str(self.id), remedy=next_revision(self.id))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import BeforeValidator
 
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.kinds.labels import Words
@@ -27,7 +29,27 @@ class Licensed(Frozen):
     licensed: Annotated[Words, Option(hint="Name the readers and their terms, like: Researchers who signed the terms of use.")]
 
 
-Audience: TypeAlias = Everybody | Licensed | Literal["public", "internal"]
+def _read_audience(value: Any) -> Any:
+    """Refuse a mapping that names no kind of reader, or nothing of it, before the types are tried."""
+    if not isinstance(value, dict):
+        return value
+    given = cast(dict[str, Any], value)
+    if len(given) != 1:
+        raise ValueError("must name one kind of reader: public, internal, {licensed: TERMS}, or {public: REASON}")
+    [(readers, words)] = given.items()
+    if readers == "internal":
+        raise ValueError("internal takes no text: write audience: internal")
+    if readers not in ("licensed", "public"):
+        raise ValueError(
+            f"'{readers}' is no kind of reader: allowed are public, internal, {{licensed: TERMS}}, {{public: REASON}}"
+        )
+    if not isinstance(words, str) or not words.strip():
+        asked = "name the readers and their terms" if readers == "licensed" else "give the reason, or write audience: public"
+        raise ValueError(f"{readers} is empty: {asked}")
+    return given
+
+
+Audience: TypeAlias = Annotated[Everybody | Licensed | Literal["public", "internal"], BeforeValidator(_read_audience)]
 
 
 def name_readers(audience: Audience) -> Reader:
@@ -55,17 +77,22 @@ def describe_audience(audience: Audience | None) -> str:
     return POLICY("audience.public") if audience == "public" else POLICY("audience.internal")
 
 
-def check_audience(audience: Audience, *, covers_table: bool, linkage: Decimal | None) -> Iterator[Problem]:
-    """What a release for everybody needs: a claim for the whole table, a limit on linkage, or a reason."""
+def check_audience(audience: Audience, *, covers_table: bool, linkage: Decimal | None, swap_k: int | None) -> Iterator[Problem]:
+    """What a release for everybody needs: a claim for the whole table, a limit on linkage, swapping, or a reason."""
     if name_readers(audience) != "public":
         return
-    is_enough = covers_table or (linkage is not None and linkage <= MOST_LINKED)
+    is_swapped = swap_k is not None and Decimal(1) / swap_k <= MOST_LINKED
+    is_enough = covers_table or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
+    limit = "nothing limits how many rows can be linked"
+    if linkage is not None:
+        limit = f"linkage may be {(100 * linkage).normalize():f}%"
     if not is_enough and not isinstance(audience, Everybody):
-        yield (
-            ("audience",),
-            "everybody may read this release, no claim covers the whole table, and nothing limits how many rows can be linked.",
-            "Add gates: {linkage: 10%}, or use dp-table; or name licensed readers with their terms (audience: {licensed: "
-            "TERMS}); or give a reason that the card shows (audience: {public: REASON}).",
+        what = f"everybody may read this release, no claim covers the whole table, and {limit}; 10% is the most."
+        remedy = (
+            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table; or name licensed readers with "
+            "their terms (audience: {licensed: TERMS}); or give a reason that the card shows (audience: {public: REASON})."
         )
+        yield ("audience",), what, remedy
     elif is_enough and isinstance(audience, Everybody):
-        yield ("audience", "public"), "this release needs no reason: its claim or its gate is enough.", "Say audience: public."
+        what = "this release needs no reason: its claim, its gate or its swapping is enough."
+        yield ("audience", "public"), what, "Say audience: public."

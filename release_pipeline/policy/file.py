@@ -55,7 +55,7 @@ class PolicyFile(Frozen):
     retain: Days | None = None
     audience: Annotated[
         Audience | None,
-        Option(allowed="Allowed: public, internal, {licensed: TERMS}, or {public: WHY MORE ROWS MAY BE LINKED}."),
+        Option(allowed="Allowed: public, internal, {licensed: TERMS}, or {public: REASON}."),
     ] = None
     about: About | None = None
     assessment: Assessment | None = None

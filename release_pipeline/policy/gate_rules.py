@@ -20,7 +20,9 @@ def check_readers(parts: Parts) -> Iterator[Problem]:
         return
     covers_table = claim_of(parts.protect).covers_table and not parts.kept and parts.protect.swapped is None
     linkage = parts.gates.linkage if parts.gates is not None else None
-    yield from check_audience(parts.audience, covers_table=covers_table, linkage=linkage)
+    swapped = parts.protect.swapped
+    swap_k = None if swapped is None else swapped.k
+    yield from check_audience(parts.audience, covers_table=covers_table, linkage=linkage, swap_k=swap_k)
 
 
 def check_gates(parts: Parts) -> Iterator[Problem]:

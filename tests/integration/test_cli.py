@@ -262,7 +262,7 @@ def test_the_demo_publishes_one_release_refuses_one_and_leaves_one_to_its_review
     folder = copy_site(home, tmp_path / "demo").home
     process = subprocess.run(command("demo", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
-    assert process.stderr.count("is there (--fresh starts over)") == len(STORY)
+    assert process.stderr.count("is there already (demo --fresh starts over)") == len(STORY)
     assert list_files(folder) == list_files(home)
 
 
