@@ -13,6 +13,7 @@ from release_pipeline.policy.kinds.labels import Words
 from release_pipeline.policy.text import Problem
 from release_pipeline.sentences import POLICY
 
+MOST_EPSILON = Decimal(10)  # of a claim for the whole table: one that is larger says little
 MOST_LINKED = Decimal("0.1")  # of the rows, for everybody: the paper of (k,epsilon)-anonymity calls more excessively risky
 Reader: TypeAlias = Literal["public", "licensed", "internal"]
 
@@ -77,20 +78,28 @@ def describe_audience(audience: Audience | None) -> str:
     return POLICY("audience.public") if audience == "public" else POLICY("audience.internal")
 
 
-def check_audience(audience: Audience, *, covers_table: bool, linkage: Decimal | None, swap_k: int | None) -> Iterator[Problem]:
-    """What a release for everybody needs: a claim for the whole table, a limit on linkage, swapping, or a reason."""
+def check_audience(
+    audience: Audience, *, table_epsilon: Decimal | None, linkage: Decimal | None, swap_k: int | None
+) -> Iterator[Problem]:
+    """What a release for everybody needs: synthetic rows under one claim (`table_epsilon`, None for
+    other rows), a limit on linkage, swapping, or a reason."""
     if name_readers(audience) != "public":
         return
     is_swapped = swap_k is not None and Decimal(1) / swap_k <= MOST_LINKED
-    is_enough = covers_table or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
+    is_claimed = table_epsilon is not None and table_epsilon <= MOST_EPSILON
+    is_enough = is_claimed or is_swapped or (linkage is not None and linkage <= MOST_LINKED)
     limit = "nothing limits how many rows can be linked"
     if linkage is not None:
         limit = f"linkage may be {(100 * linkage).normalize():f}%"
     if not is_enough and not isinstance(audience, Everybody):
-        what = f"everybody may read this release, no claim covers the whole table, and {limit}; 10% is the most."
+        what = (
+            "everybody may read this release, its rows are not synthetic under one claim of epsilon 10 or less, "
+            f"and {limit}; 10% is the most."
+        )
         remedy = (
-            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table; or name licensed readers with "
-            "their terms (audience: {licensed: TERMS}); or give a reason that the card shows (audience: {public: REASON})."
+            "Add gates: {linkage: 10%} or swap: {k: 10, within: kept}, or use dp-table with epsilon 10 or less; "
+            "or name licensed readers with their terms (audience: {licensed: TERMS}); "
+            "or give a reason that the card shows (audience: {public: REASON})."
         )
         yield ("audience",), what, remedy
     elif is_enough and isinstance(audience, Everybody):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from release_pipeline.policy.audience import check_audience
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.kinds import find_clamping
 from release_pipeline.policy.kinds.base import RECOGNISED
-from release_pipeline.policy.options import KEpsilonOptions, claim_of
+from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.sections import count_halved
 from release_pipeline.policy.text import Problem
@@ -18,11 +19,12 @@ def check_readers(parts: Parts) -> Iterator[Problem]:
     """What the readers of a release ask of its claim and its limit on linkage."""
     if parts.audience is None or parts.protect is None or not parts.complete:
         return
-    covers_table = claim_of(parts.protect).covers_table and not parts.kept and parts.protect.swapped is None
-    linkage = parts.gates.linkage if parts.gates is not None else None
+    epsilon = getattr(parts.protect, "epsilon", None)
+    table_epsilon = Decimal(epsilon.nano).scaleb(-9) if parts.protect.is_synthetic and epsilon is not None else None
+    linkage = parts.gates.linkage if parts.gates is not None and not parts.protect.is_synthetic else None
     swapped = parts.protect.swapped
     swap_k = None if swapped is None else swapped.k
-    yield from check_audience(parts.audience, covers_table=covers_table, linkage=linkage, swap_k=swap_k)
+    yield from check_audience(parts.audience, table_epsilon=table_epsilon, linkage=linkage, swap_k=swap_k)
 
 
 def check_gates(parts: Parts) -> Iterator[Problem]:

@@ -159,7 +159,7 @@ def _raise_groups(changed: dict[str, Any], k: int, changes: list[str]) -> None:
     """Groups of kept quasi-identifiers that hold a block, with k records for each that one person may have."""
     person, columns = cast(Any, changed.get("person")), cast(Mapping[str, Values], changed["columns"])
     of_person: Values = cast(Values, person) if isinstance(person, Mapping) else {}
-    least = k * int(of_person.get("slots") or of_person.get("records_per_release") or 1)
+    least = k * int(of_person.get("records_per_release") or 1)
     suppress = cast(Values, changed.get("suppress") or {})
     was = suppress.get("quasi_groups_below")
     if (was is None or was < least) and any(_is_kept_quasi(column) for column in columns.values()):

@@ -26,9 +26,7 @@ _ASKED_FOR = {
 }
 
 
-DRAFT_AUDIENCE = (
-    "audience:  # public (with a claim for the whole table, or gates: {linkage: 10%}), internal, or {licensed: TERMS}"
-)
+DRAFT_AUDIENCE = "audience:  # public (dp-table, gates: {linkage: 10%}, or swap with k 10), internal, or {licensed: TERMS}"
 
 
 def draft_about(proposed: Mapping[str, Sequence[str]] | None = None) -> Iterator[str]:

@@ -98,10 +98,9 @@ KINDS = {
             ("records", "records"),
             ("keyed hash of the records", "source"),
             ("hash of the policy", "policy_hash"),
-            ("cohort", "cohort"),
             ("counts with what was charged to", "carries"),
         ),
-        ("opened", "policy", _POLICY_APPROVED, _CAPS_APPROVED, "series"),
+        ("opened", "policy", _POLICY_APPROVED, _CAPS_APPROVED),
     ),
     "secret": Kind("Its secret was made, and lay on the disk", (("check value of the secret", "check"),), ("reserved",)),
     "drawn": Kind(
@@ -150,11 +149,6 @@ KINDS = {
         "A target was told that it was superseded or retracted",
         (*_TARGET, ("state", "state"), ("what could not be done there", "undone")),
     ),
-    "series": Kind(
-        "The series of random parts of one table began",
-        (("keyed hash of its records", "records"), ("check value of its secret", "check")),
-        ("policy",),
-    ),
     "blocked": Kind("It was blocked", (_REASON,)),
     "failed": Kind("A run of it broke off", (_REASON,)),
     "served": Kind("A run of it ended well"),
@@ -173,7 +167,6 @@ _NAMES = {  # of what an event rests on
     "policy": "the policy",
     _POLICY_APPROVED: "its approval",
     _CAPS_APPROVED: "the approval of the caps",
-    "series": "the series",
     "reserved": "the charge",
     "secret": "the secret",
     "drawn": "the noise",
@@ -324,7 +317,7 @@ class _Chain:
             yield _BLIND
 
     def _list_before(self) -> Iterator[Entry]:
-        """What the charge rests on: the policy as it was noted, what the officer approved, looks, the series of parts."""
+        """What the charge rests on: the policy as it was noted, what the officer approved, looks."""
         charge, mine = self._charge, self._release
         if mine.revision > 1:
             before = ReleaseId(mine.policy, mine.release, mine.revision - 1)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.attacks.control import Attack, People, draw_people, judge
 from release_pipeline.privacy.attacks.table import Attacked, AttackedColumn, Rows
 from release_pipeline.privacy.attacks.view import View
@@ -20,6 +21,7 @@ from release_pipeline.privacy.noise import NoiseStream
 
 INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
 _FEW_AXES = 11  # as in `neighbours`: with more of them a tree of points does not pay
+_SLACK, _ROUNDING = 1e-9, 2.0**-50  # what lies exactly at the tolerance passes, whatever rounding has done
 _AT_ONCE = 32  # people that a thread takes together
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
 
@@ -78,6 +80,8 @@ def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArra
     both = (people.targets, people.control)
     who = np.concatenate(both)
     truth = np.stack([column.of_people(who) for column in table.columns], axis=1, dtype=np.float64)
+    if not (np.isfinite(scale).all() and np.isfinite(truth).all() and np.isfinite(width).all()):
+        raise InvalidArgument("there are numbers whose distance is not finite.", where="the attacked columns")
     chance = np.empty(truth.shape)
 
     def guess_some(first: int) -> None:
@@ -119,8 +123,9 @@ class _Tally:
 
     def chance(self, near: Nearest, truth: npt.NDArray[Any]) -> FloatArray:
         """For each of the people looked up the share of the nearest rows whose secret is within the tolerance of the truth."""
-        first = np.searchsorted(self._values, truth - self._tolerance, side="left")
-        last = np.searchsorted(self._values, truth + self._tolerance, side="right")
+        most = self._tolerance * (1 + _SLACK) + _ROUNDING * (np.abs(truth) + self._tolerance)  # as in the kernel
+        first = np.searchsorted(self._values, truth - most, side="left")
+        last = np.searchsorted(self._values, truth + most, side="right")
         who = np.repeat(np.arange(len(truth)), np.diff(near.start))
         point = near.member * len(self._values)
         found = np.searchsorted(self._keys, point + last[who]) - np.searchsorted(self._keys, point + first[who])

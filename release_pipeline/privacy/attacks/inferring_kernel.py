@@ -24,6 +24,12 @@ def _distance(released: float, truth: float, scale: float) -> float:
 
 
 @compiled
+def widen(tolerance: float, truth: float) -> float:
+    """A tolerance that lets pass what lies exactly at it, whatever rounding has done."""
+    return tolerance * (1.0 + SLACK) + ROUNDING * (abs(truth) + tolerance)
+
+
+@compiled
 def guess_all(released: FloatArray, scale: FloatArray, truth: FloatArray, tolerance: FloatArray, chance: FloatArray) -> None:
     """Fill `chance`, a row for each person and a column for each secret, with the share of the nearest
     rows that have the secret right.
@@ -50,6 +56,7 @@ def guess_all(released: FloatArray, scale: FloatArray, truth: FloatArray, tolera
                 rounding = ROUNDING * columns * max(total[row], total[nearest])
                 if rest[row] <= least * (1.0 + SLACK) + rounding:
                     near += 1
-                    if abs(released[secret, row] - truth[person, secret]) <= tolerance[secret]:
+                    most = widen(tolerance[secret], truth[person, secret])
+                    if abs(released[secret, row] - truth[person, secret]) <= most:
                         right += 1
             chance[person, secret] = right / near

@@ -58,7 +58,9 @@ def test_readers_that_a_policy_may_have(audience: str, how: dict[str, str]) -> N
     [
         ("public", {}, "nothing limits how many rows can be linked; 10% is the most"),
         ("public", {"gate": ", linkage: 11%"}, "linkage may be 11%; 10% is the most"),
-        ("public", {"swap": SWAP % 9}, "no claim covers the whole table"),
+        ("public", {"text": SYNTHETIC.replace("epsilon: 9", "epsilon: 10.1"), "gate": ", linkage: 1%"}, "epsilon 10 or less"),
+        ("public", {"text": TEXT.replace("dp-um, epsilon: 1, k: 10", "laplace, epsilon: 1")}, "its rows are not synthetic"),
+        ("public", {"swap": SWAP % 9}, "its rows are not synthetic under one claim"),
         (REASON, {"text": SYNTHETIC}, "Say audience: public"),
         (REASON, {"swap": SWAP % 10}, "Say audience: public"),
         ("everybody", {}, "'everybody' is not allowed"),
