@@ -147,6 +147,8 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "" if place else "derive", words
     if policy.expectations:
         yield "suite", POLICY("expect.suite", count=count_of(len(policy.expectations), "expectation"))
+        for number, expectation in enumerate(policy.expectations, 1):
+            yield "", f"{number}. {expectation.type} {expectation.kwargs}"
     for words in warn_of_ties(policy):
         yield "warning", words
     if policy.suppress:
