@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
@@ -107,7 +108,8 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
 def _find_refusal(site: Site) -> str:
     """Why the second release was refused, in the words of its run."""
     lines, _ = list_releases(site)
-    return next((line.reason or "" for line in lines if line.policy == REFUSED_POLICY), "")
+    words = next((line.reason or "" for line in lines if line.policy == REFUSED_POLICY), "")
+    return ("\n" + " " * 19).join(textwrap.wrap(words, 100))
 
 
 def _ask_for_more(site: Site) -> str:
