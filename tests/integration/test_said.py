@@ -62,7 +62,7 @@ def test_it_is_refused_before_anything_is_noted(
     ] == []
     assert ("about is missing" in told, "without a label" in told) == (about, labels)
     assert tiny.events() == before
-    with pytest.raises(Blocked, match="is not approved by the privacy officer|does not say who may read"):
+    with pytest.raises(Blocked, match=r"is not approved by the privacy officer|does not say who may read"):
         tiny.flow().run()
     assert tiny.charges() == []
 
