@@ -429,8 +429,6 @@ VOTES = ("approve", "return", "reject")  # what reviewers sign of a candidate
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
 MOST_BEFORE = 50  # generations of populations
-
-
 SSH_NAMESPACE = "statement@release-pipeline"  # so that no SSH signature for another purpose is a statement
 SSH_MAGIC, _SSH_HASHES = b"SSHSIG", (b"sha512", b"sha256")
 SSH_KEY, SSH_TOKEN_KEY = b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com"  # the latter in a FIDO token

@@ -24,8 +24,6 @@ for _library in ("OPENBLAS", "OMP"):  # before NumPy and scikit-learn load: thre
 
 
 COLLECT_AFTER = 10_000  # objects: a command is short, and at Python's 700 spends a tenth of it on looking for garbage
-
-
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 

@@ -26,28 +26,14 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.verify import Office
 
 OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"
-
-
 APPROVED, REJECTED, RETURNED = "approved", "rejected", "returned"
-
-
 REMARKED = "remarked"  # somebody remarked on passages of a candidate or a policy: it changes no state
-
-
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
-
-
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
-
-
 HELD, RESUMED = "held", "resumed"  # from one to the other nothing of a policy is opened or charged
-
-
 POLICY = "policy"  # a policy that was seen for the first time, or changed
 
-
 LOST_WORDS = "it was lost: a backup was put back that knows less of it."
-
 
 MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in
     OPENED: frozenset({""}),
@@ -64,11 +50,7 @@ MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it 
     RETRACTED: frozenset({"published", "superseded"}),
     SUPERSEDED: frozenset({"published"}),
 }
-
-
 OUT = frozenset({"publishing", "published", "retracted", "superseded"})  # the package exists, or is about to
-
-
 _STATE = {
     OPENED: "open",
     RESERVED: "reserved",
@@ -79,14 +61,8 @@ _STATE = {
     LOST: "blocked",
     **{state: state for state in OUT},
 }
-
-
 MAY_REMARK = frozenset({"candidate", "returned", "approved", "rejected", "publishing"})  # states in which people remark
-
-
 _VERDICTS = {APPROVED: "approve", RETURNED: "return", REJECTED: "reject"}  # the votes that events are of
-
-
 _DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does, in words
 
 

@@ -27,33 +27,15 @@ from release_pipeline.policy.text import read_yaml
 from release_pipeline.privacy.catalogue import find_method
 
 Values = Mapping[str, Any]
-
-
 _ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights", "swap")
-
-
 # options of a policy that other methods keep, and that a line leaves out
 _UNSAID = ("clamp", "consistency", "never", "order", "statistic", "grouping", "metric")
-
-
 _KEPT = (*_UNSAID, "weights", "swap")
-
-
 _QUIET = (*_UNSAID, "method", "definition", "delta", "weights", "swap")
-
-
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
-
-
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
-
-
 SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
-
-
 USUAL_SCOPE = "column"  # goes without saying
-
-
 NEAR = 2  # sizes whose ratio is less tell the same
 
 

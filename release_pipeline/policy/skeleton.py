@@ -24,8 +24,6 @@ _ASKED_FOR = {
     "intended_use": ("", "what the data are made for"),
     "citation": ("", "made of creators, year, title and release where it is left out"),
 }
-
-
 DRAFT_AUDIENCE = "audience:  # public (dp-table, gates: {linkage: 10%}, or swap with k 10), internal, or {licensed: TERMS}"
 
 

@@ -20,11 +20,7 @@ from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
 
 _FORMATS = {"parquet": "apache-parquet", "dta": "stata", "sav": "spss"}
-
-
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-
-
 MEDIA_TYPES = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",

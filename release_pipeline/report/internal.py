@@ -53,19 +53,13 @@ ORDER = (
     describe_levels,
     describe_looks,
 )
-
-
 _NOT_OF_SYNTHETIC = [
     describe_map,
     describe_classes,
     describe_suppression,
     describe_levels,
 ]  # which are about records that are there
-
-
 _MANY_GATES = 8  # in one picture
-
-
 _MOST_ENTRIES = 100  # of a column; the policy has all, and so has the package
 
 

@@ -28,20 +28,10 @@ from release_pipeline.report.prose import format_interval, format_tried
 from release_pipeline.report.view import PackageView
 
 NIST, DPIA, ENTRY = "nist-sp-800-226.html", "dpia-annex.html", "dp_deployment.yaml"
-
-
 PUBLIC_PAPERS = (NIST, ENTRY)
-
-
 RETRACTED = "retracted"
-
-
 TABLE, CENTROID = "table", "centroid"
-
-
 CUSTOM = "Custom"  # what the registry calls a variant that it does not list
-
-
 VARIANTS = {DP.key: "Pure DP", ZCDP.key: "Zero-concentrated DP", IDP.key: CUSTOM}
 
 

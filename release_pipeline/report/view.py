@@ -14,8 +14,6 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.report.card import Card
 
 BLOCKS_FILE = "data.blocks.csv"  # noisy counts of several columns together
-
-
 SHORT = 10_000  # characters of any one text: no table of people fits
 
 

@@ -57,27 +57,11 @@ def _list_sentences(table: Mapping[str, Any], above: str = "") -> Iterator[tuple
 
 
 PUBLIC = Catalogue("public")
-
-
 REVIEWERS = Catalogue("reviewers")
-
-
 KIT = Catalogue("kit")
-
-
 POLICY = Catalogue("policy")
-
-
 FIGURES = Catalogue("figures")
-
-
 ANALYST = Catalogue("analyst")
-
-
 STATUS = Catalogue("status")
-
-
 EXPLORE = Catalogue("explore")
-
-
 DEMO = Catalogue("demo")

@@ -47,7 +47,6 @@ _MACROS = (
     "sum_of",
 )
 
-
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
 
 

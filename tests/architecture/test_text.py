@@ -12,23 +12,11 @@ import pytest
 from release_pipeline.store import sql
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
 SOURCES = sorted((ROOT / "release_pipeline").rglob("*.py"))
-
-
 STATEMENTS = sorted((ROOT / "sql").rglob("*.sql"))
-
-
 SQL_WORD = re.compile(r"(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|WITH)")
-
-
 SQL_TEXT = re.compile(rf"\s*{SQL_WORD.pattern}\s")
-
-
 VERBS = {"use", "drop", "delete", "count", "create", "read", "insert", "select", "update", "find", "list", "compare"}
-
-
 VERBS |= {"move", "spend", "attach", "detach", "copy", "checkpoint", "sum", "begin"}
 
 
@@ -78,16 +66,12 @@ OPTIONS = {  # of pip, uv and their configuration: whatever names an index, or v
     "a setting that names an index": r"(?i)(?<!-)\b(?:\w+_|extra-)?(?:index[-_]url|find[-_]links|trusted[-_]host)\s*[=:]",
     "an index of uv": r"(?m)^\s*\[\[?(?:tool\.)?(?:uv\.)?(?:index|pip)\]\]?|\bUV_(?:DEFAULT_)?INDEX\b",
 }
-
-
 SHAPES = {  # of addresses that belong to one workplace
     "an address of a package index": r"://[^\s\"'<>]+/simple(?![\w-])",
     "a password in an address": r"://[^\s/@:\"'<>{}]+:[^\s/@\"'<>{}]+@(?!127\.0\.0\.1\b|localhost\b)",
     "the number of a machine": r"://(?:[^\s/@]*@)?(?!127\.|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?![\d.])",
     "a name that only one network knows": r"(?<!\bs3)(?<!\bgs)(?<!\bmemory)://(?:[^\s/@]*@)?(?!localhost\b)(?:[\w-]+(?=:\d|/)|[\w.-]+\.(?:internal|intranet|local|lan|corp|home)\b)",
 }
-
-
 LOCKED = {"an address or an option in a lock file": r"(?m)://|@\s*file:|^\s*-[a-z]|^\s*--(?!hash=)"}
 
 
@@ -132,7 +116,6 @@ PLANTED = [
     ("requirements.lock", "-e ."),
     ("requirements.lock", "--pre"),
 ]
-
 
 HARMLESS = [
     ("README.md", "open http://127.0.0.1:3000 or http://localhost:3000/"),

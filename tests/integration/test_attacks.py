@@ -47,14 +47,8 @@ from tests.integration.processes import PROCESSES, TOGETHER, child, hear
 from tests.integration.sites import ROOT, TinySite, make_site
 
 Keys: TypeAlias = dict[str, PrivateKey]
-
-
 OTHER = ReleaseId("people", "2")
-
-
 ROUNDS = 2
-
-
 NOBODY = "0" * 64
 
 
@@ -214,8 +208,6 @@ ACTIONS: dict[str, tuple[str, Callable[[Site, PrivateKey], object]]] = {
     "retract": ("published", lambda site, key: retract(site, RELEASE, key=key, why="no")),
     "supersede": ("published", lambda site, key: supersede(site, RELEASE, CORRECTION, key=key)),
 }
-
-
 MAY = {
     "olga": {"policy", "populations", "trust", "distrust", "publish", "retract", "supersede"},
     "ben": {"approve", "reject"},

@@ -24,11 +24,7 @@ from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 IDP = "definition: idp, scope: column"
-
-
 ROOMY = f"cap: {{epsilon: 4, {IDP}}}"
-
-
 NO_GUARD = "{min_rows: 20, differencing_below: 0}"
 
 

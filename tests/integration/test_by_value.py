@@ -33,17 +33,9 @@ from tests.integration.sites import PARTS, TinySite, make_rows, make_site
 from tests.leaks import find_canaries, read_blobs
 
 SECRET = b"c" * SECRET_BYTES
-
-
 DP = "{method: dp-cdf, epsilon: 4, k: 5}"
-
-
 CAP = "epsilon: 20, definition: dp, scope: column"
-
-
 ROWS = 200
-
-
 SURE = 1 - 1e-9  # secrets are random
 
 

@@ -225,8 +225,6 @@ def test_a_full_disk_behind_standard_output_is_told_in_words() -> None:
 
 
 NEEDS_DATA = pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
-
-
 STORY = [  # of the demo: each release, how its line begins and ends
     ("rand-hie-table/1/r1", "public", "published, verified"),
     ("election-public/once/r1", "public", "refused, nothing spent"),

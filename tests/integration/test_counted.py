@@ -28,7 +28,6 @@ from tests.integration.test_households import MOST, SURE, make_households, of_fi
 
 TOWNS = ("north", "south", "zyxEASTzyx")
 
-
 PARTS = {
     "protect": "{method: dp-cdf, epsilon: 1, k: 5}",
     "drop": "[name]",
@@ -48,10 +47,7 @@ PARTS = {
     "incomes: {by: town, sum: income, epsilon: 2}}",
 }
 
-
 OF_HOUSEHOLDS = f"{{column: person, unit: household, records_per_release: {MOST}}}"
-
-
 CAP = "epsilon: 60, definition: dp, scope: column"
 
 

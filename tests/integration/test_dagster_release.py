@@ -53,7 +53,6 @@ from tests.leaks import find_canaries
 
 pytestmark = GX_WARNINGS
 
-
 RELEASED = ["town", "sex", "income", "rent"]
 
 
@@ -313,8 +312,6 @@ def test_a_run_of_no_release_is_refused(tiny: TinySite, instance: dg.DagsterInst
 
 
 MARK = "kanarienvogel"  # no word of the project
-
-
 COLUMNS = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -322,11 +319,7 @@ COLUMNS = """
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 99999999], grid: 0.01, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 99999999], grid: 0.01, outside: clamp, why: known}"""
-
-
 NUMBERS = ("73194628", "61858273")  # the first digits of every income and rent: those that are in order, and those that are not
-
-
 SPECIAL = {
     "town": f"{MARK}town",
     "sex": f"{MARK}sex",
@@ -380,17 +373,11 @@ CANARY_WAYS: dict[str, Row] = {
     "clamped": {"rent": SPECIAL["income"]},
     "not a number": {"income": f"{MARK}income"},
 }
-
-
 BROKEN_LINES = {  # DuckDB's errors quote some of them
     "broken quote": f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n'.encode(),
     "no text": f"{MARK}person,1,{MARK}town".encode() + b"\xff\xfe\n",
 }
-
-
 BY_COMMAND = ["nothing", "everything", "broken quote"]  # through the job they all go
-
-
 WAYS = [*CANARY_WAYS, *BROKEN_LINES, "no header", "everything"]
 
 

@@ -25,8 +25,6 @@ from tests.integration.targets import TOKEN, Bucket, Ckan, serving
 from tests.integration.test_delivery import KEY_ID, PASSWORD, SIGNATURE, look, make_bucket_case, make_ckan_case, name_target
 
 Keys = dict[str, PrivateKey]
-
-
 NAME = str(RELEASE)
 
 

@@ -32,14 +32,8 @@ from tests.integration.test_desk_auditing import CELL
 from tests.unit.report.accessibility import find_faults
 
 pytestmark = pytest.mark.slow
-
-
 CHANGED = {"protect": "{method: idp-cbls, epsilon: 3, k: 6}"}
-
-
 POLICY, POPULATIONS = "/approvals/policies/people", "/approvals/populations"
-
-
 CAPS = """
 folk: {cap: {epsilon: 3, definition: idp, scope: column}}
 adults: {cap: {epsilon: 1, definition: idp, scope: column}, was: folk}

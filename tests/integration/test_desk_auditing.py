@@ -25,11 +25,7 @@ from tests.integration.sites import TinySite
 from tests.unit.report.accessibility import find_faults
 
 pytestmark = pytest.mark.slow
-
-
 SECOND = ReleaseId("people", "2")
-
-
 CELL = re.compile(r"\bp\d{4}\b|\bname\d|\bremark\d")  # what the records have that no page may have
 
 

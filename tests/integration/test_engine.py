@@ -18,20 +18,12 @@ from tests.integration.sites import PARTS, Row, TinySite, make_rows, make_site
 from tests.workers import Inline
 
 KEY = bytes(range(32))
-
-
 PLACES = {"memory": "in memory", "duckdb": "on disk", "spark": "on a cluster"}
-
-
 FEW = 8  # rows from which a table is large here, and entries of a piece
-
-
 PROTECTS = {
     "idp-cbls": "{method: idp-cbls, epsilon: 2, k: 5}",
     "dp-cdf": "{method: dp-cdf, epsilon: 4}",
 }
-
-
 COLUMNS = {
     "atoms": PARTS["columns"].replace("outside: fail, why", "atoms: [0, 500], outside: fail, why"),
     "wide": PARTS["columns"].replace("domain: [0, 100], grid: 0.5", "domain: [0, 4000000000000], grid: 0.001"),

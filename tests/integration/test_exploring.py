@@ -27,11 +27,7 @@ from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
 GATES = "{min_rows: 500}"
-
-
 FEW = ("--methods", "dp-cdf,idp-cbls", "--epsilons", "1,2", "--k", "5", "--quiet")
-
-
 SHAPE = "{rows: 600, columns: {income: {at: {0: 10%}, quantiles: {50%: 200}}}}"
 
 

@@ -10,11 +10,7 @@ from release_pipeline.policy.plan import describe_plan, make_plan
 from tests.integration.sites import Row, TinySite, policy_text
 
 HOUSEHOLDS, MOST = 600, 4
-
-
 SURE = 1 - 1e-9  # of intervals around noise that no test knows
-
-
 PARTS = {
     "person": f"{{column: person, unit: household, records_per_release: {MOST}}}",
     "protect": "{method: dp-cdf, epsilon: 2, k: 5}",
@@ -27,8 +23,6 @@ PARTS = {
            missing: keep, codes: {-8: refused}}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}""",
 }
-
-
 CAP = "epsilon: 40, definition: dp, scope: column"
 
 

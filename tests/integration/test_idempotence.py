@@ -33,17 +33,9 @@ from release_pipeline.store.registry import RegistryChanged, ReleaseId
 from tests.integration.sites import TinySite, make_rows, make_site
 
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
-
-
 R2 = r"Only people/1/r2 can replace it.*release-pipeline run people --release 1 --revise 'REASON'"
-
-
 IDP = "definition: idp, scope: column"
-
-
 CHEAPER = "{method: idp-cbls, epsilon: 1, k: 5}"
-
-
 HEAD = "registry.head"
 
 
@@ -307,8 +299,6 @@ BEFORE = {
     "membership": "UPDATE membership SET income = income + 1 WHERE rowid = 0",
     "notes": 'UPDATE notes SET note = replace(note, \'"epsilon":"1"\', \'"epsilon":"9"\') WHERE stage = \'microaggregated\'',
 }
-
-
 AFTERWARDS = {
     "mask": ("the clusters are committed", "records"),
     "suppress": ("the secret is forgotten", "masked"),

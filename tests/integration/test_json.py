@@ -24,14 +24,8 @@ from tests.integration.publishing import Keys
 from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, make_site, spoil
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
-
-
 NAMES = ("status", "ledger", "check", "explore", "run", "verify", "audit-claims", "health", "alert", "error")
-
-
 Document = dict[str, Any]
 
 

@@ -28,35 +28,15 @@ from tests.integration.people import RELEASE, trust_people
 from tests.integration.sites import TinySite, make_site
 
 HEADER = ("person", "year", "age", "zip", "born", "town", "income", "rent", "illness", "remark")
-
-
 QUASI = ["age", "zip", "born", "town"]
-
-
 OLA = "{method: k-epsilon, grouping: ola, k: 4, epsilon: 2}"
-
-
 MONDRIAN = "{method: k-epsilon, grouping: mondrian, k: 4, epsilon: 2, weights: {income: 3, rent: 1}}"
-
-
 SUPPRESS = "{grouping_at_most: 20%, confidence: 99%, at_most: 60%}"
-
-
 AGE = "{intervals: [5, 10, 50], domain: [0, 99], grid: 1, outside: fail}"
-
-
 TOWN = "{groups: {coast: [north, south, unknown], inland: [east]}}"
-
-
 PERIODS = "day, month, quarter, year, decade"
-
-
 SECRET = b"k" * SECRET_BYTES
-
-
 CANARY = "Kanarienvogel"
-
-
 Row = dict[str, str]
 
 

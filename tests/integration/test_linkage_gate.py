@@ -14,11 +14,7 @@ from release_pipeline.flow.evidence import AuditFigures, load_evidence
 from tests.integration.sites import TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow
-
-
 IDP = "{method: idp-cbls, epsilon: 4, k: 5}"
-
-
 NAME = "linkage by all released columns"
 
 

@@ -26,11 +26,7 @@ from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import TinySite, make_rows, spoil
 
 pytestmark = pytest.mark.slow
-
-
 BEFORE, AFTER = ("idp-cbls, epsilon 1", "idp-cbls, epsilon 2"), ("laplace, epsilon 2",)
-
-
 UNCOVERED = PUBLIC("looks.uncovered")
 
 

@@ -27,8 +27,6 @@ COLUMNS = """
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}"""
-
-
 HOLDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("expect_table_row_count_to_be_between", {"min_value": 10, "max_value": 1000}),
     ("expect_column_values_to_be_between", {"column": "income", "min_value": 0, "max_value": 1000}),
@@ -37,8 +35,6 @@ HOLDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("expect_column_values_to_be_unique", {"column": "person"}),
     ("expect_column_distinct_values_to_be_in_set", {"column": "town", "value_set": ["north", "south", "east"]}),
 )
-
-
 BROKEN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("expect_column_values_to_be_in_set", {"column": "remark", "value_set": ["no remark"]}),
     ("expect_column_max_to_be_between", {"column": "income", "max_value": -1}),
@@ -150,10 +146,7 @@ def test_a_condition_that_could_run_or_that_nobody_meets_is_refused(tmp_path: Pa
 
 DERIVE = """
   apart: {difference: [left, came]}"""
-
-
 BOTH = ("expect_column_pair_values_a_to_be_greater_than_b", {"column_A": "left", "column_B": "came"})
-
 
 OF_SEVERAL: tuple[tuple[str, dict[str, Any], int], ...] = (
     (*BOTH, 1),

@@ -24,11 +24,7 @@ from tests.integration.publishing import Keys, make_trusted_site, publish_releas
 from tests.integration.sites import Row, make_rows
 
 Records: TypeAlias = list[tuple[object, ...]]
-
-
 QUOTED = 'say "no", thanks'
-
-
 ODD_COLUMNS = """
   person: {role: identifier, do: drop}
   town:   {role: quasi, do: keep, values: ["01", "02", "NA", 'say "no", thanks'], why: needed}
@@ -36,8 +32,6 @@ ODD_COLUMNS = """
   income: {role: confidential, do: noise, domain: [-1000, 1000], grid: 0.1, outside: fail, missing: {fill: 0}, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 0.5], grid: 0.001, outside: clamp, why: known}
   remark: {role: confidential, do: keep, values: ["yes", "no", "not asked"], missing: {category: not asked}, why: needed}"""
-
-
 SITES: dict[str, dict[str, str]] = {
     "tiny": {"suppress": "{quasi_groups_below: 5, at_most: 60%}"},
     "odd": {"columns": ODD_COLUMNS, "suppress": "{quasi_groups_below: 5, at_most: 60%}"},
@@ -49,14 +43,10 @@ SITES: dict[str, dict[str, str]] = {
         "coverage: {places: [North], first: 2020, last: 2021}}",
     },
 }
-
-
 TYPES: dict[str, list[tuple[str, str]]] = {
     "tiny": [("town", "string"), ("sex", "integer"), ("income", "number"), ("rent", "number")],
     "odd": [("town", "string"), ("sex", "integer"), ("income", "number"), ("rent", "number"), ("remark", "string")],
 }
-
-
 TYPES["told"] = TYPES["odd"]
 
 

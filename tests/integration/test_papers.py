@@ -26,14 +26,8 @@ from tests.leaks import find_canaries
 from tests.unit.report.validators import find_entry_faults
 
 RELEASE = ReleaseId("people", "1")
-
-
 CANARIES = {"person": "PersonCanary-7Qz", "name": "NameCanary-4Vw", "remark": "RemarkCanary-9Jx"}
-
-
 STATED = "StatedCanary: a treaty with each recipient"
-
-
 PARTS = {
     "suppress": "{quasi_groups_below: 5, at_most: 60%}",
     "gates": "{min_rows: 20, expected_error: {income: 5}}",

@@ -60,8 +60,6 @@ EVENTS = ["format", "policy", "opened", "reserved", "secret", "drawn", "candidat
 STATES = {"ingested": "open", CHARGED: "reserved", DRAWN: "drawn", FINISHED: "candidate"}  # by the boundary where it begins
 SPENT = {"open": ("0", "0"), "reserved": ("2", "2"), "drawn": ("2", "0"), "candidate": ("2", "0")}  # spent; not drawn of that
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
-
-
 KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
 
 

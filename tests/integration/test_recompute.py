@@ -40,16 +40,12 @@ from tests.integration.publishing import make_trusted_site, publish_release
 from tests.integration.sites import TinySite, make_rows, make_site
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Derivation)
-
-
 DERIVE = """
   total: {sum: [income, rent]}
   back:  {difference: [total, rent]}
   level: {bands: back, at: [200, 600.5], labels: [low, middle, high]}
   place: {merge: town, into: {coast: [north], inland: [south]}, other: elsewhere}
   odd:   {sum: [income, rent]}"""
-
-
 COLUMNS = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -61,8 +57,6 @@ COLUMNS = """
   back:   {role: confidential, do: recompute}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
   odd:    {role: confidential, do: noise, domain: [0, 1100], grid: 0.5, outside: clamp, why: masked on its own}"""
-
-
 PARTS: dict[str, Any] = {
     "derive": DERIVE,
     "columns": COLUMNS,
@@ -70,11 +64,7 @@ PARTS: dict[str, Any] = {
     "protect": "{method: laplace, epsilon: 6, clamp: no, consistency: none}",
     "publish": "{formats: [parquet, csv, sav]}",
 }
-
-
 NAMES = ["total", "town", "place", "income", "level", "back", "rent", "odd"]
-
-
 CAP = "epsilon: 20, definition: dp, scope: column"
 
 
@@ -207,13 +197,8 @@ def test_what_is_made_of_several_columns_is_not_covered_by_a_claim_for_lists(
 
 
 FEW = st.sampled_from([None, -8.0, -1.0, 0.0, 3.0])
-
-
 WHOLE = FEW | st.integers(-(10**14), 10**14).map(float)
-
-
 SHORT = FEW | st.decimals(-(10**8), 10**8, places=3).map(float)
-
 
 KINDS: dict[str, dict[str, Any]] = {
     "total": {"sum": ["a", "b", "c"]},
@@ -229,17 +214,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "listed": {"merge": "d", "into": {"x": ["p", "q"], "y": ["r"]}},
     **{every: {"period": "e", "every": every, "codes": ["2021-01-01"]} for every in PERIODS},
 }
-
-
 DERIVED: dict[str, Derived] = {name: ADAPTER.validate_python(how) for name, how in KINDS.items()}
-
-
 KINDS_OF = {**dict.fromkeys("abc", pa.float64()), **dict.fromkeys("def", pa.string())}
-
-
 DATES = ("2026-08-15", "2021-01-03T23:59:59Z", "2020-12-31 00:00", "2021-01-01", "0001-01-01", "2024-02-30", None)
-
-
 TEXTS = ("-8", "-8.0", "-3", "0", "+2.50", ".5", "1e3", "x", None)  # numbers as a CSV has them
 
 

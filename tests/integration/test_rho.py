@@ -23,23 +23,11 @@ from tests.integration.publishing import failures_of, make_trusted_site, publish
 from tests.integration.sites import TinySite, make_rows, make_site, policy_text
 
 NANO = 10**9
-
-
 DELTA = Decimal("0.000001")
-
-
 COUNTS = "{method: dp-cdf, definition: zcdp, epsilon: 4, delta: 0.000001, k: 5}"
-
-
 SUMS = "{method: dp-um, definition: zcdp, epsilon: 4, delta: 0.000001, k: 10}"
-
-
 AT_DELTA = "epsilon: 5, delta: 0.000001, definition: zcdp, scope: column"
-
-
 RHO = rho_within(4 * NANO, DELTA)
-
-
 ROWS = 200
 
 

@@ -20,8 +20,6 @@ from release_pipeline.privacy.noise import SECRET_BYTES
 from tests.integration.sites import TinySite, make_rows, make_site
 
 SECRET = b"v" * SECRET_BYTES
-
-
 MASKED = """
   person: {role: identifier, do: drop}
   town:   {role: quasi, do: drop}
@@ -29,17 +27,9 @@ MASKED = """
   remark: {role: confidential, do: drop}
   income: {role: quasi, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
-
-
 KEPT = MASKED.replace("sex:    {role: quasi, do: drop}", "sex:    {role: quasi, do: keep, values: [0, 1], why: needed}")
-
-
 DP = "{method: dp-mdav, epsilon: 2, k: 10, order: hilbert}"
-
-
 MDAV = "{method: mdav, k: 5}"
-
-
 CAPS = {"dp": "epsilon: 900, definition: dp, scope: table", "idp": "epsilon: 900, definition: idp, scope: table"}
 
 

@@ -22,32 +22,22 @@ from tests.integration.people import RELEASE, appoint, review
 from tests.integration.sites import TinySite, make_rows, make_site
 
 ROWS = 300
-
-
 WEIGHTS = ("1.5", "10", "40")
-
-
 COLUMNS = """
   person: {role: identifier, do: drop}
   w:      {role: weight, do: keep, values: [1.5, 10, 40], why: design weights}
   town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}"""
-
-
 NOISED = COLUMNS.replace(
     "do: keep, values: [1.5, 10, 40], why: d", "do: noise, domain: [0, 50], grid: 0.5, outside: clamp, why: d"
 )
-
-
 PARTS = {
     "protect": "{method: dp-cdf, epsilon: 8, k: 3}",
     "drop": "[name, remark, rent]",
     "suppress": "",
     "gates": "{min_rows: 20}",
 }
-
-
 HEADER = ("person", "year", "town", "sex", "income", "rent", "name", "remark", "w")
 
 
@@ -126,11 +116,7 @@ def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
 DROPPED = COLUMNS.replace(
     "do: keep, values: [1.5, 10, 40], why: design weights", "do: drop, domain: [1, 40], grid: 0.25, outside: clamp"
 )
-
-
 TABLES = "{people: {by: [town, sex], weight: w, epsilon: 2}, wages: {by: town, sum: income, weight: w, epsilon: 1}}"
-
-
 CANARY = "31.4159265"  # a weight, which is 31.5 on the grid
 
 

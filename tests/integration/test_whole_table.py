@@ -40,14 +40,8 @@ from tests.integration.sites import Row, TinySite, make_site
 from tests.leaks import find_canaries, read_blobs
 
 SECRET = b"w" * SECRET_BYTES
-
-
 ROWS = 600
-
-
 SURE = 1 - 1e-9
-
-
 COLUMNS = """
   person: {role: identifier, do: drop}
   remark: {role: confidential, do: drop}
@@ -55,19 +49,13 @@ COLUMNS = """
   sex:    {role: quasi, do: synthesise, values: [0, 1], codes: {8: refused, 9: refused}}
   income: {role: confidential, do: synthesise, domain: [0, 1000], grid: 1, outside: fail, missing: keep, why: known}
   rent:   {role: confidential, do: synthesise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
-
-
 PARTS = {
     "columns": COLUMNS,
     "protect": "{method: dp-table, epsilon: 10}",
     "gates": "{min_rows: 500}",
     "audit": "{groups: [town], predict: {sex: {equals: 1}}}",
 }
-
-
 CAP = "epsilon: 25, definition: dp, scope: table"
-
-
 GIVEN = (
     ", given that the records passed its gates (at most 1% of records clamped in rent; between two releases nobody joins, or at "
     "least 10 people do, and likewise leaving)"
@@ -181,8 +169,6 @@ def test_what_is_expected_has_noise_of_its_own_each_time(made: TinySite) -> None
 
 
 RULES = "[{town: east, income: {above: 500}}, {sex: 0, town: [south, east], rent: {below: 20}}]"
-
-
 NEVER = f"{{method: dp-table, epsilon: 10, never: {RULES}}}"
 
 

@@ -41,17 +41,9 @@ from tests.oracles import plain_vectors
 from tests.oracles.plain_vectors import Record
 
 SECRET = bytes(range(32))
-
-
 ORDERS: tuple[Order, ...] = ("corner", "hilbert")
-
-
 STATISTICS: tuple[Statistic, ...] = ("plain", "trimmed")
-
-
 KINDS = ("spread", "ties", "along the axes", "outlier", "constant")
-
-
 SHAPES = [(6,), (5, 3), (2, 6), (2, 1, 2)]  # widths
 
 

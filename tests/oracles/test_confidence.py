@@ -28,11 +28,7 @@ from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD
 
 DIGITS = 60
-
-
 ROUNDING = Decimal("1e-50")  # where two sides are equal, their last digits are not
-
-
 Rows = list[list[int]]
 
 
@@ -105,8 +101,6 @@ def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
 
 
 HEIGHT, WEIGHT = Grid.declare((-10, 20), 1), Grid.declare((0, 10), "0.1")
-
-
 ILLNESSES = ("flu", "mumps", "none")
 
 
@@ -243,8 +237,6 @@ def worst_ratio(found: list[dict[int, Decimal]], outcomes: range) -> Decimal:
 
 
 CLASSES = [[0, 9], [4, 4, 4], [0, 3, 3, 7, 9]]
-
-
 EPSILONS = ["0.1", "1", "8"]
 
 

@@ -18,8 +18,6 @@ from release_pipeline.privacy.lattice import Metric, search_lattice
 from tests.oracles import full_enumeration as plain
 
 METRICS = get_args(Metric)
-
-
 Problem = tuple[list[list[str]], list[dict[str, list[str]]]]  # rows; per column, each value's labels
 
 
@@ -115,8 +113,6 @@ def test_the_budget_is_exact(allowed: Any, levels: tuple[int, ...]) -> None:
 
 
 HIERARCHY = Hierarchy.of([("a", "*"), ("b", "*")])
-
-
 CODES = np.array([[0], [0], [1]])
 
 

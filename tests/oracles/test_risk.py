@@ -27,8 +27,6 @@ from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import distinct_diversity, record_linkage
 
 SECRET = bytes(range(32))
-
-
 ENGINES = ("tree", "all compared")
 
 

@@ -45,8 +45,6 @@ from tests.unit.test_verify import (
 from tests.unit.test_verify import sign_for_ssh as sign_payload
 
 ALLOWED = usual().package[SIGNERS]
-
-
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
 
 
@@ -149,7 +147,6 @@ def with_subjects(change: Callable[[list[Any]], list[Any]]) -> Change:
 
 OTHER = {"name": "data.csv", "digest": {"sha256": "ab" * 32}}
 
-
 WRONG: dict[str, tuple[Change, str]] = {
     "another type": (lambda said: {**said, "_type": "https://in-toto.io/Statement/v0.1"}, "it is not a statement of"),
     "another predicate": (lambda said: {**said, "predicateType": "https://slsa.dev/provenance/v1"}, "it is not a statement of"),
@@ -227,8 +224,6 @@ CARD = {
     "rows": {"in": 7},
     "claim": {"words": "epsilon 1 \u00e9"},
 }
-
-
 HASHES = {"data.csv": "cd" * 32, "a.json": "ef" * 32}
 
 

@@ -13,8 +13,6 @@ from release_pipeline.cli.visible import Progress, draw_table, print_lines, tabl
 from tests.unit.policy.test_formulas import POLICY
 
 TRICKS = "\x1b]0;owned\x07\x1b[2J\r\u202e\u2066\x9b1m\x00\x08\x7f"
-
-
 UNSHOWN = set(TRICKS) - set("owned]0;[2J1m")
 
 

@@ -36,8 +36,6 @@ from release_pipeline.stages.simulation import Records
 from release_pipeline.store.source import SourceDoor, find_file, open_raw
 
 LEAST = 20  # records, with fewer of which nothing can be told
-
-
 LEAST_MOVED = 0.0005  # share of records outside of a domain, from which on it is told
 
 

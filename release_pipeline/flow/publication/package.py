@@ -24,11 +24,7 @@ from release_pipeline.store.folders import make_folder, sync
 from release_pipeline.verify import ALLOWED
 
 CARD = "privacy-card.json"
-
-
 Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package
-
-
 Attest: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, str]], Mapping[str, str]]  # files of a card and of hashes by name
 
 

@@ -41,23 +41,15 @@ from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 Facts: TypeAlias = tuple[tuple[str, str], ...]
-
-
 _POLICY_APPROVED, _CAPS_APPROVED, _BEFORE = "policy approved", "caps approved", "revision before"  # beside kinds of events
-
-
 _UNKNOWN = (
     "Whether files are still what their hashes say: that is read when somebody verifies it, and not for this page.",
     "What people did outside of the site: an event says when something was noted, and not when it was decided.",
 )
-
-
 _KEYED = (
     "The secret that the noise was drawn with: the chain has a check value of it, and it is forgotten once the noise is drawn.",
     "The records: their hashes are made with the vault's key, so nobody without it can guess them.",
 )
-
-
 _BLIND = "Votes and reviewers' remarks that are not all in: who gave them and what they say is told when they are."
 
 
@@ -75,19 +67,10 @@ class Kind:
 
 
 _REASON, _SIGNER = ("reason", "reason"), "signed.statement.name"
-
-
 _PACKAGE = ("hash of the package", "package_hash")
-
-
 _VOTED: Facts = (("hash of the candidate", "hash"), ("reason", "signed.statement.why"))
-
-
 _TARGET: Facts = (("target", "target"), ("address", "address"), _PACKAGE)
-
-
 _WITHDRAWN: Facts = (_REASON, ("revision", "successor"), ("hash of the package", "hash"))
-
 
 KINDS = {
     "opened": Kind("It was opened", (("reason", "why"),), (_BEFORE,)),
@@ -159,7 +142,6 @@ KINDS = {
         (("hash of the policy", "hash"), ("population", "population")),
     ),
 }
-
 
 _NAMES = {  # of what an event rests on
     _BEFORE: "the revision before it",

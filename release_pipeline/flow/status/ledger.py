@@ -22,8 +22,6 @@ from release_pipeline.store.ledger import Charge, find_entered, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
 
 Draw: TypeAlias = Callable[[Sequence[Sequence[str]]], Iterable[str]]  # a table of rows, the head first, as lines
-
-
 MOST_AHEAD = 5  # releases of an endless series that are shown
 
 

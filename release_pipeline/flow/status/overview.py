@@ -37,8 +37,6 @@ from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 MOST_LATE = 12  # periods of a series that are late, told one by one
-
-
 State: TypeAlias = Literal[
     "open",
     "waiting",

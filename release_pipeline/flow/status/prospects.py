@@ -21,8 +21,6 @@ from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event
 
 TICKS = 5
-
-
 MOST_OF_OTHERS = 1000  # releases of another policy that come before the last of these
 
 

@@ -12,8 +12,6 @@ from release_pipeline.report.standards.terms import Files
 from release_pipeline.report.view import PackageView
 
 Render: TypeAlias = Callable[[PackageView, Files], str]
-
-
 STANDARDS: Mapping[str, Render] = {
     "ddi-codebook.xml": render_ddi,
     "dcat.jsonld": render_dcat,

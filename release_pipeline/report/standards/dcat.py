@@ -19,8 +19,6 @@ _CONTEXT = {
     "vcard": "http://www.w3.org/2006/vcard/ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-
-
 _MEDIA = "http://www.iana.org/assignments/media-types/"
 
 

@@ -16,11 +16,7 @@ from release_pipeline.report.view import PackageView
 from release_pipeline.sentences import PUBLIC
 
 NAMESPACE = "ddi:codebook:2_6"
-
-
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 Lines: TypeAlias = Iterator[str]
 
 

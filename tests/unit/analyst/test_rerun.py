@@ -28,8 +28,6 @@ from release_pipeline.privacy import Epsilon
 from tests.unit.analyst.cards import make_facts
 
 pytestmark = pytest.mark.slow  # each run takes about as long as a release
-
-
 TIMES = LEAST_TIMES
 
 

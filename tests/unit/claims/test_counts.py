@@ -15,14 +15,8 @@ from release_pipeline.claims.trials import Counted, count_both
 from release_pipeline.privacy.by_value import GaussianNoise, LaplaceNoise, Noise, Stage
 
 SUITE = {name: policy for name, policy in list_suite().items() if policy.method.family == "by-value"}
-
-
 ONE, OTHER = np.array([0, 0, 7]), np.array([5, 0, 7])
-
-
 EDGES = np.array([0, 1, 4, 10])  # counts of 2, 0, 1 and of 1, 0, 2
-
-
 FINER = np.array([0, 1, 2, 4, 10])  # 2, 0, 0, 1 and 1, 0, 0, 2
 
 

@@ -13,8 +13,6 @@ from release_pipeline.store.registry import ReleaseId
 CHARGED = Charge(
     ReleaseId("people", "1"), "folk", "hash", "source", 100, Loss(None, None, None, 1_000_000_001, 2_500_000_000, None)
 )
-
-
 FACTS = PublicFacts(
     release="people/1/r1",
     claim="a claim",
@@ -43,16 +41,10 @@ def policy_of(protect: str, column: str = "") -> Policy:
 
 
 CBLS = policy_of("method: idp-cbls, epsilon: 2, k: 5")
-
-
 CENTROID = policy_of("method: idp-cbls, epsilon: 2, k: 5, scope: centroid")
-
-
 CLASSES = policy_of(
     "method: k-epsilon, grouping: ola, k: 2, epsilon: 3", "  sex: {role: quasi, do: generalise, hierarchy: {groups: [f, m]}}\n"
 )
-
-
 ALIKE = policy_of("method: mdav, k: 2")
 
 

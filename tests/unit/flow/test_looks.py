@@ -24,17 +24,9 @@ from release_pipeline.store.registry import Event, ReleaseId
 from tests.integration.sites import TinySite, make_site
 
 DIGEST = "ab" * 32
-
-
 ONE, TWO = ReleaseId("people", "1"), ReleaseId("people", "2")
-
-
 SETTINGS = ("dp-cdf, epsilon 1", "dp-cdf, epsilon 2")
-
-
 NOTED = "2026-03-10T12:00:00+00:00"
-
-
 CONTENT = {
     "policy": "people",
     "population": "folk",

@@ -54,11 +54,7 @@ def upcoming(
 
 
 NOW = at(2026, 3, 15, 12)
-
-
 LISTED = '["b", "a", "c"]'
-
-
 TIMED = f'{{list: ["b", "a", "c"], cron: "{MONTHLY}"}}'
 
 

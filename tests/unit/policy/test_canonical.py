@@ -18,28 +18,19 @@ from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.declared import Frozen
 
 SHIPPED = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
-
-
 HEAD = """\
 policy: people
 steward: ana
 population: folk
 """
-
-
 ONCE = f"""\
 {HEAD}
 source: {{path: people.csv}}
 person: each-row
 releases: once
 """
-
-
 INCOME = "  income: {role: confidential, do: noise, domain: [0, 1000.50], grid: 0.5, outside: fail, why: known}\n"
-
-
 RENT = "  rent: {role: quasi, do: noise, domain: [-1e2, 100], grid: 1, outside: clamp, missing: {fill: 0}, why: known%s}\n"
-
 
 POLICIES = {
     "the least": f"{ONCE}protect: {{method: laplace, epsilon: 1}}\ncolumns:\n{INCOME}",
@@ -83,13 +74,8 @@ columns:
     "alike": f"{ONCE}protect: {{method: mdav, k: 5}}\ncolumns:\n{RENT % ''}{INCOME}",
 }
 
-
 TOWN = "  town: {role: quasi, do: generalise, hierarchy: {csv: towns.csv}, missing: {category: north}}\n"
-
-
 SEX = "  sex: {role: quasi, do: generalise, hierarchy: {groups: [f, m]}}\n"
-
-
 CLASSES = f"""{ONCE}
 protect: {{method: k-epsilon, grouping: ola, metric: entropy, k: 3, epsilon: 1}}
 columns:
@@ -102,8 +88,6 @@ columns:
 {INCOME}suppress: {{grouping_at_most: 1%, confidence: 99%, confidence_at_most: 2%, at_most: 5%}}
 gates: {{relative_error: {{income: 3}}}}
 """
-
-
 CUT = f"""{ONCE}
 protect: {{method: k-epsilon, grouping: mondrian, k: 3, epsilon: 1, partitions: 3}}
 columns:
@@ -112,8 +96,6 @@ columns:
   id: {{role: quasi, do: drop}}
 {INCOME}suppress: {{confidence: 99%, confidence_at_most: 2%, at_most: 5%}}
 """
-
-
 SEVERAL = f"""{HEAD}
 source: {{path: people.duckdb, table: people, release_column: wave}}
 person: {{column: person, records_per_release: 3}}
@@ -122,8 +104,6 @@ protect: {{method: dp-um, epsilon: 1, k: 5, clamp: no}}
 columns:
   person: {{role: identifier, do: drop}}
 {INCOME}"""
-
-
 POLICIES |= {
     "classes": CLASSES,
     "classes in another order": CLASSES.replace(TOWN + SEX, SEX + TOWN),
@@ -164,7 +144,6 @@ GOLDEN = {
     "rand-hie-table": "10944d2a48fd3577de2359e29b513af5cc7abe8510d187da5d1eb3294556cbeb",
     "rand-hie": "55276c726fb6774374f2e04cbaba84b015cc6a6dea9e47697a66b00bbd4d34bc",
 }
-
 
 FORM = (
     '{"audit":{"predict":{"income":{"above":"500"},"town":{"equals":2}}},"columns":{"income":{"'

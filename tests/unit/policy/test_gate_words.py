@@ -17,8 +17,6 @@ COLUMNS = """
   person: {role: identifier, do: drop}
   income: {role: confidential, do: synthesise, domain: [0, 200], grid: 1, outside: fail, why: known}
   sex:    {role: quasi, do: synthesise, values: [0, 1]}"""
-
-
 PARTS = {
     "columns": COLUMNS,
     "drop": "[name, remark, town, rent]",
@@ -26,11 +24,7 @@ PARTS = {
     "suppress": "",
     "protect": "{method: dp-table, epsilon: 10}",
 }
-
-
 NOT_OF_RECORDS = {"min_rows", "anonymity_k", "l_diversity"}
-
-
 SHARES = {"singling_out", "linkability", "linkage"}
 
 

@@ -27,8 +27,6 @@ protect:
   method: dp-table
   epsilon: 3
 """
-
-
 RULES = (
     "{age: {below: 15}, status: [married, widowed]}",
     "{pay: {above: 0.5}, status: child, sex: 1}",

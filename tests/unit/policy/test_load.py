@@ -18,8 +18,6 @@ from release_pipeline.policy.views import plan_to_json
 from tests.integration.sites import PARTS, policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
-
-
 POLICY = """\
 policy: people
 steward: ana
@@ -40,39 +38,19 @@ review: {reviewers: 2}
 publish: {formats: [parquet, csv], not_before: 2027-01-15T09:30Z}
 retain: 90 days
 """
-
-
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
-
-
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
-
-
 KNOWN = (
     "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expectations, tables, "
     "suppress, "
     "gates, audit, review, publish, retain, audience, about, assessment, shape."
 )
-
-
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
-
-
 TWO = '["1", "2"]'
-
-
 LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
-
-
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
-
-
 FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, first: 2026-01, cron: '0 6 1 * *'}."
-
-
 ONE_KIND = "releases: a timetable has either a list of releases or 'every' with a period."
-
-
 NOT_COMPARED = ("differencing_below: 3, ", "")
 
 
@@ -684,7 +662,6 @@ SAME = {
     "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: yes")],
 }
 
-
 DIFFERENT = {
     "policy": [("policy: people", "policy: persons")],
     "steward": [("ana", "ben")],
@@ -746,8 +723,6 @@ UNITS = {
     "character": re.compile(r".|\n"),
     "value": re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^{}\[\]]+|."),
 }
-
-
 REPLACEMENTS = [
     *"{}[],:#&*!|>'\"%@`-? \t\n0579.e~é\u0301\x00",
     "null",
@@ -761,8 +736,6 @@ REPLACEMENTS = [
     "a: b",
     "{a: b}",
 ]
-
-
 MUTATION = st.tuples(
     st.sampled_from(["delete", "duplicate", "replace", "swap"]),
     st.sampled_from(sorted(UNITS)),

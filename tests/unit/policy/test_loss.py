@@ -17,8 +17,6 @@ from release_pipeline.privacy import Epsilon, mask_column
 from release_pipeline.privacy.budget import NANO
 
 SECRET = bytes(32)
-
-
 KEPT = "  site: {role: quasi, do: keep, values: [1, 2], why: known}\n"
 
 

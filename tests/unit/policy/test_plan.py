@@ -17,11 +17,7 @@ from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy import MaskedColumn, mask_column
 
 INCOME = "income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"
-
-
 RENT = "rent: {role: confidential, do: noise, domain: [-5, 5], grid: 0.1, outside: clamp, why: known}"
-
-
 SITE = "site: {role: quasi, do: keep, values: [1, 2], why: known}"
 
 

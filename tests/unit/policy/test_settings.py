@@ -15,7 +15,6 @@ from release_pipeline.policy.text import read_yaml
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 
-
 TEXT = """\
 # who may see what
 policy: people

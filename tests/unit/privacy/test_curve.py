@@ -20,8 +20,6 @@ from release_pipeline.privacy import (
 )
 
 WIDE = 2**52
-
-
 SECRET = bytes(range(32))
 
 

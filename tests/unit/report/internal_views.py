@@ -38,7 +38,6 @@ from release_pipeline.report.internal_view import (
 
 NANO = 10**9
 
-
 ABOUT = About(
     title="Health care use of families",
     description="Yearly records of people who took part",
@@ -55,10 +54,7 @@ ABOUT = About(
     recipients="Anybody",
 )
 
-
 SCALES = "from the scales of the noise, which are confidential"
-
-
 SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 

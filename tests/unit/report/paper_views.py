@@ -41,19 +41,10 @@ ABOUT = About(
     recipients="Anybody.",
 )
 
-
 STATED = {part: f"Our word on {part}." for part in Assessment.model_fields}
-
-
 SHARE = ShareView(0.27, 0.25, 0.29, 1000, 5638)
-
-
 LOW = ShareView(0.02, 0.0, 0.05, 1000, 5638)
-
-
 NONE_TRIED = ShareView(0.0, 0.0, 1.0, 0, None)
-
-
 ATTACKS = (
     AttackView("singling out by one column", "", NONE_TRIED, NONE_TRIED, 0.003, NONE_TRIED),
     AttackView("singling out by several columns", "", SHARE, LOW, 0.06, SHARE),
@@ -100,11 +91,7 @@ def of(facts: dict[str, Any], **changes: Any) -> PaperView:
 
 
 IDP: dict[str, Any] = {"about": ABOUT, "looks": Looks(count=3, runs=2, last="2026-11-01")}
-
-
 DP = dict[str, Any](about=ABOUT, definition="dp", definition_words="eps-DP", method="dp-cdf", values="anywhere", grid="on")
-
-
 TABLE = TableView(
     name="by_site",
     file="table.csv",
@@ -116,7 +103,6 @@ TABLE = TableView(
     levels=(LevelView(1, 6, "laplace 20", "about 20 people"),),
     words="how many records have each site",
 )
-
 
 RHO = dict[str, Any](
     about=dataclasses.replace(
@@ -138,7 +124,6 @@ RHO = dict[str, Any](
     tables=(TABLE, dataclasses.replace(TABLE, name="by_sex", epsilon=None, rho="0.02")),
 )
 
-
 MDAV = dict[str, Any](
     about=ABOUT,
     definition="k-anonymity",
@@ -147,25 +132,14 @@ MDAV = dict[str, Any](
     epsilon=None,
     columns=(*columns_of("centroid", epsilon=None, noise=None), ColumnView("age", "quasi", "generalise", "string", "needed")),
 )
-
-
 NEAR = ClaimView("", SHARE, LOW, 0.1, (0.25, 0.2, 0.3))
-
-
 EMPTY = internal_view(
     attacks=(), classes=None, linkage=None, linkage_ladder=(), sample=None, subgroups=(), columns=(), gates=(), decide=(),
     nearest=NearView(("site",), SHARE, LOW, (0.2, 0.1, 0.3), 1.0, 2.0, (), NEAR),
 )  # fmt: skip
-
-
 FAILED = (GateView("singling out beyond the control", 0.3, 0.1, False, False, "simulated"),)
-
-
 WITHDRAWN = WithdrawalView("olga", "2026-11-20T12:00:00+00:00", "a table was wrong")
-
-
 VECTORS = IDP | {"method": "dp-mdav", "consistency": "none", "looks": None}
-
 
 VIEWS = {
     "idp": of(IDP),

@@ -16,8 +16,6 @@ from release_pipeline.report.view import PackageView
 from tests.unit.report import explorations, internal_views, paper_views, test_standards, test_synthetic, views
 
 EXPLORED = ("usual", "refused", "targets")  # of the documents of `explorations`
-
-
 TABLE = TableView(
     name="sex",
     file="tables/sex.csv",

@@ -8,8 +8,6 @@ from tests.unit.report.accessibility import contrast, find_faults, read_palettes
 from tests.unit.report.rendered import PAGES, render
 
 LARGE = ("report of 40 columns",)  # seconds each
-
-
 FULL = "card with everything"
 
 

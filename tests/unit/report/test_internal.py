@@ -37,8 +37,6 @@ from tests.unit.report.pages import VOID, Page
 from tests.unit.report.views import HOSTILE, TEXTS
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
-
-
 SECTIONS = (
     "map",
     "distributions",
@@ -51,8 +49,6 @@ SECTIONS = (
     "suppression",
     "levels",
 )
-
-
 # where a policy has groups, weights and ties, and where what attacks found was noted by criterion
 ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", "criteria", *SECTIONS[5:])
 

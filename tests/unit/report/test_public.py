@@ -41,29 +41,17 @@ from tests.unit.report.views import (
 )
 
 HERE = Path(public.__file__).parent
-
-
 TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
-
-
 RENDERING = [
     *(HERE / f"{name}.py" for name in ("public", "about", "datapackage", "escaping", "lists")),
     *sorted((HERE / "families").glob("*.py")),
     *sorted((HERE / "standards").glob("*.py")),
 ]
-
-
 HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
-
-
 SAID = tuple(
     PUBLIC(f"caveat.{key}") for key in ("without_noise", "guessed_off_grid", "guessed_by_rows", "guessed_by_habit", "counted")
 )
-
-
 VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
-
-
 VOID = {"meta", "link", "br", "hr", "img"}
 
 
@@ -379,8 +367,6 @@ def test_it_sees_nothing_but_a_view() -> None:
 
 
 PLAIN = Page(render_card_html(sample_view()))
-
-
 OF_THE_METHOD = {"method": "idp-cbls", "definition": "idp", "scope": "column"}  # names that are looked up
 
 

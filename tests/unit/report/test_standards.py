@@ -32,8 +32,6 @@ from tests.unit.report.views import FACTS as FACTS_OF_DEMO
 from tests.unit.report.views import sample_view
 
 BY = Licence(name="CC-BY-4.0", title=LICENCES["CC-BY-4.0"][0], url=LICENCES["CC-BY-4.0"][1])
-
-
 LEAST = About(
     title="People",
     description="People of a town.",
@@ -42,7 +40,6 @@ LEAST = About(
     contact=Contact(name=None, email=None, url="https://example.org"),
     recipients="Everybody.",
 )
-
 
 FULL = About(
     title='Visits & <costs> of "families"',
@@ -64,7 +61,6 @@ FULL = About(
     intended_use="Teaching.",
     recipients="Anybody.",
 )
-
 
 FACTS: dict[str, dict[str, Any]] = {"least": {"about": LEAST}, "full": {"about": FULL, "data_files": (("csv", 2),)}}
 

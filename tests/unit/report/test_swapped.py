@@ -15,8 +15,6 @@ from tests.unit.report import views
 from tests.unit.report.internal_views import sample_view, share
 
 ODD = "<b>town & more"
-
-
 SWAP = SwapView(8, ("income", "mhi"), (ODD, "sex"), 700, 8)
 
 

@@ -37,8 +37,6 @@ from release_pipeline.report.public import complete_card
 from release_pipeline.report.view import PackageView
 
 WORST = "the worst over all data; usually far less"
-
-
 ABOUT = About(
     title="Families of six sites",
     description="Yearly waves of the same people.",
@@ -71,7 +69,6 @@ AS_THEY_ARE = (
     *("release", "population", "published", "tool", "headline", "cannot_occur", "looks", "supersedes", "parts", "swap"),
     *("columns", "tables", "how_to_use", "analysis", "formats"),
 )
-
 
 FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first release says)
     release="rand-hie/1/r1",
@@ -171,7 +168,6 @@ FACTS: dict[str, Any] = dict(  # noqa: C408 (read as what the demo's first relea
     swap=None,
 )
 
-
 TEXT_FACTS = tuple(name for name, fact in FACTS.items() if isinstance(fact, str))
 
 
@@ -258,8 +254,6 @@ HOSTILE = st.sampled_from(
         "\ud800",
     ]
 )
-
-
 TEXTS = st.one_of(st.text(max_size=30), HOSTILE)
 
 

@@ -30,8 +30,6 @@ columns:
   income: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
 gates: {min_rows: 1000}
 """
-
-
 EVERYTHING = """\
 policy: people
 steward: ana

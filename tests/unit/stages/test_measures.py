@@ -16,8 +16,6 @@ from release_pipeline.stages.measures.discrimination import REGRESSION, TREE, te
 from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
 
 STREAM = noise_stream(bytes(32), "test")
-
-
 POLICY = """
 policy: people
 steward: ana

@@ -34,10 +34,7 @@ from release_pipeline.stages.strategies import RECORD, find_strategy
 from release_pipeline.store.scratch import OnDisk
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
-
-
 ROWS = 200_000
-
 
 PIECES = (
     (column_table, "PART"),
@@ -52,14 +49,8 @@ PIECES = (
     (risk, "_CHUNK"),
     (risk, "_AT_ONCE"),
 )
-
-
 ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
-
-
 SECRET = bytes(range(32))
-
-
 HEAD = """\
 gates: {linkage: 100%}
 policy: many
@@ -69,8 +60,6 @@ source: {path: people.csv}
 person: each-row
 releases: once
 """
-
-
 TEXT = (
     HEAD
     + """\

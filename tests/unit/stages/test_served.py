@@ -16,8 +16,6 @@ COLUMNS = """
   town: {role: quasi, do: keep, values: [a, b, c], why: needed}
   w: {role: weight, do: keep, values: [1, 3], why: design}
   income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"""
-
-
 PARTS = {"columns": COLUMNS, "drop": "", "person": "each-row", "releases": "once", "source": "{path: x.csv}"}
 
 

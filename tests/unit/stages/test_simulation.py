@@ -15,11 +15,7 @@ COLUMNS = """
   income: {role: confidential, do: %(noise)s, domain: [0, 1000], grid: 1, outside: clamp, why: known%(codes)s}
   rent:   {role: confidential, do: %(noise)s, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
 """
-
-
 ROWS = 4_000
-
-
 SECRET = bytes(range(32))
 
 

@@ -17,27 +17,15 @@ from release_pipeline.stages.strategies.strategy import RECORD
 from release_pipeline.stages.strategies.swapping import BLOCK, SwapStrategy, read_blocks
 
 SECRET = bytes(range(32))
-
-
 SWAP = "{method: dp-cdf, epsilon: 4, swap: {k: 5, within: kept}}"
-
-
 SUPPRESS = "suppress: {quasi_groups_below: 5, at_most: 50%}\n"
-
-
 KEPT = """  town: {role: quasi, do: keep, values: [north, south], why: needed}
   sex: {role: quasi, do: keep, values: [0, 1], why: needed}
 """
-
-
 REGION = "  region: {role: confidential, do: swap, values: [a, b, c], why: needed}\n"
-
-
 MASKED = """  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: keep, why: known}
 """
-
-
 HOW: dict[str, Any] = {"secret": SECRET, "context": ("test",), "progress": lambda _: None}
 
 

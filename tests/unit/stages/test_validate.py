@@ -14,8 +14,6 @@ from release_pipeline.stages.validate import judge_suite, load_great_expectation
 from tests.integration.sites import policy_text
 
 pytestmark = pytest.mark.slow  # Great Expectations takes seconds to import
-
-
 COLUMNS = """
   person: {role: identifier, do: drop}
   came:   {role: confidential, do: drop}
@@ -24,17 +22,9 @@ COLUMNS = """
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, missing: {fill: 0}, why: known}
   day:    {role: confidential, do: noise, domain: [2020-01-01, 2020-12-31], grid: 1 day, outside: fail, why: known}"""
-
-
 POLICY = parse_policy(policy_text(columns=COLUMNS, source="{path: x.csv}", releases="once", drop="[]"), name="people.yaml")
-
-
 HEADER = tuple(sorted(POLICY.declared))
-
-
 RECORDS = 50
-
-
 PLAIN = (Check("types", "income", "not_finite", 0, "income: not finite."), Check("roles", "town", "not_released", 0, "roles."))
 
 

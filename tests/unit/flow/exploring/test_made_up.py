@@ -16,7 +16,6 @@ shape:
     town: {shares: {north: 30%}}
 """
 
-
 TEXT = """\
 policy: people
 steward: ana

@@ -34,8 +34,6 @@ columns:
   rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
 gates: {min_rows: 1000}
 """
-
-
 LAPLACE = "method: laplace, epsilon: 4, clamp: no"
 
 

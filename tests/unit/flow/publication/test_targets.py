@@ -13,14 +13,8 @@ from release_pipeline.flow.site import Site
 from release_pipeline.store.targets.target import Parcel
 
 SECRET = "zyx-s3cretword"  # noqa: S105
-
-
 KNOWN = "metadata: {authors: [Office], contact: data@example.org}"
-
-
 CREATORS = "metadata: {creators: [{name: Office}], license: cc-by-4.0}"
-
-
 TOKEN = "token: '${TOKEN}'"  # noqa: S105
 
 

@@ -17,8 +17,6 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
 
 SECRET = bytes(range(32))
-
-
 N = 4000
 
 

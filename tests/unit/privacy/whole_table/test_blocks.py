@@ -23,8 +23,6 @@ from release_pipeline.privacy.whole_table.blocks import MOST_COLUMNS, SummedNois
 from release_pipeline.privacy.whole_table.measure import count_together, list_sizes
 
 SECRET = b"b" * 32
-
-
 ROWS = 3000
 
 

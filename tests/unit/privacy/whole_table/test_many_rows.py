@@ -16,14 +16,8 @@ from release_pipeline.privacy.whole_table import rows as making
 from release_pipeline.privacy.whole_table.rows import hold_all, synthesise
 
 COLUMNS = (Column(3, nominal=True), Column(400), Column(60, labels=1), Column(9))
-
-
 NEVER = (Impossible({0: ((2, 3),), 3: ((5, 9),)}),)
-
-
 RECORDS = 9_000
-
-
 KEY = b"m" * 32
 
 
