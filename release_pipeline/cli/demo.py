@@ -33,7 +33,7 @@ from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.sentences import DEMO
 
 HEAD = ("release", "for", "method", "guarantee", "linked", "error (worst column)", "state")
-UNFINISHED = ("reserved", "drawn", "blocked")
+UNFINISHED = ("", "reserved", "drawn", "blocked")  # states from which a run goes on; the refused release stays blocked
 
 
 def _describe_stop(params: cli.Params) -> str:
@@ -81,11 +81,10 @@ def _play(site: Site, waves: tuple[str, ...], progress: Progress) -> tuple[Path,
     steps, steps_of = len(releases) + 2, DEMO.read_section("steps")
     progress(f"1 of {steps}: keys for five people; the officer signs policies and caps")
     keys = trust_demo_people(site)
+    states = {str(release): status.state for release, status in list_statuses(site).items()}
     for number, (policy, partition) in enumerate(releases, 2):
-        states = {str(release): status.state for release, status in list_statuses(site).items()}
-        state = states.get(f"{policy}/{partition}/r1", "blocked")
-        is_refused = policy == REFUSED_POLICY and f"{policy}/{partition}/r1" in states
-        if state not in UNFINISHED or is_refused:
+        unfinished = UNFINISHED if policy != REFUSED_POLICY else ("",)
+        if states.get(f"{policy}/{partition}/r1", "") not in unfinished:
             progress(f"{number} of {steps}: {policy}/{partition} is there already (demo --fresh starts over)")
             continue
         progress(f"{number} of {steps}: {policy}/{partition}: {steps_of[policy]}")

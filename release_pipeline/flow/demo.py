@@ -55,7 +55,7 @@ class Outcome:
     release: str
     readers: str
     method: str
-    promise: str
+    guarantee: str
     linked: str
     error: str
     state: str

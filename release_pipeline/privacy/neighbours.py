@@ -28,9 +28,9 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
-_SLACK = 1e-9  # distances that differ by less, relatively, are equal
-_ROUNDING = 2.0**-50  # of the largest coordinate: what scaling may have done to a difference
-_AXES = 11  # with more of them all points are compared: measured with independent columns, the hardest for a tree
+SLACK = 1e-9  # distances that differ by less, relatively, are equal
+ROUNDING = 2.0**-50  # of the largest coordinate: what scaling may have done to a difference
+MOST_AXES = 11  # with more of them all points are compared: measured with independent columns, the hardest for a tree
 _LEAF = 32
 _FEW = 1_000  # points that a tree does not lose much on, however many axes
 _BLOCK = 1_024  # points looked up at once
@@ -76,9 +76,9 @@ class Neighbours:
         self._power = power
         codes = np.empty((len(known), 0), dtype=np.int64) if codes is None else _as_codes(codes, len(known))
         self._levels: list[IntArray] = [np.unique(column) for column in codes.T]
-        axes = self._columns + sum(len(levels) // 2 + 1 for levels in self._levels)
+        axes = self._columns + sum(count_axes(len(levels)) for levels in self._levels)
         distinct, place, weight = merge_rows(known, codes)
-        has_tree = axes <= _AXES or len(weight) <= _FEW
+        has_tree = axes <= MOST_AXES or len(weight) <= _FEW
         if not has_tree and self._levels:
             distinct, place, weight = _by_codes(codes, distinct, place, weight)
         self.place, self.weight = place, weight
@@ -115,12 +115,12 @@ class Neighbours:
 
     def reach(self, distance: FloatArray, points: FloatArray) -> FloatArray:
         """The distance up to which others count as equally near."""
-        return distance * (1 + _SLACK) + self._rounding_of(points)
+        return distance * (1 + SLACK) + self._rounding_of(points)
 
     def _rounding_of(self, points: FloatArray) -> FloatArray:
         """What rounding the coordinates can have done to a distance from each of these, whichever are looked up beside it."""
         size = np.maximum(np.abs(points[..., self._rounded]).max(axis=-1, initial=0.0), self._size)
-        return cast(FloatArray, _ROUNDING * max(self._columns, 1) * size)
+        return cast(FloatArray, ROUNDING * max(self._columns, 1) * size)
 
     def _plant(self) -> Any:
         from scipy.spatial import KDTree
@@ -134,7 +134,7 @@ class Neighbours:
         level."""
         if not self._levels:
             return np.ascontiguousarray(numbers)
-        axes = [len(levels) // 2 + 1 for levels in self._levels]
+        axes = [count_axes(len(levels)) for levels in self._levels]
         out = np.zeros((len(numbers), self._columns + sum(axes)))
         out[:, : self._columns] = numbers
         first, rows = self._columns, np.arange(len(numbers))
@@ -174,7 +174,7 @@ class Neighbours:
         """The block by comparing all, some points at a time and in threads."""
         kernel, squared = _load_kernel(), self._power == 2
         points, codes = np.ascontiguousarray(points), np.ascontiguousarray(codes, dtype=np.int64)
-        tiles, slack = len(self._ends), np.array([2 * _SLACK, 2 * self._rounding_of(points).max()])
+        tiles, slack = len(self._ends), np.array([2 * SLACK, 2 * self._rounding_of(points).max()])
         least, limit = np.empty((len(points), tiles)), np.empty(len(points))
         number, one = np.empty(len(points), dtype=np.int64), np.empty((len(points), 1), dtype=np.int64)
 
@@ -204,6 +204,12 @@ class Neighbours:
                     find(point, found)
                 lists.append(found)
             yield _gather(first + part.start, list(zip(distance[part].tolist(), lists, strict=True)))
+
+
+def count_axes(levels: int) -> int:
+    """How many axes a column of codes with so many levels takes as corners of a cross-polytope; one
+    more level is for codes that no known record has."""
+    return levels // 2 + 1
 
 
 def merge_rows(known: FloatArray, codes: IntArray) -> tuple[IntArray | None, IntArray, IntArray]:

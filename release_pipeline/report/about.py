@@ -64,8 +64,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What the data are, in the steward's words. Null where the policy says
-    nothing of it."""
+    """What the data are, in the steward's words."""
 
     title: Annotated[str, "What they are called."]
     description: Annotated[str, "What they are, of whom, and how they came about."]

@@ -38,7 +38,7 @@ def make_card_schema() -> dict[str, Any]:
         "series": {"properties": {"epsilon": {"type": "null"}}},
     }
     with_clusters = {
-        "k": {"properties": {"is_k_anonymity": {"const": False}, "l": {"type": "null"}}},
+        "k": {"properties": {"is_k_anonymity": {"const": False}}},
         "series": {"properties": {"epsilon": {"type": "string"}}},
     }
     return {

@@ -33,7 +33,7 @@ ENGINES = ("tree", "all compared")
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the two ways to look for neighbours, whatever the table."""
-    monkeypatch.setattr(module, "_AXES", 10**6 if request.param == "tree" else -1)
+    monkeypatch.setattr(module, "MOST_AXES", 10**6 if request.param == "tree" else -1)
     monkeypatch.setattr(module, "_FEW", -1)
     return str(request.param)
 

@@ -73,9 +73,8 @@ from release_pipeline.store.registry import Event, ReleaseId
 
 def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PackageView:
     """The card and files of a candidate that is being published, as of the last of these events, which its package names."""
-    if (
-        policy.about is None or policy.audience is None
-    ):  # such a policy is never approved, but a site without trusted keys makes candidates of it
+    # Such a policy is never approved, but a site without trusted keys makes candidates of it.
+    if policy.about is None or policy.audience is None:
         raise Blocked(
             "its policy does not say what the data are, or who may read them.",
             where=str(status.id),

@@ -16,12 +16,10 @@ from release_pipeline.privacy.attacks.control import Attack, People, draw_people
 from release_pipeline.privacy.attacks.table import Attacked, AttackedColumn, Rows
 from release_pipeline.privacy.attacks.view import View
 from release_pipeline.privacy.grid import FloatArray
-from release_pipeline.privacy.neighbours import Nearest, Neighbours
+from release_pipeline.privacy.neighbours import MOST_AXES, ROUNDING, SLACK, Nearest, Neighbours, count_axes
 from release_pipeline.privacy.noise import NoiseStream
 
 INFERRED = 500  # people attacked, at most, each once for every column, and as many in the control group
-_FEW_AXES = 11  # as in `neighbours`: with more of them a tree of points does not pay
-_SLACK, _ROUNDING = 1e-9, 2.0**-50  # what lies exactly at the tolerance passes, whatever rounding has done
 _AT_ONCE = 32  # people that a thread takes together
 TOLERANCE = 0.05  # of the mean absolute deviation: a number is inferred if the guess is as near as this
 
@@ -49,7 +47,7 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
     people = people or draw_people(len(table), stream, most=INFERRED)
     results: list[Attack] = []
     sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
-    is_wide = _count_axes(table) > _FEW_AXES
+    is_wide = _count_axes(table) > MOST_AXES
     each = _infer_all(table, people) if is_wide else (infer_column(table, secret, people) for secret in table.columns)
     for secret, (tried, guess) in zip(table.columns, each, strict=True):
         for total, successes in zip(sums, tried, strict=True):
@@ -64,7 +62,7 @@ def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None,
 
 def _count_axes(table: Attacked) -> int:
     """How many axes a tree of the released rows would have: see `neighbours`."""
-    return sum(1 if column.is_numeric else len(np.unique(column.released)) // 2 + 1 for column in table.columns)
+    return sum(1 if column.is_numeric else count_axes(len(np.unique(column.released))) for column in table.columns)
 
 
 def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArray], float]]:
@@ -96,6 +94,11 @@ def _infer_all(table: Attacked, people: People) -> Iterator[tuple[list[FloatArra
         yield np.split(chance[:, place], [len(people.targets)]), guess
 
 
+def widen(tolerance: float, truth: Any) -> Any:
+    """A tolerance that lets pass what lies exactly at it, whatever rounding has done; the kernel compiles it, too."""
+    return tolerance * (1.0 + SLACK) + ROUNDING * (abs(truth) + tolerance)
+
+
 def _find_tolerance(secret: AttackedColumn) -> float:
     """How far a guess may be from the truth."""
     return TOLERANCE * _mean_deviation(secret.original) if secret.is_numeric else 0.0
@@ -123,7 +126,7 @@ class _Tally:
 
     def chance(self, near: Nearest, truth: npt.NDArray[Any]) -> FloatArray:
         """For each of the people looked up the share of the nearest rows whose secret is within the tolerance of the truth."""
-        most = self._tolerance * (1 + _SLACK) + _ROUNDING * (np.abs(truth) + self._tolerance)  # as in the kernel
+        most: FloatArray = widen(self._tolerance, truth)
         first = np.searchsorted(self._values, truth - most, side="left")
         last = np.searchsorted(self._values, truth + most, side="right")
         who = np.repeat(np.arange(len(truth)), np.diff(near.start))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from release_pipeline.privacy.attacks.inferring import widen
 from release_pipeline.privacy.compiling import compiled
 from release_pipeline.privacy.grid import FloatArray
+from release_pipeline.privacy.neighbours import ROUNDING, SLACK
 
-SLACK = 1e-9  # as in `neighbours`: distances that differ by less, relatively, are equal
-ROUNDING = 2.0**-50  # of all that is added up for a row: what rounding may have done to it
+_widen = compiled(widen)
 
 
 @compiled
@@ -21,12 +22,6 @@ def _distance(released: float, truth: float, scale: float) -> float:
     if scale < 0.0:
         return 1.0 if released != truth else 0.0
     return abs(released - truth) * scale
-
-
-@compiled
-def widen(tolerance: float, truth: float) -> float:
-    """A tolerance that lets pass what lies exactly at it, whatever rounding has done."""
-    return tolerance * (1.0 + SLACK) + ROUNDING * (abs(truth) + tolerance)
 
 
 @compiled
@@ -56,7 +51,7 @@ def guess_all(released: FloatArray, scale: FloatArray, truth: FloatArray, tolera
                 rounding = ROUNDING * columns * max(total[row], total[nearest])
                 if rest[row] <= least * (1.0 + SLACK) + rounding:
                     near += 1
-                    most = widen(tolerance[secret], truth[person, secret])
+                    most = _widen(tolerance[secret], truth[person, secret])
                     if abs(released[secret, row] - truth[person, secret]) <= most:
                         right += 1
             chance[person, secret] = right / near
