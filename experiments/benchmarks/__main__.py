@@ -26,6 +26,7 @@ from release_pipeline.privacy.noise import discrete_gaussian
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, TableBudget, make_design, measure_table, synthesise
+from release_pipeline.privacy.whole_table.measure import CountedArrays
 
 SECRET = bytes(32)
 COLUMNS, WIDTH, TRIED = 4, 10**8, 2_000
@@ -107,7 +108,7 @@ def synthesise_table(entries: Any) -> object:
     """The rows of dp-table."""
     columns = [Column(100_000)] * 14 + [Column(3, nominal=True)] * 6
     design = make_design(columns, len(entries[0]), TableBudget(RHO, by_rho=True))
-    measured = measure_table(entries.__getitem__, design, lambda *purpose: noise_stream(SECRET, *purpose))
+    measured = measure_table(CountedArrays(entries.__getitem__), design, lambda *purpose: noise_stream(SECRET, *purpose))
     return synthesise(measured, make_random(SECRET, "rows"))
 
 

@@ -37,6 +37,7 @@ from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Design, Measured, TableBudget, make_design, measure_table, synthesise
+from release_pipeline.privacy.whole_table.measure import CountedArrays
 
 RECORDS, EPSILON, DELTA = 2_000, "3", "0.000001"
 DEFINITIONS = ("dp", "zcdp")
@@ -181,7 +182,7 @@ def measure_release(table: Table, definition: str, number: int) -> Measured:
     def stream(*purpose: Context) -> NoiseStream:
         return noise_stream(b"coverage".ljust(32), table.name, definition, number, *purpose)
 
-    return measure_table(lambda place: table.columns[place].entries, table.design(definition), stream)
+    return measure_table(CountedArrays(lambda place: table.columns[place].entries), table.design(definition), stream)
 
 
 def publish(table: Table, definition: str, measured: Measured, rows: Sequence[IntArray], folder: Path) -> Release:

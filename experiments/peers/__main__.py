@@ -44,7 +44,7 @@ from release_pipeline.privacy.whole_table.cells import count_valued, group_cells
 from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.links import Link, link_columns
-from release_pipeline.privacy.whole_table.measure import hold_records
+from release_pipeline.privacy.whole_table.measure import CountedArrays, hold_records
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked
 from release_pipeline.privacy.whole_table.rows import score_rows
@@ -102,7 +102,7 @@ def measure(case: Case, whole: Whole) -> Measured:
     """dp-table's noisy counts."""
     design = make_design(whole.columns, whole.records, budget_of(case))
     return measure_table(
-        lambda place: whole.entries[place], design, lambda *purpose: noise_stream(KEY, *context_of(case), *purpose)
+        CountedArrays(whole.entries.__getitem__), design, lambda *purpose: noise_stream(KEY, *context_of(case), *purpose)
     )
 
 

@@ -43,6 +43,7 @@ from release_pipeline.privacy.whole_table import Column, Design, TableBudget, ma
 from release_pipeline.privacy.whole_table.blocks import SummedNoise, choose_blocks, find_homes
 from release_pipeline.privacy.whole_table.design import NARROW
 from release_pipeline.privacy.whole_table.design import Pair as Places
+from release_pipeline.privacy.whole_table.measure import CountedArrays
 from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
@@ -204,7 +205,7 @@ def rerun(
     again: list[Sums] = []
     for number in range(times):
         progress(f"running the method again: {number + 1} of {times}")
-        measured = measure_table(entries.__getitem__, design, _streams(secret, number))
+        measured = measure_table(CountedArrays(entries.__getitem__), design, _streams(secret, number))
         again.append(dict(add_up(synthesise(measured, make_random(secret, "rerun", number, "rows")), design)))
     parts = [
         _parts_of(counts[name], groups.get(name)) if facts.columns[name].grid is not None else None

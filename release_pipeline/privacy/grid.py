@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, count_where, make
+from release_pipeline.privacy.counting import NumberEncoder
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -107,18 +108,13 @@ class Grid:
         return arrays.fill(partial(self._quantise, values), len(values), np.int64)
 
     def _quantise(self, values: npt.NDArray[Any], piece: slice) -> IntArray:
-        lo, hi = float(self.lo), float(self.hi)
-        numerator, denominator = float(self.step.numerator), float(self.step.denominator)
-        part = values[piece].astype(np.float64)
-        np.clip(part, lo, hi, out=part)
-        part -= lo
-        if denominator != 1.0:
-            part *= denominator
-        if numerator != 1.0:
-            part /= numerator
-        np.rint(part, out=part)
-        units = part.astype(np.int64)
-        return np.clip(units, 0, self.width, out=units)
+        return self.encoder.find(values[piece])
+
+    @property
+    def encoder(self) -> NumberEncoder:
+        """How numbers become units of the grid, one by one."""
+        step = self.step
+        return NumberEncoder(float(self.lo), float(self.hi), float(step.numerator), float(step.denominator), self.width)
 
     def snap(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> FloatArray:
         """The values as a method sees them: moved into the domain and onto the grid, in their own units."""

@@ -29,8 +29,8 @@ from release_pipeline.privacy.attacks import (
     infer,
     single_out_beside,
 )
-from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import drawn_positions, shuffled_first
+from release_pipeline.privacy.noise import drawn_positions, shuffled_first, take_secret
+from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.stages.audit import (
     ATTACKED_SAMPLE,
     LEAST_ATTACKED,
@@ -41,9 +41,10 @@ from release_pipeline.stages.audit import (
     train_models,
     without_reasons,
 )
-from release_pipeline.stages.column_table import take_few
-from release_pipeline.stages.compared import Compared, Numbers, Read
-from release_pipeline.stages.entries import find_entries
+from release_pipeline.stages.column_table import load_table, take_few
+from release_pipeline.stages.compared import Compared, Numbers, Read, read_tables
+from release_pipeline.stages.counted import CountedRecords, ReadEngine
+from release_pipeline.stages.entries import find_encoder
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
@@ -76,17 +77,14 @@ def audit_synthetic(
 
 def _measure_structure(compared: Compared, streams: Streams) -> dict[str, Any]:
     """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
-    counted, arrays = pick_synthetic(compared.policy.columns), compared.arrays
-
-    def read(name: str) -> tuple[IntArray, IntArray]:
-        sides = compared.original(name), compared.released.column(name)
-        before, after = (find_entries(counted[name], side, arrays) for side in sides)
-        return before, after
-
-    names = list(declare_columns(compared.policy.columns))
-    nominal = [name for name in names if isinstance(counted[name], ListedColumn)]
+    counted = pick_synthetic(compared.policy.columns)
+    encoders = {name: find_encoder(counted[name]) for name in declare_columns(compared.policy.columns)}
+    released = read_tables({"records": load_table(compared.released)})
+    before, after = (CountedRecords(ReadEngine(read), encoders) for read in (compared.read, released))
+    nominal = [name for name in encoders if isinstance(counted[name], ListedColumn)]
+    random = make_random(take_secret(streams("tables of columns")))
     return {
-        **measure_structure(names, read, nominal, streams("tables of columns"), arrays),
+        **measure_structure(before, after, nominal, random),
         "group_means": _measure_group_means(compared, streams),
     }
 

@@ -6,33 +6,31 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
+from release_pipeline.privacy.counting import Encoder, ListEncoder
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.stages.column_table import cut_column
-
-_compute: Any = pyarrow.compute  # its functions are made at run time
 
 
-def find_entries(column: NoiseColumn | ListedColumn, cells: Any, arrays: Arrays = IN_MEMORY) -> IntArray:
-    """The entry of each record."""
+def find_encoder(column: NoiseColumn | ListedColumn) -> Encoder:
+    """How cells of the column, as the records have them, become entries."""
     if isinstance(column, NoiseColumn):
-        return column.coded_grid.quantise(cells.to_numpy(), arrays)
+        return column.coded_grid.encoder
     places = {entry: place for place, entry in enumerate(column.entries)}
     known = dict.fromkeys(column.entries) | dict.fromkeys(column.reason_of)  # codes that share a reason share its entry
-    at = {name: places.get(name, len(column.values) + _place_of(column, name)) for name in known}
-    numbers, told = np.array(list(at.values()), dtype=np.int64), pa.array(list(known), pa.string())
-    entries = arrays.empty(len(cells), np.int64)
-    for rows, part in cut_column(cells):
-        found = _compute.index_in(part.cast(pa.string()), value_set=told)
-        entries[rows] = numbers[np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)]
-    return entries
+    entries = tuple(places.get(name, len(column.values) + _place_of(column, name)) for name in known)
+    return ListEncoder(tuple(known), entries)
 
 
 def _place_of(column: ListedColumn, entry: str) -> int:
     return column.reasons.index(column.reason_of[entry]) if entry in column.reason_of else 0
+
+
+def find_entries(column: NoiseColumn | ListedColumn, cells: pa.ChunkedArray) -> IntArray:
+    """The entry of each record."""
+    encoder = find_encoder(column)
+    parts = [encoder.find(chunk) for chunk in cells.chunks]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
 def spell_entries(column: NoiseColumn | ListedColumn, entries: IntArray) -> Any:

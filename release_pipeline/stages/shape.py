@@ -16,6 +16,7 @@ from release_pipeline.privacy.distributions import BEYOND, ks_of_clusters, share
 from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
+from release_pipeline.privacy.tally import Tally, find_gap, share_at_entries
 
 DRAWS, LEAST, MOST = 200_000, 3, 25  # simulated draws per column, and in how many rounds
 
@@ -71,6 +72,17 @@ def summarise_shapes(
         atom_share=float(np.mean(differences)) if differences else None,
         ks=float(np.mean(distances)),
         at_atoms=tuple(np.mean(shares, axis=0).tolist()) if len(atoms) else (),
+    )
+
+
+def summarise_tallies(entries: Tally, simulated: Sequence[Tally], points: IntArray) -> ExpectedShape:
+    """The same of the tallies of a column and of its simulated releases; `points` are entries."""
+    original, shares = share_at_entries(entries, points), [share_at_entries(one, points) for one in simulated]
+    differences = [float(np.max(np.abs(share - original))) for share in shares] if len(points) else []
+    return ExpectedShape(
+        atom_share=float(np.mean(differences)) if differences else None,
+        ks=float(np.mean([find_gap(entries, one) for one in simulated])),
+        at_atoms=tuple(np.mean(shares, axis=0).tolist()) if len(points) else (),
     )
 
 

@@ -17,11 +17,12 @@ from release_pipeline.policy.families.whole_table import WholeTableFamily, decla
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.privacy.whole_table import Design, Measured
 from release_pipeline.privacy.whole_table.blocks import SummedNoise, find_homes, sum_block
-from release_pipeline.privacy.whole_table.measure import count_together, list_sizes
+from release_pipeline.privacy.whole_table.measure import list_sizes
 from release_pipeline.report.counts import PAIRS_FILE
 from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, are_sums, count_blocks, read_measured
+from tests.counting import count_together
 from tests.integration.publishing import make_trusted_site, publish_release
 from tests.integration.sites import Row, TinySite
 

@@ -13,12 +13,13 @@ import numpy.typing as npt
 import pytest
 
 from release_pipeline.privacy.noise import exp_digits
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table import Cells, Column, TableBudget, design, make_design
 from release_pipeline.privacy.whole_table.blocks import Block, choose_blocks
 from release_pipeline.privacy.whole_table.cuts import BITS, CutLaw, Node, find_best, segments_between
 from release_pipeline.privacy.whole_table.impossible import Impossible
-from release_pipeline.privacy.whole_table.measure import count_together
 from release_pipeline.privacy.whole_table.places import Places
+from tests.counting import count_together
 
 Table = tuple[int, ...]
 Law = dict[tuple[Node, ...], Fraction]
@@ -112,9 +113,10 @@ def test_no_cut_of_a_block_is_likelier_than_its_bound(e: Fraction) -> None:
         values = np.sort(random.integers(a, b, count) if number % 2 else np.minimum(random.integers(a, 2 * b, count), b - 1))
         law = CutLaw(Places(width, int(random.integers(0, width + 1))), e)
         away = {cut: abs(2 * int((values < cut).sum()) - count) for cut in range(a + 1, b)}
-        assert find_best(values, (a, b)) == min(away.values())
+        tally = Tally.of(values)
+        assert find_best(tally, (a, b)) == min(away.values())
         seen: list[int] = []
-        for block in law.blocks(values, (a, b)):
+        for block in law.blocks(tally, (a, b)):
             cuts = range(block.low + 1, block.high + 1)
             seen.extend(cuts)
             assert block.mass == sum(law.places.up_to(cut) - law.places.up_to(cut - 1) for cut in cuts)

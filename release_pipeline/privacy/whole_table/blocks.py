@@ -88,6 +88,11 @@ def sum_block(counts: IntArray, block: Block, pair: Pair) -> IntArray:
     return summed
 
 
+def cover_pairs(sizes: Sequence[int], most_cells: int) -> Iterator[Block]:
+    """Tables of which all pairs are sums; none where there are but two columns."""
+    return _cover(sizes, MOST_COLUMNS, most_cells) if len(sizes) > 2 else iter(())
+
+
 def _cover(sizes: Sequence[int], most: int, limit: int) -> Iterator[Block]:
     """Blocks of at most so many columns and combinations of groups, until every pair is in one: each begins with the pair that
     has most cells of those that are in none, and takes the column with which most of these come in, of equals the one with fewest

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.counting import GroupsOfEntries
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.tables.consistency import level_off
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table.design import MOST_GROUPS, NARROW_GROUPS, Column
 
 _EMPTY = 2.0  # standard deviations: an atom that holds less is taken to be empty
@@ -55,12 +57,17 @@ class Cells:
         beyond = entries - self.column.width - 1
         return np.where(beyond >= 0, len(self.edges) - 1 + beyond, found).astype(np.int64)
 
-    def count_ordered(self, ordered: IntArray) -> IntArray:
-        """How many records each has, by their entries in ascending order."""
+    def count_records(self, entries: Tally) -> IntArray:
+        """How many records each has."""
         firsts = np.append(self.edges, self.column.width + 2 + np.arange(self.column.labels))
-        if len(ordered) and ordered[-1] >= firsts[-1]:
+        if len(entries) and entries.entries[-1] >= firsts[-1]:
             raise InvalidArgument("an entry is none of the column's.")
-        return np.diff(np.searchsorted(ordered, firsts)).astype(np.int64)
+        return entries.count_within(firsts)
+
+    def groups_of_entries(self, groups: IntArray) -> GroupsOfEntries:
+        """The group of every entry, by that of its cell."""
+        labels = self.column.width + 1 + np.arange(self.column.labels)
+        return GroupsOfEntries.of(np.append(self.edges[:-1], labels), groups, self.column.width + 1 + self.column.labels)
 
     def hold(self, noisy: IntArray | FloatArray, deviation: float, records: int) -> FloatArray:
         """How many records each cell seems to hold: none below 0, all together as many as there are."""

@@ -34,11 +34,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from release_pipeline.privacy.arrays import PIECE
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream
 from release_pipeline.privacy.noise.exponentials import below_exp, exp_digits
 from release_pipeline.privacy.noise.uniform import uniform_below
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table.places import Places
 
 OUTER_LEVELS = 2  # more cuts of the outermost nodes of each segment: tails are long
@@ -70,8 +70,8 @@ class CutLaw:
         """How much |2 L - N| may differ within a block."""
         return max(math.floor(_PER_BLOCK * 2 / self.e), 1)
 
-    def draw(self, values: IntArray, node: Node, stream: NoiseStream) -> int:
-        """A cut of the node, in which these values lie, in ascending order."""
+    def draw(self, values: Tally, node: Node, stream: NoiseStream) -> int:
+        """A cut of the node, in which these values lie."""
         best, blocks = find_best(values, node), self.blocks(values, node)
         total = sum(block.mass * block.bound for block in blocks)
         while True:
@@ -87,14 +87,14 @@ class CutLaw:
                     break
                 drawn -= block.mass * block.bound
 
-    def blocks(self, values: IntArray, node: Node) -> list[Block]:
+    def blocks(self, values: Tally, node: Node) -> list[Block]:
         """All cuts of the node, in ascending order."""
         (a, b), count, best, step = node, len(values), find_best(values, node), self.step
         reach = best + math.ceil(2 * (BITS + 1) * math.log(2) / self.e)  # further out every bound is 1
         ends = _list_ends(values, range(max((count - reach) // 2, 0), min((count + reach + 1) // 2, count), max(step // 2, 1)))
         ends = np.append(ends[(ends > a) & (ends < b - 1)], b - 1)
-        first = 2 * np.searchsorted(values, np.append(a, ends[:-1]), side="right") - count
-        last = 2 * np.searchsorted(values, ends) - count
+        first = 2 * values.count_below(np.append(a, ends[:-1]) + 1) - count
+        last = 2 * values.count_below(ends) - count
         nearest: IntArray = np.where((first <= 0) & (last >= 0), best, np.minimum(np.abs(first), np.abs(last)))
         steps: list[int] = (np.maximum(nearest - best, 0) // step).tolist()
         bounds = {steps_further: self.bound(steps_further * step) for steps_further in set(steps)}
@@ -111,14 +111,15 @@ class CutLaw:
         return _bound(self.e, further // self.step * self.step)
 
 
-def _list_ends(values: IntArray, ranks: range) -> IntArray:
-    """The different values at these ranks and right behind them: where many are alike there are few, however many ranks."""
-    found: list[IntArray] = [np.empty(0, dtype=np.int64)]
-    for start in range(0, len(ranks), PIECE):
-        some = ranks[start : start + PIECE]
-        own: IntArray = np.arange(some.start, some.stop, some.step, dtype=np.int64)
-        found.append(np.unique(np.append(values[own], values[np.minimum(own + 1, len(values) - 1)])))
-    return np.unique(np.concatenate(found))
+def _list_ends(values: Tally, ranks: range) -> IntArray:
+    """The different values at these ranks and right behind them: those with a rank from the one before
+    their first to their last."""
+    if not ranks:
+        return np.empty(0, dtype=np.int64)
+    before_first = values.ends - values.counts - 1
+    steps = -(-np.maximum(before_first - ranks.start, 0) // ranks.step)
+    nearest = ranks.start + steps * ranks.step
+    return values.entries[nearest <= np.minimum(values.ends - 1, ranks[-1])]
 
 
 @lru_cache(maxsize=4096)
@@ -127,18 +128,18 @@ def _bound(e: Fraction, further: int) -> int:
     return exp_digits(exponent.numerator, exponent.denominator, BITS) + 1 if further else 1 << BITS
 
 
-def find_best(values: IntArray, node: Node) -> int:
+def find_best(values: Tally, node: Node) -> int:
     """The least |2 L - N| of a cut of the node."""
     count = len(values)
     if not count:
         return 0
-    middle = int(values[count // 2])
+    middle = int(values.at(np.array([count // 2]))[0])
     cuts = [cut for cut in (middle, middle + 1) if node[0] < cut < node[1]]
     return min(_distance(values, cut) for cut in cuts)
 
 
-def _distance(values: IntArray, cut: int) -> int:
-    return abs(2 * int(np.searchsorted(values, cut)) - len(values))
+def _distance(values: Tally, cut: int) -> int:
+    return abs(2 * int(values.count_below(cut)) - len(values))
 
 
 def segments_between(width: int, atoms: Sequence[int], public: Sequence[int] = ()) -> tuple[list[int], list[Node]]:
@@ -153,9 +154,9 @@ def segments_between(width: int, atoms: Sequence[int], public: Sequence[int] = (
 
 
 def measure_cuts(
-    values: IntArray, law: CutLaw, atoms: Sequence[int], depth: int, stream: NoiseStream, public: Sequence[int] = ()
+    values: Tally, law: CutLaw, atoms: Sequence[int], depth: int, stream: NoiseStream, public: Sequence[int] = ()
 ) -> IntArray:
-    """The edges of the cells of a column whose sorted values these are: `depth` levels of cuts of all nodes, then `OUTER_LEVELS`
+    """The edges of the cells of a column of these values: `depth` levels of cuts of all nodes, then `OUTER_LEVELS`
     of those at the ends of each segment. `public`: edges that are declared, and stay whatever the values are."""
     edges, segments = segments_between(law.places.width, atoms, public)
     found = set(edges)
@@ -167,12 +168,11 @@ def measure_cuts(
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _cut_level(values: IntArray, law: CutLaw, nodes: Sequence[Node], found: set[int], stream: NoiseStream) -> list[Node]:
+def _cut_level(values: Tally, law: CutLaw, nodes: Sequence[Node], found: set[int], stream: NoiseStream) -> list[Node]:
     """Cut every node that can be cut, once; the nodes that come of it."""
     halves: list[Node] = []
     for a, b in nodes:
-        start, end = np.searchsorted(values, [a, b])
-        cut = law.draw(values[start:end], (a, b), stream)
+        cut = law.draw(values.between(a, b), (a, b), stream)
         found.add(cut)
         halves.extend(half for half in ((a, cut), (cut, b)) if half[1] - half[0] > 1)
     return halves

@@ -39,6 +39,16 @@ class Entering:
         entries = low + np.minimum(np.floor(part * width).astype(np.int64), width - 1)
         return np.where(found >= own, cells.column.width + 1 + found - own, entries)
 
+    def share_below(self, cell: int, width: int) -> FloatArray:
+        """The share of a cell's rows that have its first entry, its first two, and so on."""
+        part = np.arange(1, width + 1) / width
+        rise = float(self.rise[cell]) if cell < len(self.rise) else 0.0
+        if abs(rise) < _FLATTEST:
+            return part
+        if rise < 0:
+            return np.expm1(rise * part) / math.expm1(rise)
+        return (np.exp(rise * (part - 1)) - math.exp(-rise)) / -math.expm1(-rise)
+
     def _place(self, cell: IntArray, within: FloatArray) -> FloatArray:
         """Where so much of a cell's records lies below, its density being exp(rise x)."""
         part, rise = np.array(within), self.rise[cell]

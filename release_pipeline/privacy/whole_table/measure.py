@@ -14,30 +14,55 @@ function of it too, and no count is left out for it. The counts of pairs in a bl
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, ascend, make
+from release_pipeline.errors import SourceError
 from release_pipeline.privacy.by_value.noise_laws import Noise
+from release_pipeline.privacy.counting import TablePlan, count_tables, plan_tables
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import NoiseStream
-from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise, choose_blocks, find_homes, sum_block
+from release_pipeline.privacy.tally import Tally
+from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise, choose_blocks, cover_pairs, find_homes, sum_block
 from release_pipeline.privacy.whole_table.cells import Cells, group_cells
 from release_pipeline.privacy.whole_table.cuts import CutLaw, measure_cuts
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, deviation
 from release_pipeline.privacy.whole_table.places import Places
 
-Entries = Callable[[int], IntArray]  # of a column, by its place
 Stream = Callable[..., NoiseStream]  # of a purpose, by its name and the places of columns
 Progress = Callable[[str], None]
-Numbered = npt.NDArray[np.unsignedinteger[Any]]  # the group of each record, in as few bytes as it takes
-LINES = 20  # of progress while tables are counted, about
+MOST_CELLS = 1 << 15  # of a table that is counted so that others are sums of it
+
+
+class Counting(Protocol):
+    """All that sees the records."""
+
+    def tally(self, place: int) -> Tally:
+        """The exact tally of the column at a place."""
+        ...
+
+    def count(self, plan: TablePlan) -> IntArray:
+        """The exact counts of the wanted tables, one after the other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedArrays:
+    """Records whose entries are arrays in memory: `entries` gives those of the column at a place."""
+
+    entries: Callable[[int], IntArray]
+
+    def tally(self, place: int) -> Tally:
+        """By one look at the column."""
+        return Tally.of(self.entries(place))
+
+    def count(self, plan: TablePlan) -> IntArray:
+        """By one look at all columns."""
+        return count_tables(plan, [[self.entries(place) for place in range(len(plan.groups))]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +109,46 @@ class Measured:
         return find_homes(list(self.tables), list_sizes(self.groups))
 
 
-def measure_table(
-    entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None, arrays: Arrays = IN_MEMORY
-) -> Measured:
-    """The noisy counts of a table. `entries` is all that sees the data; of a record the cell, and then the group, in each column
-    is kept meanwhile, a byte or two."""
-    cells: list[Cells] = []
-    margins: list[IntArray] = []
-    found: list[npt.NDArray[Any]] = []
-    for place in range(len(design.columns)):
-        own = entries(place)
-        cut, margin = measure_column(ascend(arrays, own), design, place, stream)
-        cells.append(cut)
-        margins.append(margin)
-        found.append(make(arrays, cut.find, own, dtype=np.min_scalar_type(cut.count)))
-        del own
+def measure_table(counting: Counting, design: Design, stream: Stream, progress: Progress = lambda _: None) -> Measured:
+    """The noisy counts of a table. `counting` is all that sees the data, and is asked twice: for the tally of every
+    column, and for all tables of groups."""
+    tallies = [counting.tally(place) for place in range(len(design.columns))]
+    measured = [measure_column(own, design, place, stream) for place, own in enumerate(tallies)]
+    cells, margins = [own for own, _ in measured], [own for _, own in measured]
     blocks, groups = _plan_blocks(design, cells, margins)
-    grouped = [make(arrays, own.astype(np.uint16).take, found.pop(0), dtype=np.uint16) for own in groups]  # never both of all
-    purpose = "block" if blocks else "pair"
     laws = dict.fromkeys(blocks, design.noise_of_each(len(blocks))) if blocks else design.pairs
-    tables = dict(_count_tables(grouped, list_sizes(groups), laws, partial(stream, purpose), progress, arrays))
+    tables: dict[Block, BlockCounts] = {}
+    if laws:
+        progress(f"counting {len(laws):,} tables of columns")
+        plan = plan_tables(
+            [own.groups_of_entries(mine) for own, mine in zip(cells, groups, strict=True)],
+            sizes := list_sizes(groups),
+            laws,
+            () if blocks else cover_pairs(sizes, MOST_CELLS),
+        )
+        exact = plan.split(counting.count(plan))
+        _check_margins(
+            exact,
+            plan,
+            [np.bincount(mine, own.count_records(tally)) for own, mine, tally in zip(cells, groups, tallies, strict=True)],
+        )
+        purpose = "block" if blocks else "pair"
+        for (columns, noise), counts in zip(laws.items(), exact, strict=True):
+            drawn = noise.draw(counts.size, stream(purpose, *columns)).reshape(counts.shape)
+            tables[columns] = BlockCounts(counts + drawn, noise)
     return Measured(design, tuple(cells), tuple(margins), tuple(groups), tables)
+
+
+def _check_margins(exact: Sequence[IntArray], plan: TablePlan, held: Sequence[FloatArray]) -> None:
+    """Refuse tables whose groups do not hold as many records as the tallies said: the records have changed in between."""
+    for columns, counts in zip(plan.wanted, exact, strict=True):
+        for axis, column in enumerate(columns):
+            others = tuple(other for other in range(counts.ndim) if other != axis)
+            if not np.array_equal(counts.sum(axis=others), held[column]):
+                raise SourceError(
+                    "the records changed while they were counted.",
+                    remedy="Run the release again once the source stays as it is.",
+                )
 
 
 def _plan_blocks(design: Design, cells: Sequence[Cells], margins: Sequence[IntArray]) -> tuple[list[Block], list[IntArray]]:
@@ -136,43 +180,10 @@ def list_sizes(groups: Sequence[IntArray]) -> list[int]:
     return [int(own.max()) + 1 for own in groups]
 
 
-def _count_tables(
-    grouped: Sequence[npt.NDArray[np.uint16]],
-    sizes: Sequence[int],
-    laws: Mapping[Block, Noise],
-    stream: Stream,
-    progress: Progress,
-    arrays: Arrays,
-) -> Iterator[tuple[Block, BlockCounts]]:
-    every = math.ceil(len(laws) / LINES)
-    for number, (columns, noise) in enumerate(laws.items(), 1):
-        exact = count_together([grouped[column] for column in columns], [sizes[column] for column in columns], arrays)
-        yield columns, BlockCounts(exact + noise.draw(exact.size, stream(*columns)).reshape(exact.shape), noise)
-        if not number % every or number == len(laws):
-            progress(f"counted {number:,} of {len(laws):,} tables of columns")
-
-
-def count_together(grouped: Sequence[Numbered], shape: Sequence[int], arrays: Arrays = IN_MEMORY) -> IntArray:
-    """How many records are in each combination of groups."""
-    counts = np.zeros(math.prod(shape), dtype=np.int64)
-    for found in arrays.over(partial(_count_part, grouped, shape), len(grouped[0]), SUMMED):
-        counts += found
-    return counts.reshape(shape)
-
-
-def _count_part(grouped: Sequence[Numbered], shape: Sequence[int], part: slice) -> IntArray:
-    """Of some records."""
-    codes = grouped[0][part].astype(np.int64)
-    for own, size in zip(grouped[1:], shape[1:], strict=True):
-        codes *= size
-        codes += own[part]
-    return np.bincount(codes, minlength=math.prod(shape)).astype(np.int64)
-
-
-def measure_column(ordered: IntArray, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
-    """The cells of a column, and their noisy counts; `ordered`: its entries, ascending."""
-    cells = _cut(ordered, design.columns[place], design, place, stream)
-    counted = cells.count_ordered(ordered)
+def measure_column(entries: Tally, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
+    """The cells of a column, and their noisy counts."""
+    cells = _cut(entries, design.columns[place], design, place, stream)
+    counted = cells.count_records(entries)
     return cells, counted + design.margins.draw(len(counted), stream("margin", place))
 
 
@@ -181,10 +192,10 @@ def hold_records(design: Design, cells: Cells, margin: IntArray | FloatArray) ->
     return cells.hold(margin, deviation(design.margins), design.records)
 
 
-def _cut(ordered: IntArray, column: Column, design: Design, place: int, stream: Stream) -> Cells:
+def _cut(entries: Tally, column: Column, design: Design, place: int, stream: Stream) -> Cells:
     if place not in design.cuts:
         return Cells.narrow(column)
     e, depth = design.cuts[place]
     law = CutLaw(Places(column.width, column.centre), e)
-    values = ordered[: int(np.searchsorted(ordered, column.width, side="right"))]  # reasons to have none are behind them
+    values = entries.between(0, column.width + 1)  # reasons to have none are behind them
     return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place), column.edges))

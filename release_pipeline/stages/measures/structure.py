@@ -1,104 +1,82 @@
-"""How far synthetic tables of one, two and three columns are from the original ones: total variation distances, beside those of
-as many original records drawn anew with replacement, which is what chance alone would do to the very table."""
+"""How far synthetic tables of one, two and three columns are from the original ones: total variation distances, beside
+those of as many original records drawn anew with replacement, which is what chance alone would do to the very table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make
+from release_pipeline.privacy.counting import GroupsOfEntries, plan_tables
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import NoiseStream, drawn_positions, shuffled_positions
-from release_pipeline.privacy.whole_table.measure import count_together
+from release_pipeline.privacy.tally import Tally
+from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.whole_table.blocks import cover_pairs
+from release_pipeline.stages.counted import CountedRecords
 
 GROUPS = 12  # of a column of numbers, of about as many original records each; so many values of others, the rare ones together
+MOST_CELLS = 1 << 15  # of a table that is counted so that others are sums of it
 MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
-Read: TypeAlias = Callable[[str], tuple[IntArray, IntArray]]
-Numbers: TypeAlias = npt.NDArray[np.uint8]
-Places: TypeAlias = npt.NDArray[np.intp]
-
 
 def measure_structure(
-    names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream, arrays: Arrays = IN_MEMORY
+    before: CountedRecords, after: CountedRecords, nominal: Sequence[str], random: Random
 ) -> dict[str, Any]:
-    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs also the
-    worst. `read`: the entries of a column before and after. Of each record a byte for each column is kept, and as much of what is
-    drawn."""
-    tables = _Tables.of(names, read, nominal, stream, arrays)
-    triples = list(combinations(names, 3))
-    drawn: list[int] = np.sort(shuffled_positions(len(triples), stream)[:MOST_TRIPLES]).tolist() if triples else []
-    columns = {(name,): tables.compare((name,)) for name in names}
-    pairs = {pair: tables.compare(pair) for pair in combinations(names, 2)}
-    chosen = [tables.compare(triples[place]) for place in drawn]
-    worst = sorted(pairs, key=lambda pair: -pairs[pair][0])[:WORST]
+    """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs
+    also the worst."""
+    names = list(before.encoders)
+    groups = [
+        _find_groups(before.tally(place), encoder.size, is_nominal=name in nominal)
+        for place, (name, encoder) in enumerate(before.encoders.items())
+    ]
+    columns, pairs, triples = (list(combinations(range(len(names)), count)) for count in (1, 2, 3))
+    chosen = [triples[place] for place in sorted(random.permutation(len(triples))[:MOST_TRIPLES].tolist())]
+    sizes = [GROUPS] * len(names)
+    plan = plan_tables(groups, sizes, [*columns, *pairs, *chosen], cover_pairs(sizes, MOST_CELLS))
+    was, now = (plan.split(side.count(plan)) for side in (before, after))
+    distances = {table: _compare(*both, random) for table, *both in zip(plan.wanted, was, now, strict=True)}
+    worst = sorted(pairs, key=lambda pair: -distances[pair][0])[:WORST]
     return {
-        "columns": {name: distance for (name,), (distance, _) in columns.items()},
-        "columns_by_chance": _mean([by_chance for _, by_chance in columns.values()]),
-        "pairs": _mean([distance for distance, _ in pairs.values()]),
-        "pairs_by_chance": _mean([by_chance for _, by_chance in pairs.values()]),
-        "worst_pairs": [{"one": one, "other": other, "distance": pairs[one, other][0]} for one, other in worst],
-        "triples": _mean([distance for distance, _ in chosen]),
-        "triples_by_chance": _mean([by_chance for _, by_chance in chosen]),
+        "columns": {names[place]: distances[place,][0] for (place,) in columns},
+        "columns_by_chance": _average(distances, columns)[1],
+        "pairs": _average(distances, pairs)[0],
+        "pairs_by_chance": _average(distances, pairs)[1],
+        "worst_pairs": [
+            {"one": names[one], "other": names[other], "distance": distances[one, other][0]} for one, other in worst
+        ],
+        "triples": _average(distances, chosen)[0],
+        "triples_by_chance": _average(distances, chosen)[1],
         "triples_tried": len(chosen),
     }
 
 
-def _mean(distances: Sequence[float]) -> float | None:
-    return float(np.mean(distances)) if distances else None
+def _average(
+    distances: Mapping[tuple[int, ...], tuple[float, float]], tables: Iterable[tuple[int, ...]]
+) -> tuple[float | None, float | None]:
+    """The mean distance of these tables, and of records drawn anew."""
+    own = [distances[table] for table in tables]
+    if not own:
+        return None, None
+    distance, by_chance = np.mean(own, axis=0).tolist()
+    return distance, by_chance
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """The group of each record in every column: before, after, and drawn anew."""
-
-    groups: dict[str, tuple[Numbers, Numbers, Numbers]]
-    arrays: Arrays
-
-    @classmethod
-    def of(cls, names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream, arrays: Arrays) -> _Tables:
-        """Of columns that are read one after the other."""
-        groups: dict[str, tuple[Numbers, Numbers, Numbers]] = {}
-        anew: Places | None = None
-        for name in names:
-            before, after = read(name)
-            anew = drawn_positions(len(before), stream, arrays) if anew is None else anew
-            group = _find_groups(before, is_nominal=name in nominal, arrays=arrays)
-            was, now = (make(arrays, group, side, dtype=np.uint8) for side in (before, after))
-            groups[name] = was, now, arrays.take(was, anew)
-        return cls(groups, arrays)
-
-    def compare(self, names: Sequence[str]) -> tuple[float, float]:
-        """Half the sum of the differences of the shares of all cells, of synthetic records and of those drawn anew."""
-        was, now, anew = (self._share(names, side) for side in range(3))
-        return float(np.abs(was - now).sum() / 2), float(np.abs(was - anew).sum() / 2)
-
-    def _share(self, names: Sequence[str], side: int) -> npt.NDArray[np.float64]:
-        columns = [self.groups[name][side] for name in names]
-        return count_together(columns, [GROUPS] * len(columns), self.arrays) / len(columns[0])
+def _compare(was: IntArray, now: IntArray, random: Random) -> tuple[float, float]:
+    """Half the sum of the differences of the shares of all cells, of synthetic records and of originals drawn anew."""
+    shares, records = (was / was.sum()).ravel(), int(was.sum())
+    anew = random.multinomial(records, shares / shares.sum()) / records
+    return float(np.abs(shares - (now / now.sum()).ravel()).sum() / 2), float(np.abs(shares - anew).sum() / 2)
 
 
-def _find_groups(before: IntArray, *, is_nominal: bool, arrays: Arrays) -> Callable[[IntArray], Numbers]:
-    """What says the group of entries: by the ranks of originals, or the commonest entries alone and the others together."""
-    ordered = ascend(arrays, before)
-    entries, counts = distinct(arrays, ordered)
-    if not is_nominal and len(entries) > GROUPS:
-        return partial(_find_interval, np.unique(ordered[len(ordered) * np.arange(1, GROUPS) // GROUPS]))
-    return partial(_find_common, np.sort(entries[np.argsort(-counts, kind="stable")[: GROUPS - 1]]))
-
-
-def _find_interval(cuts: IntArray, entries: IntArray) -> Numbers:
-    return np.searchsorted(cuts, entries, side="right").astype(np.uint8)
-
-
-def _find_common(common: IntArray, entries: IntArray) -> Numbers:
-    """The place among the common entries, or behind them."""
-    place = np.searchsorted(common, entries).clip(max=len(common) - 1)
-    return np.where(common[place] == entries, place, len(common)).astype(np.uint8)
+def _find_groups(before: Tally, size: int, *, is_nominal: bool) -> GroupsOfEntries:
+    """The group of each entry: by the ranks of originals, or the commonest entries alone and the others together."""
+    if not is_nominal and len(before.entries) > GROUPS:
+        cuts = np.unique(before.at(len(before) * np.arange(1, GROUPS) // GROUPS))
+        return GroupsOfEntries.of(np.append(0, cuts), np.arange(len(cuts) + 1), size)
+    common = np.sort(before.entries[np.argsort(-before.counts, kind="stable")[: GROUPS - 1]])
+    firsts = np.unique(np.concatenate([[0], common, common + 1]))
+    place = np.searchsorted(common, firsts).clip(max=len(common) - 1)
+    return GroupsOfEntries.of(firsts, np.where(common[place] == firsts, place, len(common)), size)

@@ -17,14 +17,14 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.privacy.arrays import Arrays, make, pieces
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.clusters import cut_ranks
-from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, take_secret
 from release_pipeline.privacy.records import ARRAYS, Records
+from release_pipeline.privacy.tally import Tally, compare_ranks
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.utility import column_error, variance_of
 from release_pipeline.privacy.whole_table import Cells, Column, Design, Measured, expect_column, make_rows, measure_table
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
@@ -32,13 +32,12 @@ from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
 from release_pipeline.stages.compared import Compared, read_with
-from release_pipeline.stages.entries import find_entries, spell_entries
+from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine
+from release_pipeline.stages.entries import find_encoder, spell_entries
 from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.measures.columns import compare_values, pick_values
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import count_rounds, summarise_found
-from release_pipeline.stages.served import Served, expect_served, is_limited
-from release_pipeline.stages.shape import list_points, summarise_shapes
+from release_pipeline.stages.shape import summarise_tallies
 from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
@@ -56,6 +55,7 @@ class WholeTableStrategy:
 
     policy: Policy
     records: Records = ARRAYS
+    engine: Engine | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
 
@@ -63,35 +63,26 @@ class WholeTableStrategy:
         """Simulated column by column, with the same data and method always alike, so that nobody tries until a gate passes. The
         error is that of ranks: of the distribution, as rows are nobody's."""
         expected: Figures = {}
-        design = self._design(read)
+        design, counting = self._design(read), self._counting(read)
         for place, name in enumerate(self._names):
             column = self.policy.columns[name]
-            if not isinstance(column, NoiseColumn):
-                continue
-            progress(f"expecting the error of {name}")
-            expected[name] = self._expect_column(name, column, self._entries(name, read), design, place, secret)
+            if isinstance(column, NoiseColumn):
+                progress(f"expecting the error of {name}")
+                expected[name] = self._expect_column(name, column, counting.tally(place), design, place, secret)
         return expected
 
     def _expect_column(
-        self, name: str, column: NoiseColumn, entries: IntArray, design: Design, place: int, secret: bytes
+        self, name: str, column: NoiseColumn, entries: Tally, design: Design, place: int, secret: bytes
     ) -> dict[str, Any]:
-        arrays, grid = self.records.arrays, column.coded_grid
-        ordered = arrays.sort(entries)
         random = make_random(secret, name, "simulated rows")
-        streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(ordered)))]
-        simulated = [
-            make(arrays, grid.values_of, expect_column(ordered, design, place, stream, random, arrays)) for stream in streams
-        ]
-        ascending = make(arrays, grid.values_of, ordered)
-        size = cut_ranks(len(ascending), 1, arrays)[1]
-        found: dict[str, Any] = summarise_found([_compare(column, ascending, one, arrays) for one in simulated]).to_json()
-        found |= summarise_shapes(simulated, ascending, size, list_points(column), arrays).to_json()
-        if not is_limited(name, self.policy):
-            return found
-        high = float(column.exact_grid.hi)
-        valued = (np.where(one > high, np.nan, one) for one in simulated)
-        numbers = np.where(ascending > high, np.nan, ascending)
-        return found | expect_served(name, self.policy, valued, numbers, np.arange(len(size)), Served())
+        streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(entries)))]
+        simulated = [expect_column(entries, design, place, stream, random) for stream in streams]
+        width = column.exact_grid.width
+        errors = [compare_ranks(_pick_values(entries, width), _pick_values(one, width)) for one in simulated]
+        found: dict[str, Any] = summarise_found(errors).to_json()
+        points = np.array([*column.exact_atoms, *range(width + 1, width + 1 + len(column.reasons))], dtype=np.int64)
+        found |= summarise_tallies(entries, simulated, points).to_json()
+        return found | ({"group_mean": None} if name in self.policy.gates.group_mean else {})
 
     def judge(self, expected: Figures) -> list[Gate]:
         """Nothing else has a limit."""
@@ -105,8 +96,7 @@ class WholeTableStrategy:
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
-        stream, arrays = _streams(secret, context), self.records.arrays
-        measured = measure_table(lambda place: self._entries(names[place], read), self._design(read), stream, progress, arrays)
+        measured = measure_table(self._counting(read), self._design(read), _streams(secret, context), progress)
         pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
         blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
@@ -155,7 +145,7 @@ class WholeTableStrategy:
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
 
-        in_memory = replace(self, records=ARRAYS)
+        in_memory = replace(self, records=ARRAYS, engine=None)
 
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
@@ -183,16 +173,15 @@ class WholeTableStrategy:
     def _count(self, read: Read) -> int:
         return read("records", [self._names[0]]).num_rows
 
-    def _entries(self, name: str, read: Read) -> IntArray:
-        column, cells = pick_synthetic(self.policy.columns)[name], read("records", [name]).column(name)
-        return find_entries(column, cells, self.records.arrays)
+    def _counting(self, read: Read) -> CountedRecords:
+        columns = pick_synthetic(self.policy.columns)
+        return CountedRecords(self.engine or ReadEngine(read), {name: find_encoder(columns[name]) for name in self._names})
 
 
-def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray, arrays: Arrays) -> float:
-    """The error of a simulated release, as that of the rows is measured."""
-    values, released = compare_values(column, before, after, is_nobodys=True, arrays=arrays)
-    known = pick_values(column, before, arrays)
-    return column_error(values, released, variance=variance_of(known, arrays) if len(known) else 0.0, arrays=arrays)
+def _pick_values(entries: Tally, width: int) -> Tally:
+    """Those that are values, and not reasons to have none; all where none is."""
+    values = entries.between(0, width + 1)
+    return values if len(values) else entries
 
 
 def _cut(rows: int, make: Callable[[slice], Any]) -> Iterator[Any]:

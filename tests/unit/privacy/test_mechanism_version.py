@@ -13,7 +13,7 @@ from release_pipeline.privacy import mask_column
 from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.whole_table.design import Column, TableBudget, make_design
-from release_pipeline.privacy.whole_table.measure import measure_table
+from release_pipeline.privacy.whole_table.measure import CountedArrays, measure_table
 
 SECRET = b"m" * 32
 RECORDS = 600
@@ -31,7 +31,7 @@ def make(method: str) -> bytes:
     if method == "dp-table":
         columns = [Column(100), Column(3, nominal=True)]
         design = make_design(columns, RECORDS, TableBudget(Fraction(4)))
-        measured = measure_table([VALUES, VALUES % 4].__getitem__, design, partial(noise_stream, SECRET))
+        measured = measure_table(CountedArrays([VALUES, VALUES % 4].__getitem__), design, partial(noise_stream, SECRET))
         parts = [*measured.margins, *(measured.pairs[pair] for pair in sorted(measured.pairs))]
         return b"".join(np.ascontiguousarray(part, dtype="<i8").tobytes() for part in parts)
     k = None if method == "laplace" else 10

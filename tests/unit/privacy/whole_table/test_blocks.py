@@ -20,7 +20,8 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.privacy.whole_table import Column, TableBudget, make_design, measure_table
 from release_pipeline.privacy.whole_table.blocks import MOST_COLUMNS, SummedNoise, choose_blocks, find_homes, sum_block
-from release_pipeline.privacy.whole_table.measure import count_together, list_sizes
+from release_pipeline.privacy.whole_table.measure import CountedArrays, list_sizes
+from tests.counting import count_together
 
 SECRET = b"b" * 32
 ROWS = 3000
@@ -99,7 +100,7 @@ def make_entries() -> list[IntArray]:
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(7, 3), Fraction(50)])
 def test_blocks_lose_no_more_than_pairs_would(epsilon: Fraction) -> None:
     """Exactly: with all that is lost before, no more than the budget; a scale that is one less would be too small."""
-    measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(epsilon)), stream)
+    measured = measure_table(CountedArrays(make_entries().__getitem__), make_design(COLUMNS, ROWS, TableBudget(epsilon)), stream)
     design = measured.design
     assert design.in_blocks
     assert 3 <= len(measured.blocks) < 36
@@ -117,7 +118,7 @@ def test_pairs_are_sums_of_blocks_and_have_less_noise() -> None:
     for number in range(20):
         for in_blocks in (True, False):
             design = replace(make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), in_blocks=in_blocks)
-            measured = measure_table(entries.__getitem__, design, partial(stream, number))
+            measured = measure_table(CountedArrays(entries.__getitem__), design, partial(stream, number))
             assert bool(measured.blocks) == in_blocks
             usual = float(np.mean([math.log(sums.deviation) for sums in measured.noise.values()]))
             assert not in_blocks or usual < math.log(0.9 * design.pair_deviation)
@@ -142,7 +143,9 @@ def test_blocks_have_noise_of_their_own() -> None:
         purposes[purpose] += 1
         return stream(*purpose)
 
-    measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), note)
+    measured = measure_table(
+        CountedArrays(make_entries().__getitem__), make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), note
+    )
     assert {purpose[1:] for purpose in purposes if purpose[0] == "block"} == set(measured.blocks)
     assert set(purposes.values()) == {1}
 
@@ -150,6 +153,6 @@ def test_blocks_have_noise_of_their_own() -> None:
 def test_by_rho_pairs_are_counted_one_by_one() -> None:
     """There is hardly anything to be had by rho."""
     design = make_design(COLUMNS, ROWS, TableBudget(Fraction(1, 50), by_rho=True))
-    measured = measure_table(make_entries().__getitem__, design, stream)
+    measured = measure_table(CountedArrays(make_entries().__getitem__), design, stream)
     assert not measured.blocks
     assert {pair: SummedNoise(law) for pair, law in measured.design.pairs.items()} == measured.noise

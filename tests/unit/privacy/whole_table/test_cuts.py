@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table.cuts import CutLaw
 from release_pipeline.privacy.whole_table.places import Places
 
@@ -41,7 +42,7 @@ def test_cuts_are_drawn_by_their_law(faster: float) -> None:
     values = np.array([3, 3, 4, 7, 7, 7, 12], dtype=np.int64)
     law = CutLaw(Places(15, 5), Fraction(1))
     stream = noise_stream(SECRET, "cuts")
-    drawn = Counter(law.draw(values, (2, 14), stream) for _ in range(20_000))
+    drawn = Counter(law.draw(Tally.of(values), (2, 14), stream) for _ in range(20_000))
     weights = {
         cut: (law.places.up_to(cut) - law.places.up_to(cut - 1)) * math.exp(-faster / 2 * abs(2 * int((values < cut).sum()) - 7))
         for cut in range(3, 14)

@@ -13,6 +13,7 @@ from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design, make_rows
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
+from release_pipeline.privacy.whole_table.measure import CountedArrays
 from release_pipeline.privacy.whole_table.rows import hold_all, synthesise
 
 COLUMNS = (Column(3, nominal=True), Column(400), Column(60, labels=1), Column(9))
@@ -40,7 +41,7 @@ def make_entries() -> list[IntArray]:
 def measure(never: tuple[Impossible, ...] = ()) -> Measured:
     """The noisy counts of these."""
     design = make_design(COLUMNS, RECORDS, TableBudget(Fraction(20)), never=never)
-    return measuring.measure_table(make_entries().__getitem__, design, stream)
+    return measuring.measure_table(CountedArrays(make_entries().__getitem__), design, stream)
 
 
 @pytest.mark.parametrize("never", [(), NEVER], ids=["anything", "some combinations never"])

@@ -1,0 +1,59 @@
+"""Records that are counted where they lie: of each reading only exact counts come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from release_pipeline.privacy.counting import AT_ONCE, Encoder, TablePlan, count_batches, tally_batches, unpack
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.tally import Tally
+from release_pipeline.stages.compared import Read
+
+CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Engine(Protocol):
+    """Where the records of a release lie, and who reads them."""
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """What a function makes of the records of each part of the table, which has these columns: exact counts as
+        `counting.PARTIAL`, one part after the other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEngine:
+    """Records that `read` gives, in memory."""
+
+    read: Read
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """In one part."""
+        return pa.Table.from_batches(list(function(self.read("records", columns).to_batches(AT_ONCE))))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedRecords:
+    """What `measure_table` asks of the records: two readings, whatever is counted."""
+
+    engine: Engine
+    encoders: dict[str, Encoder]
+    tallies: dict[int, Tally] = field(default_factory=dict[int, Tally])
+
+    def tally(self, place: int) -> Tally:
+        """The exact tally of a column; those of all columns come of one reading."""
+        if not self.tallies:
+            found = self.engine.reduce(list(self.encoders), partial(tally_batches, tuple(self.encoders.values())))
+            self.tallies.update({column: Tally.of_counts(*counts) for column, counts in unpack(found).items()})
+        return self.tallies[place]
+
+    def count(self, plan: TablePlan) -> IntArray:
+        """The exact counts of the wanted tables, of one reading."""
+        found = self.engine.reduce(list(self.encoders), partial(count_batches, tuple(self.encoders.values()), plan))
+        _, counts = unpack(found)[0]
+        return counts
