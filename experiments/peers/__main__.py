@@ -48,6 +48,7 @@ from release_pipeline.privacy.whole_table.measure import CountedArrays, hold_rec
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked
 from release_pipeline.privacy.whole_table.rows import score_rows
+from release_pipeline.privacy.whole_table.shifts import MOST_ROWS, Ridges
 
 INTERPRETER = "RELEASE_PIPELINE_PEERS"
 PACKAGES = ("mbi==2.0.0", "jax")
@@ -179,8 +180,8 @@ def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> li
         if alone:
             held = np.bincount(chosen[place], minlength=len(held)).astype(np.float64)
         rows = np.bincount(chosen[place], minlength=int(seen.groups[place].max()) + 1)
-        placing = Placing.of(measured.cells[place], held, seen.groups[place], rows)
-        entries.append(placing.place(chosen[place], order.get(place), random))
+        placing = Placing.of(measured.cells[place], held, seen.groups[place], rows, random)
+        entries.append(placing.place(chosen[place], np.zeros_like(rows), order.get(place), random))
     return entries
 
 
@@ -198,7 +199,8 @@ def _score(chosen: IntArray, measured: Measured, seen: Seen, random: Random) -> 
         both = np.bincount(chosen[one] * size[1] + chosen[other], minlength=size[0] * size[1]).reshape(size)
         valued = ordered[one], ordered[other]
         links[one, other] = link_columns(both.astype(np.float64), held[one], held[other], 1.0, valued=valued)
-    return dict(zip(ordered, score_rows(chosen, Linked(held, links, ordered), random), strict=True))
+    linked = Linked(held, links, ordered)
+    return dict(zip(ordered, score_rows(chosen, linked, Ridges(chosen[:, :MOST_ROWS], linked), random), strict=True))
 
 
 def _of_peer(case: Case, whole: Whole, measured: Measured, options: argparse.Namespace) -> dict[str, Any]:

@@ -56,6 +56,24 @@ class ColumnTable:
         return pa.table({name: self.column(name) for name in names})
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class BlockTable:
+    """A table whose rows are made block by block, the same ones whenever a block is asked for."""
+
+    column_names: tuple[str, ...]
+    num_rows: int
+    blocks: int
+    make_block: Callable[[int], pa.Table]
+
+    def load(self) -> pa.Table:
+        """All of it, in memory."""
+        return pa.concat_tables(list(self.iterate()))
+
+    def iterate(self) -> Iterator[pa.Table]:
+        """Block by block."""
+        return map(self.make_block, range(self.blocks))
+
+
 AnyTable: TypeAlias = pa.Table | ColumnTable
 
 

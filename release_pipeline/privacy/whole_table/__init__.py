@@ -6,7 +6,7 @@ from release_pipeline.privacy.whole_table.design import Column, Design, Pair, Ta
 from release_pipeline.privacy.whole_table.expected import expect_column
 from release_pipeline.privacy.whole_table.impossible import Impossible
 from release_pipeline.privacy.whole_table.measure import Measured, measure_table
-from release_pipeline.privacy.whole_table.rows import make_rows, synthesise
+from release_pipeline.privacy.whole_table.rows import RowPlan, plan_rows, synthesise
 
 __all__ = [
     "Cells",
@@ -18,7 +18,8 @@ __all__ = [
     "TableBudget",
     "expect_column",
     "make_design",
-    "make_rows",
+    "RowPlan",
+    "plan_rows",
     "measure_table",
     "synthesise",
 ]

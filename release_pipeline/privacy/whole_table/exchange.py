@@ -6,9 +6,7 @@ All of it reads noisy counts alone. What a batch of exchanges makes worse is not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -21,121 +19,27 @@ _SHARE, _LEAST, _MOST = 50, 50, 4_000  # rows that are tried at once: one of so 
 _COLUMN_WEIGHT = 4.0  # of a column's own table beside those of pairs
 
 
-class Rows(Protocol):
-    """Rows of groups, columns by rows, all of them records of a pool."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        ...
-
-    def parts(self, size: int) -> Iterator[tuple[IntArray, IntArray]]:
-        """All of them, so many different ones at a time, and how often each is there."""
-        ...
-
-    def draw(self, few: int, random: Random) -> IntArray:
-        """So many of them, none twice, by numbers that say where they are."""
-        ...
-
-    def at(self, places: IntArray) -> IntArray:
-        """The rows that are there."""
-        ...
-
-    def replace(self, places: IntArray, pool: IntArray, coming: IntArray) -> None:
-        """Others of the pool in their place."""
-        ...
-
-    def count_groups(self, column: int) -> IntArray:
-        """How many have each group of a column."""
-        ...
-
-    def deal(self, blocks: int, random: Random) -> Iterator[IntArray]:
-        """All of them in so many blocks, each about as the whole."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Rows one by one."""
-
-    rows: IntArray
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return int(self.rows.shape[1])
-
-    def parts(self, size: int) -> Iterator[tuple[IntArray, IntArray]]:
-        """As they come, each once."""
-        for start in range(0, self.count, size):
-            some = self.rows[:, start : start + size]
-            yield some, np.ones(some.shape[1], dtype=np.int64)
-
-    def draw(self, few: int, random: Random) -> IntArray:
-        """By their places."""
-        return random.permutation(self.count)[:few]
-
-    def at(self, places: IntArray) -> IntArray:
-        """The rows at these places."""
-        return self.rows[:, places]
-
-    def replace(self, places: IntArray, pool: IntArray, coming: IntArray) -> None:
-        """There."""
-        self.rows[:, places] = pool[:, coming]
-
-    def count_groups(self, column: int) -> IntArray:
-        """How many have each group of a column."""
-        return np.bincount(self.rows[column])
-
-    def deal(self, blocks: int, random: Random) -> Iterator[IntArray]:
-        """In one: there is no more than that of rows one by one."""
-        yield self.rows
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """Rows by how often each record of the pool is one: very many rows are no more than the pool."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Rows:
+    """Rows of groups, by how often each record of the pool is one: very many rows are no more than the pool. `pool`:
+    columns by records."""
 
     pool: IntArray
     often: IntArray
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return int(self.often.sum())
-
-    def parts(self, size: int) -> Iterator[tuple[IntArray, IntArray]]:
-        """The pool."""
-        for start in range(0, len(self.often), size):
-            yield self.pool[:, start : start + size], self.often[start : start + size]
-
     def draw(self, few: int, random: Random) -> IntArray:
-        """By their records in the pool."""
+        """The records of so many rows, none of these twice."""
         ends = np.cumsum(self.often)
         return np.searchsorted(ends, random.choice(int(ends[-1]), few, replace=False), side="right").astype(np.int64)
 
-    def at(self, places: IntArray) -> IntArray:
-        """These records."""
-        return self.pool[:, places]
-
-    def replace(self, places: IntArray, pool: IntArray, coming: IntArray) -> None:
-        """One less of each, and one more of others of the same pool."""
-        np.subtract.at(self.often, places, 1)
+    def replace(self, leaving: IntArray, coming: IntArray) -> None:
+        """One row less of each of these records, and one more of each of others."""
+        np.subtract.at(self.often, leaving, 1)
         np.add.at(self.often, coming, 1)
 
-    def count_groups(self, column: int) -> IntArray:
-        """How many have each group of a column."""
-        counts = np.zeros(int(self.pool[column].max()) + 1, dtype=np.int64)
-        np.add.at(counts, self.pool[column], self.often)
-        return counts
-
-    def deal(self, blocks: int, random: Random) -> Iterator[IntArray]:
-        """Every record as often in each block as in the others, but for one at random."""
-        start, done = random.random(len(self.often)), np.zeros(len(self.often), dtype=np.int64)
-        for number in range(1, blocks + 1):
-            until = self.often if number == blocks else np.floor(self.often * (number / blocks) + start).astype(np.int64)
-            yield self.pool[:, np.repeat(np.arange(len(done)), until - done)]
-            done = until
+    def count_groups(self, column: int, groups: int) -> IntArray:
+        """How many rows have each of so many groups of a column."""
+        return np.bincount(self.pool[column], self.often, groups).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +102,14 @@ class _Tables:
         return float(self.of_cells @ (off * off))
 
 
-def exchange_rows(rows: Rows, pool: IntArray, weights: FloatArray, linked: Linked, random: Random) -> None:
-    """Exchange some of the rows for others of the pool."""
-    tables, count = _Tables.of(linked), rows.count
+def exchange_rows(rows: Rows, weights: FloatArray, linked: Linked, random: Random) -> None:
+    """Exchange some of the rows for others of the pool, whose records are as likely as their weights say."""
+    tables, pool, count = _Tables.of(linked), rows.pool, int(rows.often.sum())
     off = tables.targets.copy()
-    for some, often in rows.parts(_MOST):
-        off -= tables.count(tables.find(some, np.empty((len(tables.weights), some.shape[1]), dtype=np.int64)), often)
+    for start in range(0, pool.shape[1], _MOST):
+        some = pool[:, start : start + _MOST]
+        cells = tables.find(some, np.empty((len(tables.weights), some.shape[1]), dtype=np.int64))
+        off -= tables.count(cells, rows.often[start : start + _MOST])
     worst, tried = tables.measure(off), min(max(count // _SHARE, _LEAST), _MOST, count)
     ends, at_once = np.cumsum(weights) / weights.sum(), tried
     before, after = (np.empty((len(tables.weights), tried), dtype=np.int64) for _ in range(2))
@@ -211,7 +117,7 @@ def exchange_rows(rows: Rows, pool: IntArray, weights: FloatArray, linked: Linke
     for _ in range(ROUNDS):
         leaving = rows.draw(tried, random)
         coming = np.minimum(np.searchsorted(ends, random.random(tried)), len(ends) - 1)
-        tables.find(rows.at(leaving), before)
+        tables.find(pool[:, leaving], before)
         tables.find(pool[:, coming], after)
         gain = tables.gain(off, before, after, gains)
         best = np.argsort(-gain, kind="stable")[:at_once]
@@ -220,6 +126,6 @@ def exchange_rows(rows: Rows, pool: IntArray, weights: FloatArray, linked: Linke
         now = tables.measure(changed)
         if now < worst:
             off, worst, at_once = changed, now, min(2 * at_once, tried)
-            rows.replace(leaving[best], pool, coming[best])
+            rows.replace(leaving[best], coming[best])
         else:
             at_once = max(at_once // 2, 1)

@@ -3,23 +3,24 @@
 Rows of a group are put in an order by normal scores that go together as the columns do, so that correlations go on inside of
 groups; the records of a group's cells are handed out in that order, and within a cell entries rise with it.
 
-Of more than `BLOCK` rows it is known how often each record of the pool is a row, and they are made block by block.
+It is known how often each record of a pool is a row, and rows are made block by block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.privacy.grid import FloatArray, IntArray
-from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.unclaimed import Random, make_random
 from release_pipeline.privacy.whole_table.cells import count_valued
 from release_pipeline.privacy.whole_table.design import deviation
-from release_pipeline.privacy.whole_table.exchange import Counted, Listed, exchange_rows
+from release_pipeline.privacy.whole_table.exchange import Rows, exchange_rows
 from release_pipeline.privacy.whole_table.impossible import Groups, draw_possible, find_barred, find_groups
 from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
 from release_pipeline.privacy.whole_table.margins import combine_margins
@@ -27,22 +28,61 @@ from release_pipeline.privacy.whole_table.measure import Measured, hold_records
 from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs, choose_tables
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, weigh_pool
-from release_pipeline.privacy.whole_table.shifts import Shifts
+from release_pipeline.privacy.whole_table.shifts import MOST_ROWS, Ridges, Shifts
 
 Block: TypeAlias = list[IntArray]  # the entries of every column, row by row
-BLOCK = 1 << 18  # rows that are made together
+BLOCK = 1 << 16  # rows that are made together: what is worked on stays in the cache
 SWEEPS = 4
 _SURE = 1e-9
 
 
 def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Block:
     """As many rows as there are records, together."""
-    return [np.concatenate(columns) for columns in zip(*make_rows(measured, random, progress), strict=True)]
+    plan = plan_rows(measured, random, progress)
+    return [np.concatenate(columns) for columns in zip(*map(plan.make_block, range(plan.blocks)), strict=True)]
 
 
-def make_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Iterator[Block]:
-    """The same block by block."""
-    blocks = -(-measured.design.records // BLOCK)
+@dataclass(frozen=True, slots=True, repr=False)
+class RowPlan:
+    """All that rows are made of: noisy counts, and a key for the order of rows. Block b is a function of the plan and b
+    alone, so that blocks may be made anywhere, in any order, and again. `often`: how often each record of the pool is a
+    row; `starts`: where between blocks its rows change over."""
+
+    blocks: int
+    pool: npt.NDArray[np.unsignedinteger[Any]]
+    often: IntArray
+    starts: FloatArray
+    placing: tuple[Placing, ...]
+    linked: Linked
+    ridges: Ridges
+    key: bytes
+
+    def make_block(self, number: int) -> Block:
+        """The entries of every column in one block."""
+        random = make_random(self.key, "block", number)
+        before, after = self._deal(number), self._deal(number + 1)
+        dealt = np.repeat(np.arange(len(before)), after - before)
+        mixed = self.pool[:, dealt[random.permutation(len(dealt))]].astype(np.int64)
+        scores = dict(zip(self.linked.ordered, score_rows(mixed, self.linked, self.ridges, random), strict=True))
+        made: Block = []
+        for place, (placing, groups) in enumerate(zip(self.placing, mixed, strict=True)):
+            in_group = np.bincount(self.pool[place], before, int(placing.groups.max()) + 1).astype(np.int64)
+            made.append(placing.place(groups, in_group, scores.get(place), random))
+        return made
+
+    def count_before(self, number: int) -> int:
+        """How many rows are in the blocks before one."""
+        return int(self._deal(number).sum())
+
+    def _deal(self, blocks: int) -> IntArray:
+        """How many rows of each record are in so many blocks, the first ones."""
+        if blocks in (0, self.blocks):
+            return self.often * (blocks > 0)
+        return np.floor(self.often * (blocks / self.blocks) + self.starts).astype(np.int64)
+
+
+def plan_rows(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> RowPlan:
+    """The plan of as many rows as there are records."""
     design, held, never = measured.design, hold_all(measured), find_never(measured)
     linked = link_table(measured, held, never)
     progress("fitting a model of the strongest pairs")
@@ -53,23 +93,18 @@ def make_rows(measured: Measured, random: Random, progress: Callable[[str], None
     pool = draw_possible(never, lambda: make_pool(linked, design.records, random, model))
     progress("weighing the pool")
     weights = weigh_pool(pool, linked, random)
-    often = choose_records(weights, design.records, random)
-    rows = Counted(pool, often) if blocks > 1 else Listed(pool[:, np.repeat(np.arange(len(often)), often)])
+    rows = Rows(pool, choose_records(weights, design.records, random))
     progress("exchanging rows")
-    exchange_rows(rows, pool, weights, linked, random)
-    progress("placing entries")
+    exchange_rows(rows, weights, linked, random)
     placing = [
-        Placing.of(cells, own, groups, rows.count_groups(place))
+        Placing.of(cells, own, groups, rows.count_groups(place, int(groups.max()) + 1), random)
         for place, (cells, own, groups) in enumerate(zip(measured.cells, held, measured.groups, strict=True))
     ]
-    for number, dealt in enumerate(rows.deal(blocks, random)):
-        if number:
-            progress(f"placing entries of block {number + 1:,} of {blocks:,}")
-        mixed = dealt[:, random.permutation(dealt.shape[1])]
-        order = dict(zip(linked.ordered, score_rows(mixed, linked, random), strict=True))
-        yield [
-            one.place(groups, order.get(place), random) for place, (one, groups) in enumerate(zip(placing, mixed, strict=True))
-        ]
+    ridges = Ridges(pool[:, rows.draw(min(design.records, MOST_ROWS), random)], linked)
+    there = rows.often > 0
+    pool, often = pool[:, there].astype(np.min_scalar_type(int(pool.max()))), rows.often[there]
+    starts, blocks = random.random(len(often)), -(-design.records // BLOCK)
+    return RowPlan(blocks, pool, often, starts, tuple(placing), linked, ridges, random.bytes(32))
 
 
 def hold_all(measured: Measured) -> list[FloatArray]:
@@ -138,7 +173,7 @@ def replace_tables(linked: Linked, model: Model, never: Sequence[Groups]) -> Lin
     return Linked(linked.held, links, linked.ordered)
 
 
-def score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
+def score_rows(chosen: IntArray, linked: Linked, ridges: Ridges, random: Random) -> FloatArray:
     """Normal scores of the ordered columns given those of the others, a few sweeps of Gibbs: each within its row's group, and
     anywhere where this is a reason to have no value. From the second sweep on the groups of all other columns shift them."""
     laws = normal_laws()
@@ -155,7 +190,7 @@ def score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
     if len(linked.held) < 2 or not linked.ordered:
         return scores
     least, most = laws.ndtri(low), laws.ndtri(high)
-    precision, shifts = np.linalg.inv(linked.correlations()), Shifts(chosen, linked)
+    precision, shifts = np.linalg.inv(linked.correlations()), Shifts(chosen, ridges)
     for sweep in range(SWEEPS):
         for number, (own, place) in enumerate(zip(precision, linked.ordered, strict=True)):
             variance = 1 / float(own[number])

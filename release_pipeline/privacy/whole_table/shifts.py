@@ -19,48 +19,71 @@ MOST_ROWS = 20_000  # that a regression is fitted to
 _RIDGE = 30.0  # rows
 
 
-class Shifts:
-    """The regressions of all ordered columns. `chosen`: the groups of rows in random order, columns by
-    rows."""
+class Ridges:
+    """The ridge regressions of all ordered columns, as far as they follow from the groups of rows. `chosen`: the groups
+    of some rows, columns by rows."""
 
     def __init__(self, chosen: IntArray, linked: Linked) -> None:
-        self._linked, self._chosen = linked, chosen
+        self.linked = linked
         sizes = [len(held) for held in linked.held]
-        self._column_of = np.repeat(np.arange(len(sizes)), sizes)  # of each group
-        self._starts = np.cumsum([0, *sizes[:-1]])
-        fitted = chosen[:, :MOST_ROWS]
-        self._in_group = np.zeros((fitted.shape[1], len(self._column_of)))
-        for start, groups in zip(self._starts, fitted, strict=True):
-            self._in_group[np.arange(len(groups)), start + groups] = 1.0
-        self._inverses = {place: self._invert(place) for place in linked.ordered}
+        self.column_of = np.repeat(np.arange(len(sizes)), sizes)  # of each group
+        self.starts: IntArray = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
+        self.inverses = {place: self._invert(place, chosen) for place in linked.ordered}
+
+    def number_groups(self, rows: IntArray) -> IntArray:
+        """The number of the group of each row in each column, those of all columns one after the other."""
+        return rows + self.starts[:, np.newaxis]
+
+    def find_fitted(self, place: int, rows: IntArray) -> npt.NDArray[np.intp]:
+        """The rows that the regression of a column is fitted to: those with a value in it."""
+        return np.flatnonzero(rows[place] < self.linked.ordered[place])
+
+    def add_up(self, numbers: IntArray, weights: FloatArray | None = None) -> FloatArray:
+        """For each group the mean over these rows of what is 1 in it and 0 elsewhere, or as much as each row weighs."""
+        rows, groups = numbers.shape[1], len(self.column_of)
+        sums = np.zeros(groups)
+        for column in numbers:
+            sums += np.bincount(column, weights, groups)
+        return sums / rows
+
+    def _invert(self, place: int, chosen: IntArray) -> FloatArray:
+        """The inverse of the regression's matrix for a row, by the groups of the other columns."""
+        numbers = self.number_groups(chosen[:, self.find_fitted(place, chosen)])
+        rows, others = numbers.shape[1], self.column_of != place
+        if not rows:
+            return np.zeros((int(others.sum()),) * 2)
+        flags = np.zeros((rows, len(others)))
+        for column in numbers:
+            flags[np.arange(rows), column] = 1.0
+        centred = flags[:, others] - flags[:, others].mean(axis=0)
+        products: FloatArray = (centred.T @ centred + _RIDGE * np.eye(centred.shape[1])) / rows
+        return np.linalg.inv(products).astype(np.float64)
+
+
+class Shifts:
+    """The shifts of a block of rows. `chosen`: their groups in random order, columns by rows."""
+
+    def __init__(self, chosen: IntArray, ridges: Ridges) -> None:
+        self._ridges, self._linked = ridges, ridges.linked
+        self._numbers = ridges.number_groups(chosen)
+        self._fitted = {place: ridges.find_fitted(place, chosen[:, :MOST_ROWS]) for place in self._linked.ordered}
 
     def find(self, place: int, residuals: FloatArray) -> FloatArray:
         """The shift of every row in an ordered column. `residuals`: its scores less what the other
         scores make likely."""
-        fitted, others = self._find_fitted(place), self._column_of != place
+        fitted, others = self._fitted[place], self._ridges.column_of != place
         if len(fitted) < 2:
             return np.zeros(len(residuals))
-        in_group, response = self._in_group[np.ix_(fitted, others)], residuals[fitted]
+        numbers, response = self._numbers[:, fitted], residuals[fitted]
+        products = self._ridges.add_up(numbers, response - response.mean())
         slopes = np.zeros(len(others))
-        slopes[others] = self._inverses[place] @ ((response - response.mean()) @ in_group)
-        shifts = np.full(len(residuals), -float(in_group.mean(axis=0) @ slopes[others]))
-        for start, groups in zip(self._starts, self._chosen, strict=True):
-            shifts += slopes[start + groups]
+        slopes[others] = self._ridges.inverses[place] @ products[others]
+        shifts = np.full(len(residuals), -float(self._ridges.add_up(numbers) @ slopes))
+        for column, own in enumerate(self._numbers):
+            if column != place:
+                shifts += slopes[own]
         seen = float(shifts[fitted].var())
         return shifts * max(1 - self._expect_noise(place) / seen, 0.0) if seen else shifts
-
-    def _find_fitted(self, place: int) -> npt.NDArray[np.intp]:
-        """The rows that the regression of a column is fitted to: those with a value in it."""
-        return np.flatnonzero(self._chosen[place, :MOST_ROWS] < self._linked.ordered[place])
-
-    def _invert(self, place: int) -> FloatArray:
-        """The inverse of the ridge regression's matrix, for the groups of the other columns."""
-        in_group = self._in_group[np.ix_(self._find_fitted(place), self._column_of != place)]
-        if not len(in_group):
-            return np.zeros((in_group.shape[1],) * 2)
-        centred = in_group - in_group.mean(axis=0)
-        products: FloatArray = centred.T @ centred + _RIDGE * np.eye(centred.shape[1])
-        return np.linalg.inv(products).astype(np.float64)
 
     def _expect_noise(self, place: int) -> float:
         """The variance of a column's shifts that noise in the tables of its pairs would make.

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
-from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import IntArray
@@ -25,12 +22,12 @@ from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, t
 from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.tally import Tally, compare_ranks
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Cells, Column, Design, Measured, expect_column, make_rows, measure_table
+from release_pipeline.privacy.whole_table import Cells, Design, Measured, expect_column, measure_table
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import PART, AnyTable, ColumnTable, Parts, load_table
+from release_pipeline.stages.column_table import AnyTable, load_table
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine
 from release_pipeline.stages.entries import find_encoder, spell_entries
@@ -102,33 +99,21 @@ class WholeTableStrategy:
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
         return found | ({BLOCKS: _counts_table(names, blocks, ORDINALS)} if blocks else {})
 
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> BlockTable:
         """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at. A random order is theirs
         already."""
         names, measured = self._names, self._read_measured(read)
-        design = measured.design
-        blocks = make_rows(measured, make_random(secret, *context, "rows"), progress)
-        entries = self._hold(blocks, design.columns, design.records)
+        plan = plan_rows(measured, make_random(secret, *context, "rows"), progress)
         columns = pick_synthetic(self.policy.columns)
 
-        def make_column(name: str) -> Parts:
-            if name == RECORD:
-                return Parts(pa.int64(), partial(_cut, design.records, _number_rows))
-            column, own = columns[name], entries[names.index(name)]
-            spell = partial(_spell_part, column, own)
-            return Parts(spell(slice(0, 0)).type, partial(_cut, design.records, spell))
+        def make_block(number: int) -> pa.Table:
+            progress(f"making rows: block {number + 1:,} of {plan.blocks:,}")
+            made = dict(zip(names, plan.make_block(number), strict=True))
+            first = plan.count_before(number)
+            record = pa.array(np.arange(first, plan.count_before(number + 1), dtype=np.int64))
+            return pa.table({RECORD: record} | {name: spell_entries(column, made[name]) for name, column in columns.items()})
 
-        return ColumnTable((RECORD, *columns), design.records, make_column)
-
-    def _hold(self, blocks: Iterator[list[IntArray]], columns: Sequence[Column], rows: int) -> list[npt.NDArray[Any]]:
-        """The entries of every column, where arrays lie, in as few bytes as they need."""
-        held = [self.records.arrays.empty(rows, np.min_scalar_type(column.width + column.labels)) for column in columns]
-        start = 0
-        for block in blocks:
-            for out, own in zip(held, block, strict=True):
-                out[start : start + len(own)] = own
-            start += len(block[0])
-        return held
+        return BlockTable((RECORD, *columns), measured.design.records, plan.blocks, make_block)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Nothing: no group of rows is one of people."""
@@ -182,19 +167,6 @@ def _pick_values(entries: Tally, width: int) -> Tally:
     """Those that are values, and not reasons to have none; all where none is."""
     values = entries.between(0, width + 1)
     return values if len(values) else entries
-
-
-def _cut(rows: int, make: Callable[[slice], Any]) -> Iterator[Any]:
-    """A column of so many rows, part by part."""
-    return map(make, pieces(rows, PART))
-
-
-def _number_rows(part: slice) -> Any:
-    return pa.array(np.arange(part.start, part.stop, dtype=np.int64))
-
-
-def _spell_part(column: NoiseColumn | ListedColumn, entries: npt.NDArray[Any], part: slice) -> Any:
-    return spell_entries(column, entries[part].astype(np.int64))
 
 
 def _streams(secret: bytes, context: Contexts) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design, make_rows
+from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design
 from release_pipeline.privacy.whole_table import measure as measuring
 from release_pipeline.privacy.whole_table import rows as making
 from release_pipeline.privacy.whole_table.measure import CountedArrays
-from release_pipeline.privacy.whole_table.rows import hold_all, synthesise
+from release_pipeline.privacy.whole_table.rows import hold_all, plan_rows, synthesise
 
 COLUMNS = (Column(3, nominal=True), Column(400), Column(60, labels=1), Column(9))
 NEVER = (Impossible({0: ((2, 3),), 3: ((5, 9),)}),)
@@ -51,7 +52,8 @@ def test_blocks_are_as_good_as_one(never: tuple[Impossible, ...], monkeypatch: p
     measured = measure(never)
     whole = synthesise(measured, make_random(KEY, "rows"))
     monkeypatch.setattr(making, "BLOCK", 1_000)
-    blocks = list(make_rows(measured, make_random(KEY, "rows")))
+    plan = plan_rows(measured, make_random(KEY, "rows"))
+    blocks = [plan.make_block(number) for number in range(plan.blocks)]
     rows = [np.concatenate(columns) for columns in zip(*blocks, strict=True)]
     assert len(blocks) == 9
     assert {len(one) for one in rows} == {RECORDS}
@@ -78,3 +80,16 @@ def test_blocks_are_as_good_as_one(never: tuple[Impossible, ...], monkeypatch: p
         assert not ((rows[0] >= 2) & (rows[3] >= 5)).any()
     first = [np.bincount(own[:1_000], minlength=3) for own in (rows[0], whole[0])]
     assert np.abs(first[0] - first[1]).max() < 5 * np.sqrt(1_000)  # a block is as the whole
+
+
+def test_a_block_is_a_function_of_the_plan_and_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made again, alone and in another order it has the same rows, and comes after as many rows as there are before it."""
+    monkeypatch.setattr(making, "BLOCK", 2_000)
+    plan = plan_rows(measure(), make_random(KEY, "rows"))
+    first = [plan.make_block(number) for number in range(plan.blocks)]
+    again = pickle.loads(pickle.dumps(plan))  # noqa: S301  as another process would have it
+    for number in reversed(range(plan.blocks)):
+        assert [own.tolist() for own in again.make_block(number)] == [own.tolist() for own in first[number]]
+    ends = np.cumsum([0, *(len(block[0]) for block in first)])
+    assert [plan.count_before(number) for number in range(plan.blocks + 1)] == ends.tolist()
+    assert ends[-1] == RECORDS
