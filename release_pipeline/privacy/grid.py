@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, count_where, make
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -98,34 +96,28 @@ class Grid:
             raise InvalidArgument("an atom is named twice.", where="atoms", remedy="Name each once.")
         return tuple(sorted(found))
 
-    def quantise(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
+    def quantise(self, values: npt.NDArray[Any]) -> IntArray:
         """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.
 
         A fixed function of each value alone, whatever its rounding in the last bit: that is all the claims need.
         Only correctly rounded operations are used, so every processor gives the same integers.
         """
-        return arrays.fill(partial(self._quantise, values), len(values), np.int64)
-
-    def _quantise(self, values: npt.NDArray[Any], piece: slice) -> IntArray:
         lo, hi = float(self.lo), float(self.hi)
         numerator, denominator = float(self.step.numerator), float(self.step.denominator)
-        part = values[piece].astype(np.float64)
-        np.clip(part, lo, hi, out=part)
-        part -= lo
+        moved = values.astype(np.float64)
+        np.clip(moved, lo, hi, out=moved)
+        moved -= lo
         if denominator != 1.0:
-            part *= denominator
+            moved *= denominator
         if numerator != 1.0:
-            part /= numerator
-        np.rint(part, out=part)
-        units = part.astype(np.int64)
+            moved /= numerator
+        np.rint(moved, out=moved)
+        units = moved.astype(np.int64)
         return np.clip(units, 0, self.width, out=units)
 
-    def snap(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> FloatArray:
+    def snap(self, values: npt.NDArray[Any]) -> FloatArray:
         """The values as a method sees them: moved into the domain and onto the grid, in their own units."""
-        return make(arrays, self._snap, values)
-
-    def _snap(self, part: npt.NDArray[Any]) -> FloatArray:
-        return self.values_of(self.quantise(part))
+        return self.values_of(self.quantise(values))
 
     def values_of(self, units: IntArray) -> FloatArray:
         """The values at so many whole grid steps above lo."""
@@ -144,7 +136,7 @@ class Grid:
         return values
 
 
-def as_numbers(values: object, *, name: str = "values", arrays: Arrays = IN_MEMORY) -> npt.NDArray[Any]:
+def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     """`values` as a one-dimensional array of finite numbers; anything else is refused, with counts only."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
@@ -154,17 +146,13 @@ def as_numbers(values: object, *, name: str = "values", arrays: Arrays = IN_MEMO
     if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
         raise InvalidType(f"{name} must be integers or float64, not {array.dtype.name}.")
     if array.dtype.kind == "f":
-        bad = count_where(_is_not_finite, array, arrays=arrays)
+        bad = int(np.count_nonzero(~np.isfinite(array)))
         if bad:
             raise InvalidArgument(
                 f"{name} holds {bad:,} missing or infinite numbers.",
                 remedy="Fill or remove them by a declared rule first.",
             )
     return array
-
-
-def _is_not_finite(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    return ~np.isfinite(numbers)
 
 
 def as_rows(matrix: npt.ArrayLike) -> npt.NDArray[Any]:

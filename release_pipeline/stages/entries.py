@@ -9,22 +9,21 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.column_table import cut_column
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
-def find_entries(column: NoiseColumn | ListedColumn, cells: Any, arrays: Arrays = IN_MEMORY) -> IntArray:
+def find_entries(column: NoiseColumn | ListedColumn, cells: Any) -> IntArray:
     """The entry of each record."""
     if isinstance(column, NoiseColumn):
-        return column.coded_grid.quantise(cells.to_numpy(), arrays)
+        return column.coded_grid.quantise(cells.to_numpy())
     places = {entry: place for place, entry in enumerate(column.entries)}
     known = dict.fromkeys(column.entries) | dict.fromkeys(column.reason_of)  # codes that share a reason share its entry
     at = {name: places.get(name, len(column.values) + _place_of(column, name)) for name in known}
     numbers, told = np.array(list(at.values()), dtype=np.int64), pa.array(list(known), pa.string())
-    entries = arrays.empty(len(cells), np.int64)
+    entries = np.empty(len(cells), dtype=np.int64)
     for rows, part in cut_column(cells):
         found = _compute.index_in(part.cast(pa.string()), value_set=told)
         entries[rows] = numbers[np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, pieces
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.unclaimed import Random
 from release_pipeline.privacy.whole_table.cells import Cells
@@ -13,16 +13,16 @@ from release_pipeline.privacy.whole_table.entering import Entering
 from release_pipeline.privacy.whole_table.measure import Stream, hold_records, measure_column
 from release_pipeline.privacy.whole_table.pool import spread_over
 
+_AT_ONCE = 1 << 20  # entries that are simulated together: another number gives others
 
-def expect_column(
-    ordered: IntArray, design: Design, place: int, stream: Stream, random: Random, arrays: Arrays = IN_MEMORY
-) -> IntArray:
+
+def expect_column(ordered: IntArray, design: Design, place: int, stream: Stream, random: Random) -> IntArray:
     """As many entries as there are records, ascending, of a simulated release. `ordered`: those of the records, ascending."""
     cells, margin = measure_column(ordered, design, place, stream)
     held = hold_records(design, cells, margin)
     each = spread_over(held, design.records, random)
-    entering, found = Entering.of(cells, held), arrays.empty(design.records, np.int64)
-    for part in pieces(design.records, SUMMED):  # one after the other, as random numbers come
+    entering, found = Entering.of(cells, held), np.empty(design.records, dtype=np.int64)
+    for part in pieces(design.records, _AT_ONCE):  # one after the other, as random numbers come
         found[part] = _expect_part(cells, entering, each, part, random)
     return found
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, ascend, make
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.by_value.noise_laws import Noise
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import NoiseStream
@@ -38,6 +38,7 @@ Stream = Callable[..., NoiseStream]  # of a purpose, by its name and the places 
 Progress = Callable[[str], None]
 Numbered = npt.NDArray[np.unsignedinteger[Any]]  # the group of each record, in as few bytes as it takes
 LINES = 20  # of progress while tables are counted, about
+_AT_ONCE = 1 << 20  # records that are counted together
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,7 @@ class Measured:
         return find_homes(list(self.tables), list_sizes(self.groups))
 
 
-def measure_table(
-    entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None, arrays: Arrays = IN_MEMORY
-) -> Measured:
+def measure_table(entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None) -> Measured:
     """The noisy counts of a table. `entries` is all that sees the data; of a record the cell, and then the group, in each column
     is kept meanwhile, a byte or two."""
     cells: list[Cells] = []
@@ -94,16 +93,16 @@ def measure_table(
     found: list[npt.NDArray[Any]] = []
     for place in range(len(design.columns)):
         own = entries(place)
-        cut, margin = measure_column(ascend(arrays, own), design, place, stream)
+        cut, margin = measure_column(np.sort(own), design, place, stream)
         cells.append(cut)
         margins.append(margin)
-        found.append(make(arrays, cut.find, own, dtype=np.min_scalar_type(cut.count)))
+        found.append(cut.find(own).astype(np.min_scalar_type(cut.count)))
         del own
     blocks, groups = _plan_blocks(design, cells, margins)
-    grouped = [make(arrays, own.astype(np.uint16).take, found.pop(0), dtype=np.uint16) for own in groups]  # never both of all
+    grouped = [own.astype(np.uint16)[found.pop(0)] for own in groups]  # never both of all
     purpose = "block" if blocks else "pair"
     laws = dict.fromkeys(blocks, design.noise_of_each(len(blocks))) if blocks else design.pairs
-    tables = dict(_count_tables(grouped, list_sizes(groups), laws, partial(stream, purpose), progress, arrays))
+    tables = dict(_count_tables(grouped, list_sizes(groups), laws, partial(stream, purpose), progress))
     return Measured(design, tuple(cells), tuple(margins), tuple(groups), tables)
 
 
@@ -142,21 +141,21 @@ def _count_tables(
     laws: Mapping[Block, Noise],
     stream: Stream,
     progress: Progress,
-    arrays: Arrays,
 ) -> Iterator[tuple[Block, BlockCounts]]:
     every = math.ceil(len(laws) / LINES)
     for number, (columns, noise) in enumerate(laws.items(), 1):
-        exact = count_together([grouped[column] for column in columns], [sizes[column] for column in columns], arrays)
+        exact = count_together([grouped[column] for column in columns], [sizes[column] for column in columns])
         yield columns, BlockCounts(exact + noise.draw(exact.size, stream(*columns)).reshape(exact.shape), noise)
         if not number % every or number == len(laws):
             progress(f"counted {number:,} of {len(laws):,} tables of columns")
 
 
-def count_together(grouped: Sequence[Numbered], shape: Sequence[int], arrays: Arrays = IN_MEMORY) -> IntArray:
-    """How many records are in each combination of groups."""
+def count_together(grouped: Sequence[Numbered], shape: Sequence[int]) -> IntArray:
+    """How many records are in each combination of groups. Piece by piece: of a record there are a byte or two, and its
+    combination has eight."""
     counts = np.zeros(math.prod(shape), dtype=np.int64)
-    for found in arrays.over(partial(_count_part, grouped, shape), len(grouped[0]), SUMMED):
-        counts += found
+    for part in pieces(len(grouped[0]), _AT_ONCE):
+        counts += _count_part(grouped, shape, part)
     return counts.reshape(shape)
 
 

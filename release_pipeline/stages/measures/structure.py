@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, drawn_positions, shuffled_positions
 from release_pipeline.privacy.whole_table.measure import count_together
@@ -26,13 +25,11 @@ Numbers: TypeAlias = npt.NDArray[np.uint8]
 Places: TypeAlias = npt.NDArray[np.intp]
 
 
-def measure_structure(
-    names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream, arrays: Arrays = IN_MEMORY
-) -> dict[str, Any]:
+def measure_structure(names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream) -> dict[str, Any]:
     """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs also the
     worst. `read`: the entries of a column before and after. Of each record a byte for each column is kept, and as much of what is
     drawn."""
-    tables = _Tables.of(names, read, nominal, stream, arrays)
+    tables = _Tables.of(names, read, nominal, stream)
     triples = list(combinations(names, 3))
     drawn: list[int] = np.sort(shuffled_positions(len(triples), stream)[:MOST_TRIPLES]).tolist() if triples else []
     columns = {(name,): tables.compare((name,)) for name in names}
@@ -60,20 +57,19 @@ class _Tables:
     """The group of each record in every column: before, after, and drawn anew."""
 
     groups: dict[str, tuple[Numbers, Numbers, Numbers]]
-    arrays: Arrays
 
     @classmethod
-    def of(cls, names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream, arrays: Arrays) -> _Tables:
+    def of(cls, names: Sequence[str], read: Read, nominal: Sequence[str], stream: NoiseStream) -> _Tables:
         """Of columns that are read one after the other."""
         groups: dict[str, tuple[Numbers, Numbers, Numbers]] = {}
         anew: Places | None = None
         for name in names:
             before, after = read(name)
-            anew = drawn_positions(len(before), stream, arrays) if anew is None else anew
-            group = _find_groups(before, is_nominal=name in nominal, arrays=arrays)
-            was, now = (make(arrays, group, side, dtype=np.uint8) for side in (before, after))
-            groups[name] = was, now, arrays.take(was, anew)
-        return cls(groups, arrays)
+            anew = drawn_positions(len(before), stream) if anew is None else anew
+            find_group = _find_groups(before, is_nominal=name in nominal)
+            was, now = find_group(before), find_group(after)
+            groups[name] = was, now, was[anew]
+        return cls(groups)
 
     def compare(self, names: Sequence[str]) -> tuple[float, float]:
         """Half the sum of the differences of the shares of all cells, of synthetic records and of those drawn anew."""
@@ -82,13 +78,13 @@ class _Tables:
 
     def _share(self, names: Sequence[str], side: int) -> npt.NDArray[np.float64]:
         columns = [self.groups[name][side] for name in names]
-        return count_together(columns, [GROUPS] * len(columns), self.arrays) / len(columns[0])
+        return count_together(columns, [GROUPS] * len(columns)) / len(columns[0])
 
 
-def _find_groups(before: IntArray, *, is_nominal: bool, arrays: Arrays) -> Callable[[IntArray], Numbers]:
+def _find_groups(before: IntArray, *, is_nominal: bool) -> Callable[[IntArray], Numbers]:
     """What says the group of entries: by the ranks of originals, or the commonest entries alone and the others together."""
-    ordered = ascend(arrays, before)
-    entries, counts = distinct(arrays, ordered)
+    ordered = np.sort(before)
+    entries, counts = np.unique(ordered, return_counts=True)
     if not is_nominal and len(entries) > GROUPS:
         return partial(_find_interval, np.unique(ordered[len(ordered) * np.arange(1, GROUPS) // GROUPS]))
     return partial(_find_common, np.sort(entries[np.argsort(-counts, kind="stable")[: GROUPS - 1]]))

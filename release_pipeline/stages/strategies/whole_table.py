@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,12 +17,11 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.privacy.arrays import Arrays, make, pieces
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, take_secret
-from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import column_error, variance_of
 from release_pipeline.privacy.whole_table import Cells, Column, Design, Measured, expect_column, make_rows, measure_table
@@ -55,7 +54,6 @@ class WholeTableStrategy:
     that is released is nobody's: its `RECORD` is its own number."""
 
     policy: Policy
-    records: Records = ARRAYS
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
 
@@ -75,17 +73,14 @@ class WholeTableStrategy:
     def _expect_column(
         self, name: str, column: NoiseColumn, entries: IntArray, design: Design, place: int, secret: bytes
     ) -> dict[str, Any]:
-        arrays, grid = self.records.arrays, column.coded_grid
-        ordered = arrays.sort(entries)
+        grid, ordered = column.coded_grid, np.sort(entries)
         random = make_random(secret, name, "simulated rows")
         streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(ordered)))]
-        simulated = [
-            make(arrays, grid.values_of, expect_column(ordered, design, place, stream, random, arrays)) for stream in streams
-        ]
-        ascending = make(arrays, grid.values_of, ordered)
-        size = cut_ranks(len(ascending), 1, arrays)[1]
-        found: dict[str, Any] = summarise_found([_compare(column, ascending, one, arrays) for one in simulated]).to_json()
-        found |= summarise_shapes(simulated, ascending, size, list_points(column), arrays).to_json()
+        simulated = [grid.values_of(expect_column(ordered, design, place, stream, random)) for stream in streams]
+        ascending = grid.values_of(ordered)
+        size = cut_ranks(len(ascending), 1)[1]
+        found: dict[str, Any] = summarise_found([_compare(column, ascending, one) for one in simulated]).to_json()
+        found |= summarise_shapes(simulated, ascending, size, list_points(column)).to_json()
         if not is_limited(name, self.policy):
             return found
         high = float(column.exact_grid.hi)
@@ -105,8 +100,8 @@ class WholeTableStrategy:
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
-        stream, arrays = _streams(secret, context), self.records.arrays
-        measured = measure_table(lambda place: self._entries(names[place], read), self._design(read), stream, progress, arrays)
+        stream = _streams(secret, context)
+        measured = measure_table(lambda place: self._entries(names[place], read), self._design(read), stream, progress)
         pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
         blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
@@ -118,7 +113,7 @@ class WholeTableStrategy:
         names, measured = self._names, self._read_measured(read)
         design = measured.design
         blocks = make_rows(measured, make_random(secret, *context, "rows"), progress)
-        entries = self._hold(blocks, design.columns, design.records)
+        entries = _hold(blocks, design.columns, design.records)
         columns = pick_synthetic(self.policy.columns)
 
         def make_column(name: str) -> Parts:
@@ -130,39 +125,25 @@ class WholeTableStrategy:
 
         return ColumnTable((RECORD, *columns), design.records, make_column)
 
-    def _hold(self, blocks: Iterator[list[IntArray]], columns: Sequence[Column], rows: int) -> list[npt.NDArray[Any]]:
-        """The entries of every column, where arrays lie, in as few bytes as they need."""
-        held = [self.records.arrays.empty(rows, np.min_scalar_type(column.width + column.labels)) for column in columns]
-        start = 0
-        for block in blocks:
-            for out, own in zip(held, block, strict=True):
-                out[start : start + len(own)] = own
-            start += len(block[0])
-        return held
-
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Nothing: no group of rows is one of people."""
         return Suppressed(masked, 0, 0, 0.0, None)
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A synthetic table next to the records that its counts were taken of; any order of these will do."""
-        arrays = self.records.arrays
-        own, _ = cut_ranks(self._count(read), 1, arrays)
-        return Compared(self.policy, read, released, own, released, is_nobodys=True, arrays=arrays)
+        own = np.arange(self._count(read), dtype=np.intp)
+        return Compared(self.policy, read, released, own, released, is_nobodys=True)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
 
-        in_memory = replace(self, records=ARRAYS)
-
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
             secret = take_secret(streams("a release without the control group"))
-            made = in_memory.measure(read, secret=secret, context=(), progress=lambda _: None)
-
-            return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
+            made = self.measure(read, secret=secret, context=(), progress=lambda _: None)
+            return load_table(self.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         compared = self.compare(read, released)
         return audit_synthetic(compared, remake=remake, streams=streams, progress=progress)
@@ -185,14 +166,25 @@ class WholeTableStrategy:
 
     def _entries(self, name: str, read: Read) -> IntArray:
         column, cells = pick_synthetic(self.policy.columns)[name], read("records", [name]).column(name)
-        return find_entries(column, cells, self.records.arrays)
+        return find_entries(column, cells)
 
 
-def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray, arrays: Arrays) -> float:
+def _hold(blocks: Iterator[list[IntArray]], columns: Sequence[Column], rows: int) -> list[npt.NDArray[Any]]:
+    """The entries of every column, in as few bytes as they need."""
+    held = [np.empty(rows, dtype=np.min_scalar_type(column.width + column.labels)) for column in columns]
+    start = 0
+    for block in blocks:
+        for out, own in zip(held, block, strict=True):
+            out[start : start + len(own)] = own
+        start += len(block[0])
+    return held
+
+
+def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray) -> float:
     """The error of a simulated release, as that of the rows is measured."""
-    values, released = compare_values(column, before, after, is_nobodys=True, arrays=arrays)
-    known = pick_values(column, before, arrays)
-    return column_error(values, released, variance=variance_of(known, arrays) if len(known) else 0.0, arrays=arrays)
+    values, released = compare_values(column, before, after, is_nobodys=True)
+    known = pick_values(column, before)
+    return column_error(values, released, variance=variance_of(known) if len(known) else 0.0)
 
 
 def _cut(rows: int, make: Callable[[slice], Any]) -> Iterator[Any]:
