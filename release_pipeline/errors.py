@@ -96,16 +96,8 @@ def disk_full(where: str) -> OutOfSpace:
 
 def spill_full() -> OutOfSpace:
     """That DuckDB, whose memory was full, had no room on the disk that it went on on."""
-    what = (
-        "the disk is full that a stage goes on on where its memory does not suffice: 'spill' in site.yaml, else beside the vault."
-    )
-    return OutOfSpace(what, remedy=f"Make room there, or name a folder on another disk as spill. {_KEPT}")
-
-
-def storage_full() -> OutOfSpace:
-    """That the folder which a cluster shares had no room."""
-    what = "the disk of the folder that is shared with the cluster is full, or this account may write no more to it."
-    return OutOfSpace(what, remedy=f"Make room there: it is 'storage' of 'spark' in site.yaml. {_KEPT}")
+    what = "the vault's disk is full, on which a stage goes on where its memory does not suffice."
+    return OutOfSpace(what, remedy=f"Make room there. {_KEPT}")
 
 
 def memory_full(where: str) -> OutOfSpace:

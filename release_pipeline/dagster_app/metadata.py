@@ -17,14 +17,10 @@ from release_pipeline.policy import Policy
 
 ALLOWED: dict[str, tuple[type, ...]] = {
     "anonymity_k": (int, type(None)),
-    "arrays": (str,),
     "candidate_hash": (str,),
     "cells_blanked": (int,),
     "checks": (int,),
     "classes": (str,),
-    "cluster_cpu_seconds": (float,),
-    "cluster_passes": (int,),
-    "cluster_tasks": (int,),
     "claim": (str,),
     "column_bound": (str,),
     "columns_in_source": (int,),

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from release_pipeline.errors import Blocked, DataRefused, Held, NotPassed, ReleasePipelineError, StoreError
-from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exploring.runs import refuse_run
 from release_pipeline.flow.exploring.trials import WITHHELD
-from release_pipeline.flow.forecast import find_disk_from, find_share, find_spare
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.record import ReleaseRecord
@@ -27,9 +25,7 @@ from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.stages.checks import round_up
-from release_pipeline.stages.strategies import Strategy, find_strategy
 from release_pipeline.stages.validate import describe_failed
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
@@ -203,18 +199,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         return open_source(self.site, self.policy)
 
     def _workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
-        site = self.site
-        return open_workspace(
-            site.vault,
-            self.policy.population,
-            self.id.workspace,
-            memory=site.memory,
-            spill=site.spill,
-            share=find_share(site.engine, self.policy),
-            disk_from=find_disk_from(site, self.policy),
-            cluster=find_cluster(site),
-            spare=find_spare(site, self.policy),
-        )
+        return open_workspace(self.site.vault, self.policy.population, self.id.workspace, memory=self.site.memory)
 
     def find_earlier_blocks(self, workspace: ReleaseWorkspace) -> IntArray | None:
         """The block that each record's person was in, in earlier releases; None where nothing is swapped, or nobody knows who is
@@ -222,12 +207,6 @@ class ReleaseCheckpoints(ReleaseRecord):
         if self.policy.swap is None or not isinstance(self.policy.person, Person):
             return None
         return workspace.read_earlier_blocks(self.policy.policy)
-
-    def strategy_in(self, workspace: ReleaseWorkspace, *, earlier: IntArray | None = None) -> Strategy:
-        """The policy's strategy, with arrays where those of the workspace's records lie. `earlier`: the blocks of earlier
-        releases, where values are swapped."""
-        records = self._previous(workspace, Validated).records
-        return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), earlier=earlier)
 
     def _context(self, source: str) -> tuple[Context, ...]:
         """What the release's noise is derived from besides its secret. `source`: the keyed hash of the records, as charged, so

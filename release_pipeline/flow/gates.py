@@ -27,7 +27,7 @@ from release_pipeline.stages.expected_linkage import (
     read_renamed,
 )
 from release_pipeline.stages.gates import ATTACKED, LINKED, judge_gates
-from release_pipeline.stages.strategies import Figures
+from release_pipeline.stages.strategies import Figures, find_strategy
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -128,7 +128,7 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     epsilon by a billionth would draw again, until a limit is met by luck."""
     policy = flow.policy
     secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
-    strategy = flow.strategy_in(workspace, earlier=flow.find_earlier_blocks(workspace))
+    strategy = find_strategy(flow.policy, earlier=flow.find_earlier_blocks(workspace))
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
     attacks: list[Entry] = []
@@ -171,7 +171,7 @@ def _expect_linkage(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, conte
     if needs_no_draws(policy):
         return ()
     lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
-    strategy = flow.strategy_in(workspace)
+    strategy = find_strategy(flow.policy)
     records = workspace.count_rows("records")
     stored: dict[str, str] = {}
 

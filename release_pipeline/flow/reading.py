@@ -221,11 +221,6 @@ def is_coded(policy: Policy, name: str) -> bool:
     return bool(column.codes if isinstance(column, GeneraliseColumn) else isinstance(column, CodedColumn) and column.reasons)
 
 
-def numbers_in_parts(policy: Policy, name: str, table: RawTable, records: int) -> Iterator[npt.NDArray[np.float64]]:
-    """What `numbers_of` gives, part by part."""
-    return (numbers_of(policy, name, table.between(part.start, part.stop)) for part in pieces(records, PART))
-
-
 def numbers_of(policy: Policy, name: str, table: RawTable) -> npt.NDArray[np.float64]:
     """The numbers of a column of the source as they came, those left out that are codes, or are missing and stay it."""
     how = policy.columns[name].reading

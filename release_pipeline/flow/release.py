@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exploring.runs import begin_run, charge_run, tell_stopped_runs
 from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
-from release_pipeline.flow.forecast import check_memory, describe_place, find_disk_from, find_place
+from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -40,7 +39,7 @@ from release_pipeline.flow.reading import (
     is_coded,
     needed_columns,
     number_records,
-    numbers_in_parts,
+    numbers_of,
     read_delivered,
     refuse,
     release_filter,
@@ -56,7 +55,6 @@ from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
-from release_pipeline.privacy.arrays import join
 from release_pipeline.privacy.catalogue import MECHANISM_VERSION
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.report.counts import (
@@ -188,7 +186,6 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True)
-            workspace.try_cluster(checkpoint.records)
             raw = workspace.raw(checkpoint.source)
             self.progress("counting what the checks look at")
             with self.counting_refusals():
@@ -245,8 +242,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             def came(name: str) -> npt.NDArray[np.float64]:
                 """A column as it came: in the records it is, but where codes stand beside the values."""
                 if is_coded(policy, name):
-                    raw, arrays = workspace.raw(checkpoint.source), workspace.arrays(checkpoint.records)
-                    return join(arrays, numbers_in_parts(policy, name, raw, checkpoint.records), checkpoint.records)
+                    return numbers_of(policy, name, workspace.raw(checkpoint.source))
                 return workspace.read("records", [name]).column(name).to_numpy()
 
             taken = take_clamping(policy, came)
@@ -329,9 +325,9 @@ class ReleaseFlow(ReleaseCheckpoints):
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
-                return self._microaggregated(stored, checkpoint.records)
+                return self._microaggregated(stored)
             earlier = self.find_earlier_blocks(workspace)
-            strategy = self.strategy_in(workspace, earlier=earlier)
+            strategy = find_strategy(policy, earlier=earlier)
             kept: dict[str, None] = {}
 
             def keep(table: str, column: str, values: Any) -> None:
@@ -358,9 +354,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             payload |= {"linked": foreseen.linked} if foreseen.linked is not None else {}
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
-            effort = workspace.effort
         self.probe.reached("the clusters are committed")
-        return self._microaggregated(stored, checkpoint.records, effort)
+        return self._microaggregated(stored)
 
     def _version_of(self, source: SourceDoor) -> str:
         """The version of the source as it is now, which `admit` may refuse."""
@@ -384,7 +379,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id, source=checkpoint.input)
-            strategy, context = self.strategy_in(workspace), self._context(checkpoint.input)
+            strategy, context = self._strategy, self._context(checkpoint.input)
             measured = strategy.measure(workspace.read, secret=secret, context=context, progress=self.progress)
             if policy.tables:
                 cells = measure_tables(policy, workspace.read, secret=secret, context=context, progress=self.progress)
@@ -396,11 +391,10 @@ class ReleaseFlow(ReleaseCheckpoints):
             tables = [MASKED, *measured]
             version = self._version([content_of(workspace, name) for name in tables])
             drawn = self._write_checkpoint(workspace, Masked, version, tables, input=checkpoint.input, records=table.num_rows)
-            effort = workspace.effort
             self.probe.reached("the noise is drawn, not yet committed")
         self.probe.reached("the masked table is committed")
         self.record_drawn(drawn.version)
-        return self._masked(drawn, effort)
+        return self._masked(drawn)
 
     def suppress(self) -> StageResult:
         """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
@@ -409,7 +403,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             for kind in PASSED:
                 if kind.stage in self._strategy.suppression_reads:
                     self._previous(workspace, kind, check=True)
-            done = self.strategy_in(workspace).suppress(workspace.read, stored_table(workspace, MASKED))
+            done = self._strategy.suppress(workspace.read, stored_table(workspace, MASKED))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -423,14 +417,13 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._write_checkpoint(
                     workspace, Suppressed, version, ["suppressed"], **numbers, share=done.share, figures=figures
                 )
-            effort = workspace.effort
         self.probe.reached("suppressed")
         if done.obstacle:
             if done.refusal and done.figures:
                 keep_refusal(self, {"suppressed": dict(done.figures)})
             self.block(done.obstacle)
         shown = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
-        facts = {**shown, "share_suppressed": done.share, **self.claim_figures(), **effort}
+        facts = {**shown, "share_suppressed": done.share, **self.claim_figures()}
         return StageResult("suppressed", version, facts, dict(done.figures))
 
     def audit(self) -> StageResult:
@@ -453,9 +446,8 @@ class ReleaseFlow(ReleaseCheckpoints):
 
                 released = stored_table(workspace, "suppressed")
                 blocks = None if policy.swap is None else read_blocks(workspace.read, released.column(RECORD).to_numpy())
-                groups = measure_groups(released, policy, workspace.arrays(released.num_rows), blocks)
-                strategy = self.strategy_in(workspace)
-                figures = strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
+                groups = measure_groups(released, policy, blocks)
+                figures = self._strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)
@@ -466,14 +458,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                 gates = [gate.to_json() for gate in judged]
                 context = {**context, "criteria": list_criteria(policy, figures, clusters.foreseen)}
                 stored = self._write_checkpoint(workspace, Audited, version, [], internal=figures, gates=gates, **context)
-            effort = workspace.effort
         self.probe.reached("audited")
         gates = stored.judged
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
             **self.claim_figures(),
-            **effort,
         }
         plotted = {name: stored.internal[name] for name in PLOTTED if name in stored.internal}
         return StageResult("audited", version, facts, plotted, gates=gates)
@@ -603,15 +593,11 @@ class ReleaseFlow(ReleaseCheckpoints):
         checkpoint = self._find_checkpoint(workspace, Microaggregated)
         if checkpoint is None:
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
-        return self._microaggregated(checkpoint, validated.records)
+        return self._microaggregated(checkpoint)
 
-    def _microaggregated(
-        self, checkpoint: Microaggregated, records: int, effort: Mapping[str, Any] = MappingProxyType({})
-    ) -> StageResult:
-        policy, disk_from = self.policy, find_disk_from(self.site, self.policy)
-        place = "in memory" if disk_from is None or records < disk_from else describe_place(find_place(self.site.engine, records))
-        facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method}
-        facts |= {"arrays": place, **self.claim_figures(), **effort}
+    def _microaggregated(self, checkpoint: Microaggregated) -> StageResult:
+        policy = self.policy
+        facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, **self.claim_figures()}
         internal = {"expected_error": {name: checkpoint.columns[name]["error"] for name in policy.noise_columns}}
         return StageResult("microaggregated", checkpoint.version, facts, internal)
 
@@ -619,8 +605,8 @@ class ReleaseFlow(ReleaseCheckpoints):
     def _strategy(self) -> Strategy:
         return find_strategy(self.policy)
 
-    def _masked(self, drawn: Masked, effort: Mapping[str, Any] = MappingProxyType({})) -> StageResult:
-        facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **self.claim_figures(), **effort}
+    def _masked(self, drawn: Masked) -> StageResult:
+        facts = {"rows": drawn.records, "claim": describe_claim(self.policy), **self.claim_figures()}
         return StageResult("masked", drawn.version, facts)
 
 

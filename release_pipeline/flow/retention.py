@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from release_pipeline.flow.cluster import find_cluster
 from release_pipeline.flow.gates import forget_refusal
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
@@ -71,7 +70,7 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
             due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in rooms}
             return [] if dry_run else list(due)
 
-        prune_workspaces(file, choose, spill=site.spill, cluster=find_cluster(site))
+        prune_workspaces(file, choose)
         found |= set(due.values())
         if due:
             done.append(Pruned(file.stem, tuple(sorted(due.values()))))

@@ -1,5 +1,5 @@
-"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `upstream`, `alerts`, `lineage`,
-`targets` and `desk` has types of its own, and is read where it is used.
+"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `upstream`, `alerts`, `lineage`, `targets`
+and `desk` has types of its own, and is read where it is used.
 
 No message repeats a value: it may be a secret.
 """
@@ -33,7 +33,6 @@ from release_pipeline.policy.text import Path as Place
 from release_pipeline.store.memory import LEAST, format_size, read_size
 
 FILE = "site.yaml"
-Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
 Looks: TypeAlias = Literal["allowed", "forbidden"]  # at confidential records, for parameters
 
 
@@ -159,9 +158,6 @@ class SiteSettings(Settings):
         ]
         | None
     ) = None
-    engine: Annotated[Engine, _one_of("engine", Engine)] = "auto"
-    spill: Annotated[StrictStr, _as_in("spill", "spill: FOLDER")] | None = None
-    spark: Annotated[Section, _as_in("spark", "spark: {url: 'sc://spark.example.org:15002', storage: FOLDER}")] = None
     upstream: Annotated[Section, _as_in("upstream", "upstream: {POLICY: ASSET/KEY}")] = None
     alerts: Annotated[list[Any] | None, _as_in("alerts", "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}")] = None
     lineage: Annotated[Section, _as_in("lineage", "lineage: {openlineage: URL or FOLDER}")] = None

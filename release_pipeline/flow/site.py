@@ -202,26 +202,6 @@ class Site:
         """The bytes that a run may take: what site.yaml says, or what the machine has."""
         return machine_memory() if (said := self.said_memory) is None else said
 
-    @property
-    def engine(self) -> str:
-        """Where arrays as long as the table lie: `memory`, `duckdb` (on disk, where DuckDB goes on too), `spark` (where a cluster
-        works on them), or `auto`, which is the first of the first two that suffices."""
-        return self._settings().engine
-
-    @property
-    def spill(self) -> Path | None:
-        """Where DuckDB and arrays on disk go on when memory does not suffice, if site.yaml says so; else beside the vault's
-        file."""
-        said = self._settings().spill
-        if said is None:
-            return None
-        folder, file = (self.home / said).resolve(), str(self.home / "site.yaml")
-        if self.releases.resolve() in (folder, *folder.parents):
-            raise ReleasePipelineError(
-                "spill is a folder that is published.", where=file, remedy="Confidential records are written there: name another."
-            )
-        return folder
-
     def read_section(self, name: str, kind: TypeAdapter[Any], context: Any = None) -> Any:
         """What stands under a key of site.yaml, None where nothing does; refused with every fault that is found in it."""
         return read_section(self.home / FILE, name, kind, context)

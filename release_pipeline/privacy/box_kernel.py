@@ -17,16 +17,15 @@ def count_boxes(
     starts: IntArray,
     reach: IntArray,
     group: IntArray,
-    first: int,
     k: int,
     exposed: npt.NDArray[np.bool_],
 ) -> None:
-    """Mark those of the records from `first` on, which lie by class, whose box has at least one original of the class in it and
-    fewer than k. The columns of the records lie one behind the other; originals of a class ascend in the first one."""
+    """Mark those of the records, which lie by class, whose box has at least one original of the class in it and fewer than k. The
+    columns of the records lie one behind the other; originals of a class ascend in the first one."""
     m = reach.shape[1]
     n = len(original) // m
-    for place in range(len(exposed)):
-        g, record = group[place], first + place
+    for record in range(n):
+        g = group[record]
         low, high = released[record] - reach[g, 0], released[record] + reach[g, 0]
         left, right = starts[g], starts[g + 1]
         while left < right:  # the first original of the class that is not below the box
@@ -44,4 +43,4 @@ def count_boxes(
                     break
             count += inside
             left += 1
-        exposed[place] = 0 < count < k
+        exposed[record] = 0 < count < k

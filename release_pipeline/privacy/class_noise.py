@@ -25,21 +25,18 @@ agree in them, and for others nothing but the bound given that it was kept. `tes
 
 Where diam(C) = 0 all records of the class have the same number, and it is published exactly: no noise could tell them apart.
 Everything is an integer on the declared grid; moving a noisy number back into the declared domain is post-processing.
-
-What takes one entry for each record takes `arrays`, in which these lie; of classes there are few, and they are in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, pieces, reduce_by
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.budget import MAX_NANO, Epsilon
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.noise import Context, discrete_laplace, noise_stream
@@ -50,70 +47,42 @@ KEPT = 2  # "kept, and released so" is within e^(KEPT eps) for two records of a 
 _SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
 
 
-def has_class(group: IntArray) -> BoolArray:
-    """Which records have a class."""
-    return group >= 0
-
-
-def count_classes(group: IntArray, arrays: Arrays = IN_MEMORY) -> int:
+def count_classes(group: IntArray) -> int:
     """How many classes there are. `group`: the class of each record, 0.. without gaps, -1 for none."""
-    return int(reduce_by(np.maximum, group, arrays)) + 1 if len(group) else 0
+    return int(group.max(initial=-1)) + 1
 
 
-def class_ends(q: IntArray, group: IntArray, arrays: Arrays = IN_MEMORY) -> tuple[IntArray, IntArray]:
+def class_ends(q: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
     """The least and the greatest number of each class; the greatest below the least where a class has no records. `group`: the
     class of each record, -1 for none."""
-    count = count_classes(group, arrays)
-    low, high = _no_ends(count)
-    for lowest, highest in arrays.over(partial(_find_ends, q, group, count), len(group), max(SUMMED, count)):
-        np.minimum(low, lowest, out=low)
-        np.maximum(high, highest, out=high)
+    count, has_class = count_classes(group), group >= 0
+    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, group[has_class], q[has_class])
+    np.maximum.at(high, group[has_class], q[has_class])
     return low, high
 
 
-def _no_ends(count: int) -> tuple[IntArray, IntArray]:
-    """Those of so many classes without records."""
-    return np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
-
-
-def _find_ends(q: IntArray, group: IntArray, count: int, part: slice) -> tuple[IntArray, IntArray]:
-    kept = group[part] >= 0
-    numbers, groups = q[part][kept], group[part][kept]
-    low, high = _no_ends(count)
-    np.minimum.at(low, groups, numbers)
-    np.maximum.at(high, groups, numbers)
-    return low, high
-
-
-def class_sizes(group: IntArray, kept: BoolArray | None = None, arrays: Arrays = IN_MEMORY) -> IntArray:
+def class_sizes(group: IntArray, kept: BoolArray | None = None) -> IntArray:
     """How many records each class has, of all or of those that are `kept`."""
-    sizes = np.zeros(count_classes(group, arrays), dtype=np.int64)
-    for found in arrays.over(partial(_count, group, kept, len(sizes)), len(group), max(SUMMED, len(sizes))):
-        sizes += found
-    return sizes
+    use = group >= 0 if kept is None else (group >= 0) & kept
+    return np.bincount(group[use], minlength=count_classes(group))
 
 
-def _count(group: IntArray, kept: BoolArray | None, count: int, part: slice) -> IntArray:
-    groups = group[part]
-    use = groups >= 0 if kept is None else (groups >= 0) & kept[part]
-    return np.bincount(groups[use], minlength=count)
-
-
-def class_diameters(q: IntArray, group: IntArray, arrays: Arrays = IN_MEMORY) -> IntArray:
+def class_diameters(q: IntArray, group: IntArray) -> IntArray:
     """greatest - least number of each class, in grid units. `group`: the class of each record, 0.. without gaps, -1 for none."""
-    low, high = class_ends(q, group, arrays)
+    low, high = class_ends(q, group)
     if (high < low).any():
         raise InvalidArgument("there is a class without records.", where="group")
     return high - low
 
 
-def class_scales(q: IntArray, group: IntArray, epsilon: Epsilon, arrays: Arrays = IN_MEMORY) -> IntArray:
+def class_scales(q: IntArray, group: IntArray, epsilon: Epsilon) -> IntArray:
     """The noise scale of each class: ceil(diam / epsilon), 0 where all its numbers are the same.
 
     >>> class_scales(np.array([3, 9, 4, 7, 7]), np.array([0, 0, 0, 1, 1]), Epsilon.of("0.5")).tolist()
     [12, 0]
     """
-    diameters = class_diameters(q, group, arrays)
+    diameters = class_diameters(q, group)
     return scales_for(diameters, epsilon) if len(diameters) else diameters
 
 
@@ -126,14 +95,13 @@ def add_class_noise(
     secret: bytes,
     context: Sequence[Context],
     clamp: bool = True,
-    arrays: Arrays = IN_MEMORY,
 ) -> IntArray:
     """The released number of each record, in grid units: its own plus one draw with the scale of its class, back in the domain.
 
     One draw per record, in record order; a record without a class (-1) gets its lane too and keeps its number, which the caller
-    must not release. Noise is drawn here, wherever the arrays lie.
+    must not release. It is drawn piece by piece: a draw takes several times the memory of what it gives.
     """
-    stream, noisy = noise_stream(secret, *context, "noise"), arrays.empty(len(q), np.int64)
+    stream, noisy = noise_stream(secret, *context, "noise"), np.empty(len(q), dtype=np.int64)
     for part in pieces(len(q)):
         own = q[part] + discrete_laplace(take_of_class(scale, group[part]), stream)
         noisy[part] = np.clip(own, 0, grid.width) if clamp else own
@@ -152,41 +120,39 @@ def expect_magnitude(scale: IntArray) -> FloatArray:
         return np.where(scale > 0, 1 / np.sinh(1 / np.where(scale > 0, t, 1.0)), 0.0)
 
 
-def expect_relative_errors(
-    values: FloatArray, group: IntArray, scale: IntArray, step: float, arrays: Arrays = IN_MEMORY
-) -> tuple[FloatArray, IntArray]:
+def expect_relative_errors(values: FloatArray, group: IntArray, scale: IntArray, step: float) -> tuple[FloatArray, IntArray]:
     """For each class the expected relative error of its numbers, and of how many numbers that is.
 
     E|Z| / |x|, averaged over the class through the harmonic mean of |x|: E|Z| times the mean of 1/|x| (KEA18).
     It is undefined at x = 0, so those records are left out, and the caller says how many they were; a class of zeros has NaN.
     """
-    inverse, count = mean_inverses(values, group, len(scale), arrays)
+    inverse, count = mean_inverses(values, group, len(scale))
     return expect_magnitude(scale) * step * inverse, count
 
 
-def mean_inverses(values: FloatArray, group: IntArray, classes: int, arrays: Arrays = IN_MEMORY) -> tuple[FloatArray, IntArray]:
+def mean_inverses(values: FloatArray, group: IntArray, classes: int) -> tuple[FloatArray, IntArray]:
     """For each class 1 over the harmonic mean of |x|, and of how many numbers: those that are not 0; NaN without any."""
-    total, count = np.zeros(classes), np.zeros(classes, dtype=np.int64)
-    for found, often in arrays.over(partial(_sum_inverses, values, group, classes), len(group), max(SUMMED, classes)):
-        total += found
-        count += often
+    use = (group >= 0) & (values != 0)
+    total: FloatArray = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=classes)
+    count = np.bincount(group[use], minlength=classes)
     with np.errstate(invalid="ignore"):
         return total / count, count
-
-
-def _sum_inverses(values: FloatArray, group: IntArray, classes: int, part: slice) -> tuple[FloatArray, IntArray]:
-    numbers, groups = values[part], group[part]
-    use = (groups >= 0) & (numbers != 0)
-    total: FloatArray = np.bincount(groups[use], weights=1 / np.abs(numbers[use]), minlength=classes).astype(np.float64)
-    return total, np.bincount(groups[use], minlength=classes)
 
 
 def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:
     """The expected squared error of each record's released number, in grid units, moving back into the domain included.
 
     With q = exp(-1/t), P[|Z| >= j on one side] = q^j / (1 + q): a number x loses its noise beyond x below and W - x above, so
-    E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class.
+    E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class. Piece by piece: the
+    formula takes ten times the memory of what it gives.
     """
+    square = np.empty(len(q))
+    for part in pieces(len(q)):
+        square[part] = _expect_part(q[part], group[part], scale, width)
+    return square
+
+
+def _expect_part(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:
     t = take_of_class(scale, group).astype(np.float64)
     noisy = t > 0
     out = np.zeros(len(q))

@@ -4,20 +4,44 @@ clusters of methods.md section 1; `curve` has orders of whole records."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, find_ends, make, pieces
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
 
 _u64 = np.uint64
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class ClusterFacts(Protocol):
+    """What the formulas of a method take of its clusters: arrays with one entry for each, of n/k numbers."""
+
+    @property
+    def size(self) -> IntArray:
+        """How many records each has."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many clusters there are."""
+        ...
+
+    def sums(self) -> IntArray:
+        """The exact sum of each."""
+        ...
+
+    def first(self, place: int) -> IntArray:
+        """The value at `place` from the start of each, 0 to 2 (0: the smallest)."""
+        ...
+
+    def last(self, place: int) -> IntArray:
+        """The value at `place` from the end of each, 0 to 2 (0: the largest)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,7 +54,6 @@ class OrderClusters:
     order: npt.NDArray[np.intp]
     start: npt.NDArray[np.intp]
     size: IntArray
-    arrays: Arrays = field(default=IN_MEMORY, kw_only=True)
 
     @property
     def count(self) -> int:
@@ -49,16 +72,9 @@ class OrderClusters:
 
     def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """One entry per cluster, given to each of its records."""
-        return self.arrays.put(partial(_repeat, per_cluster, int(self.size[0])), self.order, per_cluster.dtype)
-
-
-def _repeat(per_cluster: npt.NDArray[Scalar], k: int, ranks: slice) -> npt.NDArray[Scalar]:
-    """One entry per cluster of k, as often as it has some of these ranks; the last cluster has all that follow."""
-    first, last = (min(rank // k, len(per_cluster) - 1) for rank in (ranks.start, ranks.stop - 1))
-    often = np.full(last - first + 1, k)
-    often[-1] = ranks.stop - last * k
-    often[0] -= ranks.start - first * k
-    return np.repeat(per_cluster[first : last + 1], often)
+        of_record = np.empty(len(self.order), dtype=per_cluster.dtype)
+        of_record[self.order] = np.repeat(per_cluster, self.size)
+        return of_record
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,31 +87,19 @@ class RankClusters(OrderClusters):
         """The exact integer sum of each cluster; refused where one could leave 64 bits."""
         if max(abs(int(self.ordered[0])), abs(int(self.ordered[-1]))) * int(self.size.max()) >= 2**63:
             raise InvalidArgument("cluster sums would not fit 64-bit integers.", remedy="Use a smaller k or a coarser grid.")
-        return self.arrays.fill(partial(_add_clusters, self.ordered, self.start), self.count, np.int64)
+        return np.add.reduceat(self.ordered, self.start)
 
     def first(self, place: int) -> IntArray:
         """The value at `place` from the start of each cluster (0: the smallest)."""
-        return self.arrays.fill(partial(_take_places, self.ordered, self.start, None, place), self.count, np.int64)
+        return self.ordered[self.start + place]
 
     def last(self, place: int) -> IntArray:
         """The value at `place` from the end of each cluster (0: the largest)."""
-        return self.arrays.fill(partial(_take_places, self.ordered, self.start, self.size, place), self.count, np.int64)
+        return self.ordered[self.start + self.size - 1 - place]
 
     def count_within(self, edges: IntArray) -> IntArray:
         """How many records have values from each of these edges to the one before the next."""
         return count_ordered(self.ordered, edges)
-
-
-def _add_clusters(ordered: IntArray, start: npt.NDArray[np.intp], clusters: slice) -> IntArray:
-    """The sums of some clusters."""
-    mine = start[clusters]
-    end = int(start[clusters.stop]) if clusters.stop < len(start) else len(ordered)
-    return np.add.reduceat(ordered[int(mine[0]) : end], mine - mine[0])
-
-
-def _take_places(ordered: IntArray, start: npt.NDArray[np.intp], size: IntArray | None, place: int, clusters: slice) -> IntArray:
-    """The value of some clusters at a place from the start, or from the end where sizes are given."""
-    return ordered[start[clusters] + place if size is None else start[clusters] + size[clusters] - 1 - place]
 
 
 def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
@@ -107,7 +111,7 @@ def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
     return np.diff(np.searchsorted(ordered, edges))
 
 
-def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None, arrays: Arrays = IN_MEMORY) -> RankClusters:
+def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> RankClusters:
     """The rank clusters of integer `values`: every cluster has k records, the last one n - k (floor(n/k) - 1).
 
     Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none.
@@ -120,36 +124,24 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
         raise InvalidType("rank clusters are made of one dimension of integers: put the values on their grid first.")
     if q.dtype.kind == "u" and len(q) and int(q.max()) >= 2**63:
         raise InvalidArgument("a value is beyond 64-bit integers.")
-    start, size = cut_ranks(len(q), k, arrays)
-    order, words = sort_records([q], ties, arrays)
-    return RankClusters(order, start, size, words.view(np.int64), arrays=arrays)
+    start, size = cut_ranks(len(q), k)
+    order, words = sort_records([q], ties)
+    return RankClusters(order, start, size, words.view(np.int64))
 
 
-def cut_ranks(n: int, k: int, arrays: Arrays = IN_MEMORY) -> tuple[npt.NDArray[np.intp], IntArray]:
+def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
     """The first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
     if k < 1:
         raise InvalidArgument("k is below 1.")
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one cluster of {k:,}.", remedy="Lower k or publish more records.")
     clusters = n // k
-    start = arrays.fill(partial(_start_clusters, k), clusters, np.intp)
-    return start, arrays.fill(partial(_size_clusters, n, k, clusters), clusters, np.int64)
+    size = np.full(clusters, k, dtype=np.int64)
+    size[-1] = n - (clusters - 1) * k
+    return np.arange(clusters, dtype=np.intp) * k, size
 
 
-def _start_clusters(k: int, clusters: slice) -> npt.NDArray[np.intp]:
-    return np.arange(clusters.start, clusters.stop, dtype=np.intp) * k
-
-
-def _size_clusters(n: int, k: int, count: int, clusters: slice) -> IntArray:
-    size = np.full(clusters.stop - clusters.start, k, dtype=np.int64)
-    if clusters.stop == count:
-        size[-1] = n - (count - 1) * k
-    return size
-
-
-def sort_records(
-    columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None, arrays: Arrays = IN_MEMORY
-) -> tuple[npt.NDArray[np.intp], WordArray]:
+def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) -> tuple[npt.NDArray[np.intp], WordArray]:
     """The records in ascending order of the first column, equal ones of the next, and so on, and the first column so sorted.
 
     Records that are equal in all columns are ordered by a keyed permutation of their positions drawn from `ties`, or by position.
@@ -160,28 +152,20 @@ def sort_records(
     comparisons only: every processor gives the same order.
     """
     first = columns[0]
-    n, (lowest, highest) = len(first), map(int, find_ends(first, arrays))
+    n, lowest, highest = len(first), int(first.min()), int(first.max())
     place_bits = max((n - 1).bit_length(), 1)
     left_out = max((highest - lowest).bit_length() + place_bits - 64, 0)
     mixer = None if ties is None else PositionMixer(place_bits, ties)
     packing = _Packing(lowest % 2**64, left_out, place_bits, mixer)
-    packed = arrays.sort(arrays.fill(partial(packing.pack, first), n, np.uint64))
+    packed = packing.pack(first)
+    packed.sort()
     unsettled = columns if left_out else columns[1:]
     if not unsettled:
-        order = make(arrays, packing.find_record, packed, dtype=np.intp)
-        return order, make(arrays, packing.find_value, packed, dtype=np.uint64)
-    places = arrays.empty(n, np.uint64)  # one that no task has written: what is put right here nobody writes again
-    for part in pieces(n):
-        places[part] = packing.find_place(packed[part])
-    _settle_runs(unsettled, places, make(arrays, packing.find_first, packed, dtype=np.uint64), mixer)
-    order = make(arrays, packing.unmix, places, dtype=np.intp)
-    if left_out:
-        return order, make(arrays, _as_words, arrays.take(first, order), dtype=np.uint64)
-    return order, make(arrays, packing.find_value, packed, dtype=np.uint64)
-
-
-def _as_words(values: npt.NDArray[Any]) -> WordArray:
-    return values.astype(np.uint64)
+        return packing.unmix(packing.find_place(packed)), packing.find_value(packed)
+    places = packing.find_place(packed)
+    _settle_runs(unsettled, places, packing.find_first(packed), mixer)
+    order = packing.unmix(places)
+    return order, first[order].astype(np.uint64) if left_out else packing.find_value(packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +177,16 @@ class _Packing:
     place_bits: int
     mixer: PositionMixer | None
 
-    def pack(self, values: npt.NDArray[Any], part: slice) -> WordArray:
-        """The words of some records."""
-        words = np.arange(part.start, part.stop, dtype=np.uint64)
+    def pack(self, values: npt.NDArray[Any]) -> WordArray:
+        """The words of the records."""
+        words = np.arange(len(values), dtype=np.uint64)
         if self.mixer is not None:
             self.mixer.mix(words)
-        words |= ((values[part].astype(np.uint64) - _u64(self.base)) >> _u64(self.left_out)) << _u64(self.place_bits)
+        above = values.astype(np.uint64)
+        above -= _u64(self.base)
+        above >>= _u64(self.left_out)
+        above <<= _u64(self.place_bits)
+        words |= above
         return words
 
     def find_first(self, words: WordArray) -> WordArray:
@@ -207,21 +195,17 @@ class _Packing:
 
     def find_value(self, words: WordArray) -> WordArray:
         """The value, where nothing of it is left out."""
-        return self.find_first(words) + _u64(self.base)
+        values = self.find_first(words)
+        values += _u64(self.base)
+        return values
 
     def find_place(self, words: WordArray) -> WordArray:
         """The keyed place."""
         return words & _u64((1 << self.place_bits) - 1)
 
-    def find_record(self, words: WordArray) -> npt.NDArray[np.intp]:
-        """The record."""
-        return self.unmix(self.find_place(words))
-
     def unmix(self, places: WordArray) -> npt.NDArray[np.intp]:
-        """The records of keyed places."""
-        records = places.copy()
-        if self.mixer is not None:
-            self.mixer.unmix(records)
+        """The records of keyed places, in the memory of these."""
+        records = places if self.mixer is None else self.mixer.unmix(places)
         return records.view(np.int64).astype(np.intp, copy=False)
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
 
 import numpy as np
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, varies
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 from release_pipeline.privacy.utility import mean_of, variance_of
@@ -22,8 +19,6 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
 BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
 CURVE_POINTS = 120
-_CHUNK = 1 << 20  # records that are looked at together
-_SIDES: tuple[Literal["right"], Literal["left"]] = "right", "left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +33,7 @@ class Spread:
     deciles: tuple[float | None, ...] = ()
 
 
-def describe_spread(ascending: FloatArray, arrays: Arrays = IN_MEMORY) -> Spread:
+def describe_spread(ascending: FloatArray) -> Spread:
     """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column in ascending
     order."""
     shares = (*QUANTILES, *TENTHS)
@@ -48,7 +43,7 @@ def describe_spread(ascending: FloatArray, arrays: Arrays = IN_MEMORY) -> Spread
     quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
     if _is_nearly_constant(ascending):
         return Spread(None, None, quantiles, deciles)
-    return Spread(mean_of(ascending, arrays), math.sqrt(variance_of(ascending, arrays)), quantiles, deciles)
+    return Spread(mean_of(ascending), math.sqrt(variance_of(ascending)), quantiles, deciles)
 
 
 def quantiles_of_sorted(ascending: FloatArray, shares: Sequence[float]) -> list[float]:
@@ -134,38 +129,12 @@ def ks_of_steps(first: Steps, second: Steps) -> float:
     return float(max(np.max(at), np.max(just_before)))
 
 
-def compare_distributions(first: FloatArray, second: FloatArray, arrays: Arrays = IN_MEMORY) -> tuple[float, float]:
+def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:
     """`ks_distance` and `wasserstein_distance` of two columns in ascending order."""
-    return _ks_of_sorted(first, second, arrays), _wasserstein_of_sorted(first, second, arrays)
+    return ks_of_steps(Steps.of(first), Steps.of(second)), _wasserstein_of_sorted(first, second)
 
 
-def _ks_of_sorted(first: FloatArray, second: FloatArray, arrays: Arrays) -> float:
-    """The same of two columns in ascending order, slice by slice: as many numbers as records are not held for it."""
-    if _count_steps(second, arrays) < _count_steps(first, arrays):
-        first, second = second, first
-    return max(arrays.over(partial(_find_gap, first, second), len(first), _CHUNK), default=0.0)
-
-
-def _find_gap(first: FloatArray, second: FloatArray, part: slice) -> float:
-    """The largest gap of two distribution functions at some of the values of the first."""
-    values = Steps.of(first[part]).values
-    at = (
-        np.searchsorted(first, values, side=side) / len(first) - np.searchsorted(second, values, side=side) / len(second)
-        for side in _SIDES
-    )
-    return max(float(np.max(np.abs(one))) for one in at)
-
-
-def _count_steps(ascending: FloatArray, arrays: Arrays) -> int:
-    """How many different values a column in ascending order has, less one."""
-    return sum(arrays.over(partial(_count_changes, ascending), len(ascending) - 1))
-
-
-def _count_changes(ascending: FloatArray, part: slice) -> int:
-    return int(np.count_nonzero(ascending[part.start + 1 : part.stop + 1] != ascending[part]))
-
-
-def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, arrays: Arrays = IN_MEMORY) -> float:
+def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
     """The same of a column in ascending order and of one whose values are those of clusters of so many records each.
 
     The second distribution function is constant from one of its values to the next, and the first one rises, so that the largest
@@ -174,61 +143,30 @@ def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, a
     >>> ks_of_clusters(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 3.0]), np.array([1, 3]))
     0.5
     """
-    if not _ascends(values, arrays):
-        if varies(sizes, arrays):
-            order = np.argsort(values, kind="stable")
-            values, sizes = values[order], sizes[order]
-        else:
-            values = ascend(arrays, values)
-    counts = list(arrays.over(partial(_sum_of, sizes), len(values), _CHUNK))
-    below = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    gaps = arrays.over(partial(_find_gap_of_clusters, ascending, values, sizes, below), len(values), _CHUNK)
-    return max(gaps, default=0.0)
-
-
-def _sum_of(sizes: IntArray, part: slice) -> int:
-    return int(np.sum(sizes[part]))
-
-
-def _find_gap_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray, below: IntArray, part: slice) -> float:
-    """The largest gap at some of the clusters' values. `below`: how many records lie in the slices before each."""
-    n, total = len(ascending), int(below[-1])
-    places, own = values[part], sizes[part]
-    up_to = np.cumsum(own) + int(below[part.start // _CHUNK])
-    differs = places[1:] != places[:-1]  # equal values are one step
-    is_last = np.append(differs, part.stop == len(values) or values[part.stop] != places[-1])
-    is_first = np.append(part.start == 0 or values[part.start - 1] != places[0], differs)
-    at_most = np.searchsorted(ascending, places[is_last], side="right") / n
-    before = np.searchsorted(ascending, places[is_first], side="left") / n
-    return max(
-        float(np.max(np.abs(at_most - up_to[is_last] / total), initial=0.0)),
-        float(np.max(np.abs(before - (up_to - own)[is_first] / total), initial=0.0)),
+    if not (values[1:] >= values[:-1]).all():
+        order = np.argsort(values, kind="stable")
+        values, sizes = values[order], sizes[order]
+    up_to: IntArray = np.cumsum(sizes)
+    differs = values[1:] != values[:-1]  # equal values are one step
+    is_first, is_last = np.append(True, differs), np.append(differs, True)
+    at_most = np.searchsorted(ascending, values[is_last], side="right") / len(ascending)
+    before = np.searchsorted(ascending, values[is_first], side="left") / len(ascending)
+    return float(
+        max(
+            np.max(np.abs(at_most - up_to[is_last] / up_to[-1])),
+            np.max(np.abs(before - (up_to - sizes)[is_first] / up_to[-1])),
+        )
     )
 
 
-def _ascends(values: FloatArray, arrays: Arrays) -> bool:
-    return all(arrays.over(partial(_rises, values), len(values) - 1))
-
-
-def _rises(values: FloatArray, part: slice) -> bool:
-    return bool((values[part.start + 1 : part.stop + 1] >= values[part]).all())
-
-
-def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None, arrays: Arrays = IN_MEMORY) -> FloatArray:
+def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None) -> FloatArray:
     """The share of records that are each of the points, exactly; of entries that stand for one record each, or for `sizes`."""
     ascending, place = np.unique(points, return_inverse=True)
-    counts = np.zeros(len(ascending) + 1, dtype=np.int64)
-    for found in arrays.over(partial(_count_at, column, ascending, sizes), len(column)):
-        counts += found
+    found = np.searchsorted(ascending, column)
+    is_there = column == np.append(ascending, np.nan)[found]
+    counts = np.zeros(len(ascending), dtype=np.int64)
+    np.add.at(counts, found[is_there], 1 if sizes is None else sizes[is_there])
     return (counts / (len(column) if sizes is None else int(np.sum(sizes))))[place]
-
-
-def _count_at(column: FloatArray, points: FloatArray, sizes: IntArray | None, part: slice) -> IntArray:
-    counts = np.zeros(len(points) + 1, dtype=np.int64)
-    found = np.searchsorted(points, column[part])
-    is_there = column[part] == np.append(points, np.nan)[found]
-    np.add.at(counts, found[is_there], 1 if sizes is None else sizes[part][is_there])
-    return counts
 
 
 def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
@@ -237,31 +175,20 @@ def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
     >>> wasserstein_distance(np.array([0.0, 0.0]), np.array([3.0, 5.0, 3.0, 5.0]))
     4.0
     """
-    return _wasserstein_of_sorted(np.sort(first), np.sort(second), IN_MEMORY)
+    return _wasserstein_of_sorted(np.sort(first), np.sort(second))
 
 
-def _wasserstein_of_sorted(first: FloatArray, second: FloatArray, arrays: Arrays) -> float:
+def _wasserstein_of_sorted(first: FloatArray, second: FloatArray) -> float:
     """The mean distance of values of equal ranks. Of two lists of other lengths a rank is a share of each: they are compared from
     one end of either's records to the next, which are whole numbers where all there is counts for len(first) len(second)."""
     n, m = len(first), len(second)
     if n == m:
-        return math.fsum(arrays.over(partial(_sum_apart, first, second), n, _CHUNK)) / n
-    return math.fsum(arrays.over(partial(_sum_apart_by_share, first, second), n, _CHUNK)) / n / m
-
-
-def _sum_apart(first: FloatArray, second: FloatArray, part: slice) -> float:
-    return float(np.sum(np.abs(first[part] - second[part])))
-
-
-def _sum_apart_by_share(first: FloatArray, second: FloatArray, part: slice) -> float:
-    n, m = len(first), len(second)
-    ends = np.arange(part.start + 1, part.stop + 1, dtype=np.int64) * m
-    begin, end = part.start * m, int(ends[-1])
-    others = np.arange(begin // n + 1, -(-end // n), dtype=np.int64) * n
-    edges = np.concatenate([[begin], np.sort(np.concatenate([ends, others]), kind="stable")])
+        return float(np.sum(np.abs(first - second))) / n
+    ends, others = np.arange(n + 1, dtype=np.int64) * m, np.arange(1, m, dtype=np.int64) * n
+    edges = np.sort(np.concatenate([ends, others]), kind="stable")
     places = edges[:-1]
     apart = np.abs(first[places // m] - second[places // n])
-    return float(np.sum(apart * np.diff(edges)))  # no dot product: its digits depend on the processor
+    return float(np.sum(apart * np.diff(edges))) / n / m  # no dot product: its digits depend on the processor
 
 
 def choose_places(ascending: FloatArray) -> FloatArray:

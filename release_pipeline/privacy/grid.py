@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, count_where, make
 from release_pipeline.privacy.counting import NumberEncoder
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -99,16 +97,13 @@ class Grid:
             raise InvalidArgument("an atom is named twice.", where="atoms", remedy="Name each once.")
         return tuple(sorted(found))
 
-    def quantise(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
+    def quantise(self, values: npt.NDArray[Any]) -> IntArray:
         """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.
 
         A fixed function of each value alone, whatever its rounding in the last bit: that is all the claims need.
         Only correctly rounded operations are used, so every processor gives the same integers.
         """
-        return arrays.fill(partial(self._quantise, values), len(values), np.int64)
-
-    def _quantise(self, values: npt.NDArray[Any], piece: slice) -> IntArray:
-        return self.encoder.find(values[piece])
+        return self.encoder.find(values)
 
     @property
     def encoder(self) -> NumberEncoder:
@@ -116,12 +111,9 @@ class Grid:
         step = self.step
         return NumberEncoder(float(self.lo), float(self.hi), float(step.numerator), float(step.denominator), self.width)
 
-    def snap(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> FloatArray:
+    def snap(self, values: npt.NDArray[Any]) -> FloatArray:
         """The values as a method sees them: moved into the domain and onto the grid, in their own units."""
-        return make(arrays, self._snap, values)
-
-    def _snap(self, part: npt.NDArray[Any]) -> FloatArray:
-        return self.values_of(self.quantise(part))
+        return self.values_of(self.quantise(values))
 
     def values_of(self, units: IntArray) -> FloatArray:
         """The values at so many whole grid steps above lo."""
@@ -140,7 +132,7 @@ class Grid:
         return values
 
 
-def as_numbers(values: object, *, name: str = "values", arrays: Arrays = IN_MEMORY) -> npt.NDArray[Any]:
+def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     """`values` as a one-dimensional array of finite numbers; anything else is refused, with counts only."""
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidType(f"{name} is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
@@ -150,17 +142,13 @@ def as_numbers(values: object, *, name: str = "values", arrays: Arrays = IN_MEMO
     if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
         raise InvalidType(f"{name} must be integers or float64, not {array.dtype.name}.")
     if array.dtype.kind == "f":
-        bad = count_where(_is_not_finite, array, arrays=arrays)
+        bad = int(np.count_nonzero(~np.isfinite(array)))
         if bad:
             raise InvalidArgument(
                 f"{name} holds {bad:,} missing or infinite numbers.",
                 remedy="Fill or remove them by a declared rule first.",
             )
     return array
-
-
-def _is_not_finite(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    return ~np.isfinite(numbers)
 
 
 def as_rows(matrix: npt.ArrayLike) -> npt.NDArray[Any]:

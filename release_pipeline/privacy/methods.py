@@ -12,20 +12,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, find_ends, make, pieces
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
 from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBudget, usual_centre
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.catalogue.spec import BY_RHO
-from release_pipeline.privacy.clusters import cut_ranks
+from release_pipeline.privacy.clusters import cut_ranks, rank_clusters
 from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
@@ -40,7 +39,6 @@ from release_pipeline.privacy.noise import (
     discrete_laplace,
     noise_stream,
 )
-from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.scales import OF_DOMAIN_BY_RHO, PLAIN, ScaleRule
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
 
@@ -178,7 +176,7 @@ def mask_column(
     )
     released = add_noise(exact, clamp=clamp, on_grid=on_grid, secret=secret, context=context)
     return MaskedColumn(
-        values=ARRAYS.spread(released, exact.cluster),
+        values=released[exact.cluster],
         cluster=exact.cluster,
         size=exact.size,
         statistic=exact.statistic,
@@ -216,7 +214,7 @@ def _mask_by_value(
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
     units = declared.grid.quantise(numbers)
-    clusters = ARRAYS.rank(units, declared.k, ties=noise_stream(secret, *context, "ties"))
+    clusters = rank_clusters(units, declared.k, ties=noise_stream(secret, *context, "ties"))
     records = len(units)
     del units
     stages = declared.measure(clusters.count_within, records, noise_stream(secret, *context, "counts"))
@@ -224,7 +222,7 @@ def _mask_by_value(
     _check_loss("the method", lost, claim)
     cluster = clusters.cluster
     return MaskedColumn(
-        values=ARRAYS.spread(declared.release(stages, records), cluster),
+        values=declared.release(stages, records)[cluster],
         cluster=cluster,
         size=np.concatenate([np.diff(stage.edges) for stage in stages]),
         statistic=np.concatenate([clusters.count_within(stage.edges) for stage in stages]),
@@ -248,7 +246,6 @@ def compute_statistics(
     context: Sequence[Context],
     atoms: tuple[int, ...] = (),
     definition: str | None = None,
-    records: Records = ARRAYS,
 ) -> Statistics:
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
     are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
@@ -256,15 +253,15 @@ def compute_statistics(
     claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
-    numbers = as_numbers(values, arrays=records.arrays)
+    numbers = as_numbers(values)
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    q = grid.quantise(numbers, records.arrays)
+    q = grid.quantise(numbers)
     if spec.sums is None or k is None:
-        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms, records.arrays)
+        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
 
-    clusters = records.rank(q, k, ties=noise_stream(secret, *context, "ties"))
+    clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
@@ -298,23 +295,22 @@ def add_noise(
     on_grid: bool = True,
     secret: bytes,
     context: Sequence[Context],
-    arrays: Arrays = IN_MEMORY,
 ) -> FloatArray:
-    """The second half: the released value of each cluster, in one of `arrays`.
+    """The second half: the released value of each cluster.
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
     leave them; with `on_grid=False` they are moved into the domain alone.
     """
-    return _draw_release(exact, noise_stream(secret, *context, "noise"), clamp=clamp, on_grid=on_grid, arrays=arrays)
+    return _draw_release(exact, noise_stream(secret, *context, "noise"), clamp=clamp, on_grid=on_grid)
 
 
-def _draw_release(exact: Statistics, stream: NoiseStream, *, clamp: bool, on_grid: bool, arrays: Arrays) -> FloatArray:
-    """With noise that is drawn for it: piece by piece where no value depends on another one, as draws are consecutive. It is
-    drawn here, wherever the arrays lie."""
+def _draw_release(exact: Statistics, stream: NoiseStream, *, clamp: bool, on_grid: bool) -> FloatArray:
+    """With noise that is drawn for it: piece by piece where no value depends on another one, since a draw takes several times
+    the memory of what it gives. Draws are consecutive."""
     if exact.consistency == "isotonic":
         return _release(exact, _draw(exact, 1, stream), clamp=clamp, on_grid=on_grid)
-    released = arrays.empty(len(exact.scale), np.float64)
+    released = np.empty(len(exact.scale))
     for part in pieces(len(released)):
         own = replace(exact, size=exact.size[part], statistic=exact.statistic[part], scale=exact.scale[part])
         released[part] = _release(own, _draw(own, 1, stream), clamp=clamp, on_grid=on_grid)
@@ -335,14 +331,13 @@ def simulate_noise(
     clamp: bool = True,
     secret: bytes,
     context: Sequence[Context],
-    arrays: Arrays = IN_MEMORY,
 ) -> Iterator[FloatArray]:
     """What `add_noise` would give with other, independent noise of the same law, so many times: for what is expected without a
     look at the noise that is released. Many rounds are drawn at once, since a draw of few costs as much as one of thousands."""
     stream = noise_stream(secret, *context, "simulated noise")
     at_once = _AT_ONCE // max(1, len(exact.scale))
     if at_once < 2:  # many of them
-        yield from (_draw_release(exact, stream, clamp=clamp, on_grid=True, arrays=arrays) for _ in range(rounds))
+        yield from (_draw_release(exact, stream, clamp=clamp, on_grid=True) for _ in range(rounds))
         return
     for begun in range(0, rounds, at_once):
         drawn = _draw(exact, min(at_once, rounds - begun), stream)
@@ -457,17 +452,17 @@ def check_sizes(
 
 
 def _statistics_per_record(
-    q: IntArray, grid: Grid, claim: Claim, rule: ScaleRule, consistency: str, atoms: tuple[int, ...], arrays: Arrays
+    q: IntArray, grid: Grid, claim: Claim, rule: ScaleRule, consistency: str, atoms: tuple[int, ...]
 ) -> Statistics:
     """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
     public = rule.public_scale(grid.width, claim.epsilon)
     if public is None:
         raise InvalidArgument("a method that masks every record on its own has a public scale.", where="method")
-    least, most = find_ends(q, arrays)
-    worst, scale = Moves(np.array([max(grid.width - int(least), int(most))]), np.array([0])), np.array([public])
+    furthest = max(grid.width - int(q.min()), int(q.max()))
+    worst, scale = Moves(np.array([furthest]), np.array([0])), np.array([public])
     lost = column_loss(worst, scale)
     _check_loss("the method", lost, claim)
-    cluster, size = cut_ranks(len(q), 1, arrays)
+    cluster, size = cut_ranks(len(q), 1)
     return Statistics(
         grid=grid,
         claim=claim,
@@ -475,7 +470,7 @@ def _statistics_per_record(
         cluster=cluster,
         size=size,
         statistic=q,
-        scale=make(arrays, partial(np.multiply, public), size, dtype=np.int64),
+        scale=np.full(len(q), public, dtype=np.int64),
         loss=_losses(lost, lost),
         atoms=atoms,
         public_scale=public,

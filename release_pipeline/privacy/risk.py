@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, find_ends, make, reduce_by
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
 from release_pipeline.privacy.groups import as_integers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
 
-_CHUNK = 1 << 20  # records that are looked at together, and values that are looked up in a list
+_LISTED = 1 << 20  # whole numbers in a row that are looked up in a list
 
 
 def record_linkage(
@@ -112,67 +110,32 @@ def _scale(x: FloatArray, told: Sequence[float] | None = None) -> tuple[FloatArr
     return known, least, deviations
 
 
-def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays = IN_MEMORY) -> int:
+def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
     """l: the fewest different values that a group has (0 if there is no record). A blank is a value like any other.
 
     >>> distinct_diversity([1, 1, 2, 2], [7, 8, 7, 7])
     1
     """
-    group, value = _as_pairs(groups, values, arrays)
-    if not len(group):
-        return 0
-    m = int(reduce_by(np.maximum, value, arrays)) + 1
-    pairs, _ = distinct(arrays, arrays.sort(_pair(group, value, m, arrays)))
-    counts = np.zeros(int(pairs[-1]) // m + 1, dtype=np.int64)
-    for first, found in arrays.over(partial(_count_groups, pairs, m), len(pairs)):
-        counts[first : first + len(found)] += found
-    return int(counts.min())
-
-
-def _count_groups(pairs: IntArray, m: int, part: slice) -> tuple[int, IntArray]:
-    """How many of these pairs, which ascend, each group has, from the first of them on."""
-    groups = pairs[part] // m
-    return int(groups[0]), np.bincount(groups - groups[0])
-
-
-def _pair(group: IntArray, value: IntArray, m: int, arrays: Arrays) -> IntArray:
-    """Group and value, which is one of m, in one number."""
-    return make(arrays, partial(_put_together, m), group, value, dtype=np.int64)
-
-
-def _put_together(m: int, group: IntArray, value: IntArray) -> IntArray:
-    return group * m + value
-
-
-def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> tuple[IntArray, IntArray]:
-    """Groups and values of the same records, both numbered from 0 in their order."""
-    group, value = number_entries(_as_groups(groups), arrays), number_entries(as_numbers(values, arrays=arrays), arrays)
+    group, value = number_entries(_as_groups(groups)), number_entries(as_numbers(values))
     if len(group) != len(value):
         raise InvalidArgument("there is not one value for each record of the groups.", where="values")
-    return group, value
+    if not len(group):
+        return 0
+    m = int(value.max()) + 1
+    pairs = np.unique(group * m + value)
+    return int(np.bincount(pairs // m).min())
 
 
-def number_entries(column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
+def number_entries(column: npt.NDArray[Any]) -> IntArray:
     """The place of each number among the different ones, ascending. Whole ones that lie near together are looked up in a list."""
     if column.dtype.kind == "i" and len(column):
-        lowest, highest = map(int, find_ends(column, arrays))
-        if highest - lowest < _CHUNK:
-            flags = np.zeros(highest - lowest + 1, dtype=np.bool_)
-            for found in arrays.over(partial(_find_different, column, lowest, len(flags)), len(column), _CHUNK):
-                flags |= found
-            return make(arrays, partial(_look_up, lowest, np.cumsum(flags) - 1), column, dtype=np.int64)
-    different, _ = distinct(arrays, ascend(arrays, column))
-    return make(arrays, partial(np.searchsorted, different), column, dtype=np.int64)
-
-
-def _find_different(column: IntArray, lowest: int, width: int, part: slice) -> npt.NDArray[np.bool_]:
-    flags = np.zeros(width, dtype=np.bool_)
-    flags[column[part].astype(np.int64) - lowest] = True
-    return flags
-
-
-def _look_up(lowest: int, ranks: IntArray, part: IntArray) -> IntArray:
-    return ranks[part.astype(np.int64) - lowest]
+        lowest, highest = int(column.min()), int(column.max())
+        if highest - lowest < _LISTED:
+            places = column.astype(np.int64) - lowest
+            occurs = np.zeros(highest - lowest + 1, dtype=np.bool_)
+            occurs[places] = True
+            return (np.cumsum(occurs) - 1)[places]
+    return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
 def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:

@@ -16,9 +16,9 @@ from typing import Protocol
 import numpy as np
 
 from release_pipeline.privacy.budget import Epsilon
+from release_pipeline.privacy.clusters import ClusterFacts
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import MAX_SCALE, gaussian_magnitude
-from release_pipeline.privacy.records import ClusterFacts
 from release_pipeline.privacy.sensitivity import (
     Moves,
     calibrate_column,

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon
+from release_pipeline.privacy.clusters import ClusterFacts
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import MAX_SCALE
-from release_pipeline.privacy.records import ClusterFacts
 
 _FEW = 64  # with so few different scales the loss is summed as exact fractions
 HEADROOM = 2.0**-30  # aimed at below epsilon, so that rounding cannot carry the loss above it

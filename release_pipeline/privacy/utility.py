@@ -10,16 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, count_where, find_ends, order, varies
 from release_pipeline.privacy.grid import FloatArray, Grid
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,124 +26,89 @@ class Clamping:
     variance: float
 
 
-def measure_clamping(numbers: FloatArray, grid: Grid, arrays: Arrays = IN_MEMORY) -> Clamping:
+@np.errstate(over="ignore", invalid="ignore")  # squares that no float holds
+def measure_clamping(numbers: FloatArray, grid: Grid) -> Clamping:
     """What clamping takes from a column. Outside is what the grid does not bring back to the ends of the domain. NaN, which
     stands for a missing number, is never outside.
 
     >>> measure_clamping(np.array([0.0, 4.0, 4.0, 8.0]), Grid.declare((0, 6), 1))
     Clamping(share=0.25, variance=0.125)
     """
-    clamp = _Clamp(float(grid.lo), float(grid.hi), float(grid.step) / 2)
-    outside = count_where(clamp.lie_outside, numbers, arrays=arrays)
+    low, high, reach = float(grid.lo), float(grid.hi), float(grid.step) / 2
+    is_outside = (numbers < low - reach) | (numbers > high + reach)
+    outside = int(np.count_nonzero(is_outside))
     if not outside:
         return Clamping(0.0, 0.0)
-    there = len(numbers) - count_where(np.isnan, numbers, arrays=arrays)
-    least, most = map(float, find_ends(numbers, arrays, (np.fmin, np.fmax)))
+    there = int(np.count_nonzero(~np.isnan(numbers)))
+    least, most = float(np.nanmin(numbers)), float(np.nanmax(numbers))
     unit = max(abs(least), abs(most))  # squares of the largest numbers would not be finite
-    mean = add_up(partial(_over, unit), numbers, arrays=arrays) / there
-    variance = add_up(partial(_square_off, unit, mean), numbers, arrays=arrays) / there if most > least else 0.0
-    moved = add_up(partial(clamp.square_moved, unit), numbers, arrays=arrays) / there if variance > 0 else 0.0
-    return Clamping(outside / len(numbers), moved / variance if variance > 0 else 0.0)
+    mean = float(np.sum(np.nan_to_num(numbers / unit))) / there
+    variance = float(np.sum(np.nan_to_num(np.square(numbers / unit - mean)))) / there if most > least else 0.0
+    if not variance > 0:
+        return Clamping(outside / len(numbers), 0.0)
+    moved = np.square(numbers / unit - np.clip(numbers, low, high) / unit)
+    return Clamping(outside / len(numbers), float(np.sum(np.where(is_outside, moved, 0.0))) / there / variance)
 
 
-@dataclass(frozen=True, slots=True)
-class _Clamp:
-    """A domain, and how far from its ends numbers still are brought back to them. NaN is nowhere outside."""
-
-    low: float
-    high: float
-    reach: float
-
-    def lie_outside(self, part: FloatArray) -> Flags:
-        """Which numbers are moved."""
-        return (part < self.low - self.reach) | (part > self.high + self.reach)
-
-    def square_moved(self, unit: float, part: FloatArray) -> FloatArray:
-        """How far, in squares of this unit."""
-        moved = np.square(part / unit - np.clip(part, self.low, self.high) / unit)
-        return np.where(self.lie_outside(part), moved, 0.0)
-
-
-def _over(unit: float, part: FloatArray) -> FloatArray:
-    return np.nan_to_num(part / unit)
-
-
-def _square_off(unit: float, mean: float, part: FloatArray) -> FloatArray:
-    return np.nan_to_num(np.square(part / unit - mean))
-
-
-def column_error(
-    original: FloatArray, released: FloatArray, *, variance: float | None = None, arrays: Arrays = IN_MEMORY
-) -> float:
+@np.errstate(over="ignore", invalid="ignore")
+def column_error(original: FloatArray, released: FloatArray, *, variance: float | None = None) -> float:
     """Mean squared difference over the variance; 1.0 is no better than publishing the mean. It is the error of a method where
     `original` is what the method saw (`Grid.snap`): what clamping took before is `measure_clamping`'s.
 
     The variance is that of the original, or is given where these records are some of more: that of all.
     """
-    variance = variance_of(original, arrays) if variance is None else variance
+    variance = variance_of(original) if variance is None else variance
     if variance <= 0:
         return 0.0
-    return add_up(_square_apart, original, released, arrays=arrays) / len(original) / variance
+    return float(np.sum(np.square(original - released))) / len(original) / variance
 
 
-def _square_apart(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.square(x - y)
-
-
-def variance_of(column: FloatArray, arrays: Arrays = IN_MEMORY) -> float:
+@np.errstate(over="ignore", invalid="ignore")
+def variance_of(column: FloatArray) -> float:
     """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
-    if not varies(column, arrays):
+    if not _varies(column):
         return 0.0
-    return add_up(partial(square_from, mean_of(column, arrays)), column, arrays=arrays) / len(column)
+    return float(np.sum(np.square(column - mean_of(column)))) / len(column)
 
 
-def square_from(centre: float, part: FloatArray) -> FloatArray:
-    """How far numbers are from a centre, squared."""
-    return np.square(part - centre)
+def _varies(column: FloatArray) -> bool:
+    """Whether a column has two values; no, of one where NaN is among them."""
+    return bool(column.max() > column.min())
 
 
-def mean_of(column: FloatArray, arrays: Arrays = IN_MEMORY) -> float:
-    """The mean, the same wherever the column lies."""
-    return add_up(np.positive, column, arrays=arrays) / len(column)
+@np.errstate(over="ignore", invalid="ignore")
+def mean_of(column: FloatArray) -> float:
+    """The mean."""
+    return float(np.sum(column)) / len(column)
 
 
-def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> float:
+@np.errstate(over="ignore", invalid="ignore")
+def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray]) -> float:
     """IDP24's mean SSE over the columns of two tables: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
     if len(original) != len(released):
         raise InvalidArgument("the tables do not have equally many columns.", where="released")
-    each = (_sse_of_column(original[a], released[a], arrays) for a in range(len(original)))  # no two columns are held at once
+    each = (_sse_of_column(original[a], released[a]) for a in range(len(original)))  # no two columns are held at once
     total = math.fsum(each)
     return total / len(original) ** 2
 
 
-def _sse_of_column(x: FloatArray, y: FloatArray, arrays: Arrays) -> float:
-    variance = variance_of(x, arrays)
-    if variance <= 0:
-        return 0.0
-    return add_up(partial(_square_apart_over, variance), x, y, arrays=arrays) / len(x)
+def _sse_of_column(x: FloatArray, y: FloatArray) -> float:
+    variance = variance_of(x)
+    return float(np.sum(np.square((x - y) / variance))) / len(x) if variance > 0 else 0.0
 
 
-def _square_apart_over(variance: float, one: FloatArray, other: FloatArray) -> FloatArray:
-    return np.square((one - other) / variance)
-
-
-def covariance_matrix(columns: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> FloatArray:
+@np.errstate(over="ignore", invalid="ignore")  # numbers whose squares no float holds have no covariance
+def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     """Covariances of the records themselves, column by column: no matrix of all records is made."""
     m = len(columns)
-    means = [mean_of(column, arrays) for column in columns]
+    means = [mean_of(column) for column in columns]
     found = np.zeros((m, m))
-    varied = [a for a in range(m) if varies(columns[a], arrays)]
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers whose squares no float holds have no covariance
-        for a in varied:
-            one = columns[a]
-            for b in varied[: varied.index(a) + 1]:
-                product = partial(_multiply_off, means[a], means[b])
-                found[a, b] = found[b, a] = add_up(product, one, columns[b], arrays=arrays) / len(one)
+    varied = [a for a in range(m) if _varies(columns[a])]
+    for a in varied:
+        off = columns[a] - means[a]
+        for b in varied[: varied.index(a) + 1]:
+            found[a, b] = found[b, a] = float(np.sum(off * (columns[b] - means[b]))) / len(off)
     return found
-
-
-def _multiply_off(mean: float, mean_of_other: float, x: FloatArray, y: FloatArray) -> FloatArray:
-    return (x - mean) * (y - mean_of_other)
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:
@@ -159,25 +119,20 @@ def correlation_matrix(covariances: FloatArray) -> FloatArray:
         return np.clip(covariances / np.outer(deviations, deviations), -1, 1)
 
 
-def rank_values(values: FloatArray, arrays: Arrays = IN_MEMORY) -> FloatArray:
+def rank_values(values: FloatArray) -> FloatArray:
     """The rank of each value, from 0; equal ones have the mean of theirs.
 
     >>> rank_values(np.array([5.0, 1.0, 5.0])).tolist()
     [1.5, 0.0, 1.5]
     """
-    return arrays.put(partial(_mean_ranks, ascend(arrays, values)), order(arrays, values), np.float64)
+    _, place, often = np.unique(values, return_inverse=True, return_counts=True)
+    beyond = np.cumsum(often)
+    return ((2 * beyond - often - 1) / 2)[place]
 
 
-def _mean_ranks(ascending: FloatArray, part: slice) -> FloatArray:
-    """Those of some of these."""
-    found, place = np.unique(ascending[part], return_inverse=True)
-    first, beyond = (np.searchsorted(ascending, found, side=side) for side in ("left", "right"))
-    return ((first + beyond - 1) / 2)[place]
-
-
-def rank_correlation_matrix(columns: Sequence[FloatArray], arrays: Arrays = IN_MEMORY) -> FloatArray:
+def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     """Spearman's correlations: those of ranks; NaN where a column is constant."""
-    return correlation_matrix(covariance_matrix([rank_values(column, arrays) for column in columns], arrays))
+    return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
 
 
 def pmse(propensity: FloatArray, share: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,7 +15,6 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.sections import Target
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.typed import Plain
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_first
 from release_pipeline.privacy.utility import variance_of
@@ -71,7 +69,7 @@ def audit_table(
     progress("attacking the released table")
     figures |= (_attack if attack is None else attack)(attacked, streams)
     if groups is not None:
-        risk = journalist_risk(released, compared.everybody, policy.released_quasi, compared.arrays)
+        risk = journalist_risk(released, compared.everybody, policy.released_quasi)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams, predictor)})
@@ -173,13 +171,9 @@ def _match_in_groups(before: Numbers, was: Labels, after: Numbers, said: Labels)
     return matched
 
 
-def without_reasons(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
+def without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
     """NaN where an entry stands for a reason to have no value."""
-    return make(arrays, partial(_blank_reasons, column), numbers) if column.reasons else numbers
-
-
-def _blank_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
-    return np.where(column.find_reasons(numbers) < 0, numbers, np.nan)
+    return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
 
 
 def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str], list[Labels]]:

@@ -91,20 +91,20 @@ def _measure_structure(compared: Compared, streams: Streams) -> dict[str, Any]:
 
 def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any] | None:
     """Of every column of numbers by every column of categories."""
-    policy, arrays = compared.policy, compared.arrays
-    anew = drawn_positions(compared.originals, streams("means of groups"), arrays)
+    policy = compared.policy
+    anew = drawn_positions(compared.originals, streams("means of groups"))
     labels = {
-        name: Grouping.of(compared.original(name), compared.released.column(name), anew, arrays)
+        name: Grouping.of(compared.original(name), compared.released.column(name), anew)
         for name in policy.released_columns
         if name not in policy.noise_columns
     }
 
     def read(name: str, column: NoiseColumn) -> tuple[Numbers, Numbers]:
         before, after = (side.to_numpy() for side in (compared.original(name), compared.released.column(name)))
-        return without_reasons(column, before, arrays), without_reasons(column, after, arrays)
+        return without_reasons(column, before), without_reasons(column, after)
 
     numbers = ((name, read(name, column)) for name, column in policy.noise_columns.items())
-    return measure_group_means(labels, numbers, anew, arrays)
+    return measure_group_means(labels, numbers, anew)
 
 
 def attack_without_control(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:

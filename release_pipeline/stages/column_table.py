@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+from release_pipeline.privacy.arrays import pieces
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 PART = 1 << 20  # rows of a part
@@ -135,34 +135,12 @@ def filter_rows(table: AnyTable, left: npt.NDArray[np.bool_], count: int) -> Col
     return ColumnTable(tuple(table.column_names), count, make)
 
 
-def spread_cells(entries: Any, places: npt.NDArray[np.integer[Any]], arrays: Arrays) -> Any:
-    """The entries of a short column at these places: part by part where arrays lie on disk."""
-    known = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
-    if arrays is IN_MEMORY:
-        return known.take(pa.array(places))
-    return Parts(known.type, lambda: (known.take(pa.array(places[part])) for part in pieces(len(places), PART)))
-
-
-def number_cells(column: pa.ChunkedArray, arrays: Arrays = IN_MEMORY) -> tuple[Any, npt.NDArray[np.int32]]:
+def number_cells(column: pa.ChunkedArray) -> tuple[Any, npt.NDArray[np.int32]]:
     """The different entries of a column, as they came first, and the place of each cell's among them: `MISSING` of a blank."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     known = column.unique().drop_null()
-    numbers = arrays.empty(len(column), np.int32)
+    numbers = np.empty(len(column), dtype=np.int32)
     for rows, part in cut_column(column):
         numbers[rows] = _compute.index_in(part, value_set=known).fill_null(MISSING).to_numpy()
     return known, numbers
-
-
-def take_cells(column: pa.ChunkedArray, places: npt.NDArray[np.intp], arrays: Arrays) -> Any:
-    """The cells at these places: part by part where arrays lie on disk, for which entries are taken by their numbers."""
-    if arrays is IN_MEMORY:
-        return column.take(pa.array(places))
-    known, numbers = number_cells(column, arrays)
-    taken = arrays.take(numbers, places)
-
-    def make() -> Iterator[Any]:
-        for part in pieces(len(taken), PART):
-            yield known.take(pa.array(taken[part], mask=taken[part] == MISSING))
-
-    return Parts(column.type, make)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.stages.column_table import AnyTable, needed_for, select_cells, take_few
 from release_pipeline.stages.measures.sample import read_weights
 
@@ -63,7 +62,6 @@ class Compared:
     own: Places
     everybody: AnyTable
     is_nobodys: bool = False
-    arrays: Arrays = IN_MEMORY
     classes: npt.NDArray[np.int64] | None = None
     owners: Mapping[str, Places] | None = None
 
@@ -78,7 +76,7 @@ class Compared:
 
     def seen(self, name: str) -> Numbers:
         """A noise column of all records as the method saw it: in its domain and on its grid."""
-        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy(), self.arrays)
+        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
 
     def weights(self, name: str) -> Numbers:
         """The weights of all records as the method saw them: a masked one in its domain, where none is negative."""
@@ -124,4 +122,4 @@ class Compared:
             owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
         read = self.read_few(originals)
         few_rows = pa.table(few)
-        return replace(self, read=read, released=few_rows, own=own, arrays=IN_MEMORY, classes=classes, owners=owners)
+        return replace(self, read=read, released=few_rows, own=own, classes=classes, owners=owners)

@@ -9,12 +9,9 @@ import numpy.typing as npt
 
 from release_pipeline.privacy.methods import Statistics, add_noise
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.records import ARRAYS, Records
 
 
-def mask(
-    exact: Statistics, *, secret: bytes, context: Sequence[Context], clamp: bool = True, records: Records = ARRAYS
-) -> npt.NDArray[np.float64]:
+def mask(exact: Statistics, *, secret: bytes, context: Sequence[Context], clamp: bool = True) -> npt.NDArray[np.float64]:
     """The released value of each record, in record order: inside the domain, or with `clamp=False` where the noise put it."""
-    released = add_noise(exact, clamp=clamp, secret=secret, context=context, arrays=records.arrays)
-    return released if exact.are_records else records.spread(released, exact.cluster)
+    released = add_noise(exact, clamp=clamp, secret=secret, context=context)
+    return released if exact.are_records else released[exact.cluster]

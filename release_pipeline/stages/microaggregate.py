@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,10 @@ from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import DropColumn, pick
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, count_where, pieces, repeat
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.records import ARRAYS, Records
-from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping, square_from, variance_of
+from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping, variance_of
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 from release_pipeline.stages.ranges import predict
 
@@ -45,7 +42,6 @@ def microaggregate(
     *,
     secret: bytes,
     context: Sequence[Context],
-    records: Records = ARRAYS,
 ) -> Statistics:
     """The exact statistics of one noise column under the policy's method, and the noise scales."""
     column, protect = policy.noise_columns[name], policy.protect
@@ -62,7 +58,6 @@ def microaggregate(
         consistency=policy.consistency,
         secret=secret,
         context=(*context, name),
-        records=records,
     )
 
 
@@ -116,7 +111,6 @@ def expect_error(
     secret: bytes,
     context: Sequence[Context],
     clamp: bool = True,
-    arrays: Arrays = IN_MEMORY,
 ) -> ExpectedError:
     """The mean squared error over the column's variance that this method has on these data, consistency and clamping of noisy
     values included; `clamp` as the policy has it.
@@ -132,67 +126,48 @@ def expect_error(
     Student's t for the logarithm. Without noise there is no range.
     """
     rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
-    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context, arrays=arrays)
-    return summarise_errors(simulated, exact.grid.snap(numbers, arrays), exact.cluster, exact.size, arrays)
+    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
+    return summarise_errors(simulated, exact.grid.snap(numbers), exact.cluster, exact.size)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # squares that no float holds
 def summarise_errors(
     simulated: Iterable[FloatArray],
     numbers: FloatArray,
     cluster: npt.NDArray[np.intp],
     size: IntArray,
-    arrays: Arrays = IN_MEMORY,
 ) -> ExpectedError:
     """The mean squared errors of simulated releases over the variance of these numbers, and the range of one more of them.
     `simulated`: a value for each cluster, release by release."""
-    centre, sums = mean_of(numbers, arrays), arrays.empty(len(size), np.float64)
-    sums[:] = 0
-    for part in pieces(len(numbers)):  # one after the other: other orders have other roundings
-        np.add.at(sums, cluster[part], numbers[part] - centre)
-    squares = add_up(partial(square_from, centre), numbers, arrays=arrays)
+    centre, sums = mean_of(numbers), np.zeros(len(size))
+    off = numbers - centre
+    np.add.at(sums, cluster, off)
+    squares = float(np.sum(np.square(off)))
     if squares == 0:
         return ExpectedError(0.0, None, None)
     errors: list[float] = []
     for values in simulated:
-        across = add_up(partial(_weigh_off, centre), values, sums, arrays=arrays)
-        errors.append(squares - 2 * across + add_up(partial(_weigh_square_off, centre), values, size, arrays=arrays))
+        released = values - centre
+        errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(np.square(released) * size)))
     found = np.array(errors) / squares
     return ExpectedError(float(np.mean(found)), *predict_range(found))
 
 
-def _weigh_off(centre: float, values: FloatArray, weight: FloatArray) -> FloatArray:
-    return (values - centre) * weight
-
-
-def _weigh_square_off(centre: float, values: FloatArray, weight: IntArray) -> FloatArray:
-    return np.multiply(square_from(centre, values), weight, dtype=np.float64)
-
-
-def summarise_values(
-    simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float, arrays: Arrays = IN_MEMORY
-) -> ExpectedError:
+@np.errstate(over="ignore", invalid="ignore")
+def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float) -> ExpectedError:
     """The same of a column where records may have no value, which points above `high` stand for: of those that have one both
     before and after, over the variance of the values before. `ascending`: all records in the order of the clusters."""
     values = ascending[: int(np.searchsorted(ascending, high, side="right"))]
-    spread = variance_of(values, arrays) if len(values) else 0.0
+    spread = variance_of(values) if len(values) else 0.0
     if spread == 0:
         return ExpectedError(0.0, None, None)
-    cluster, errors = repeat(arrays, size)[: len(values)], list[float]()
+    cluster, errors = np.repeat(np.arange(len(size)), size)[: len(values)], list[float]()
     for of_clusters in simulated:
-        apart = add_up(partial(_square_apart, of_clusters, high), values, cluster, arrays=arrays)
-        both = count_where(partial(_have_values, of_clusters, high), cluster, arrays=arrays)
-        errors.append(apart / both / spread if both else 1.0)
+        released = of_clusters[cluster]
+        has_value = released <= high
+        apart, both = np.where(has_value, np.square(values - released), 0.0), int(np.count_nonzero(has_value))
+        errors.append(float(np.sum(apart)) / both / spread if both else 1.0)
     return summarise_found(errors)
-
-
-def _have_values(of_clusters: FloatArray, high: float, cluster: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    return of_clusters[cluster] <= high
-
-
-def _square_apart(of_clusters: FloatArray, high: float, numbers: FloatArray, cluster: npt.NDArray[np.intp]) -> FloatArray:
-    """How far numbers are from the values of their clusters, squared; 0 of a cluster that has none, but a point above `high`."""
-    released = of_clusters[cluster]
-    return np.where(released <= high, np.square(numbers - released), 0.0)
 
 
 def summarise_found(errors: Sequence[float]) -> ExpectedError:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
 from release_pipeline.privacy.distributions import BEYOND, ks_of_clusters, share_at
 from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.methods import Statistics, simulate_noise
@@ -44,29 +43,27 @@ def expect_shape(
     secret: bytes,
     context: Sequence[Context],
     clamp: bool = True,
-    arrays: Arrays = IN_MEMORY,
 ) -> ExpectedShape:
     """What this method leaves of the distribution of these data on their declared grid, consistency and clamping included.
 
     Like the expected error it is of simulated noise from streams of its own, and does not look at the noise that is released.
     Released values are one for each cluster: no column is made.
     """
-    ascending = arrays.sort(exact.grid.snap(numbers, arrays))
+    ascending = exact.grid.snap(numbers)
+    ascending.sort()
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
-    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context, arrays=arrays)
-    return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms), arrays)
+    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
+    return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms))
 
 
-def summarise_shapes(
-    simulated: Iterable[Numbers], ascending: Numbers, size: IntArray, atoms: Numbers, arrays: Arrays = IN_MEMORY
-) -> ExpectedShape:
+def summarise_shapes(simulated: Iterable[Numbers], ascending: Numbers, size: IntArray, atoms: Numbers) -> ExpectedShape:
     """What simulated releases leave of the distribution of these numbers, which ascend. `simulated`: a value for each cluster,
     release by release; `atoms` in the column's own units."""
-    original = share_at(ascending, atoms, arrays=arrays)
+    original = share_at(ascending, atoms)
     distances, shares = list[float](), list[Numbers]()
     for released in simulated:
-        distances.append(ks_of_clusters(ascending, released, size, arrays))
-        shares.append(share_at(released, atoms, size, arrays))
+        distances.append(ks_of_clusters(ascending, released, size))
+        shares.append(share_at(released, atoms, size))
     differences = [float(np.max(np.abs(share - original))) for share in shares] if len(atoms) else []
     return ExpectedShape(
         atom_share=float(np.mean(differences)) if differences else None,
@@ -91,16 +88,15 @@ def measure_atoms(
     original: Numbers,
     released: Numbers,
     weights: tuple[Numbers, Numbers] | None = None,
-    arrays: Arrays = IN_MEMORY,
 ) -> dict[str, list[float | None]]:
     """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
     of fewer than ten records. With weights (before and after) the shares of what the records stand for, too."""
     grid, points = column.coded_grid, list_points(column)
-    snapped = grid.snap(original, arrays)
-    before = share_at(snapped, points, arrays=arrays)
+    snapped = grid.snap(original)
+    before = share_at(snapped, points)
     counts = np.rint(before * len(original))
     few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
-    found = {"original": _hide(before.tolist(), few), "released": share_at(released, points, arrays=arrays).tolist()}
+    found = {"original": _hide(before.tolist(), few), "released": share_at(released, points).tolist()}
     if weights is not None:
         found["weighted_original"] = _hide(_weigh(snapped, points, weights[0]), few)
         found["weighted_released"] = _weigh(released, points, weights[1])
@@ -124,7 +120,7 @@ def list_points(column: NoiseColumn) -> Numbers:
 
 def lie_on_grid(grid: Grid, values: Numbers) -> bool:
     """Whether every value is a point of the grid inside the domain."""
-    return all(np.array_equal(values[part], grid.snap(values[part])) for part in pieces(len(values)))
+    return np.array_equal(values, grid.snap(values))
 
 
 def _points(grid: Grid, atoms: Sequence[int]) -> Numbers:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, reduce_by
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, Parts, cut_column, number_cells
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 Codes = npt.NDArray[np.integer[Any]]
-_AT_ONCE = 1 << 20  # records that are looked at together
 Flags = npt.NDArray[np.bool_]
 
 
@@ -97,36 +94,26 @@ class Combinations:
     of_record: IntArray
 
 
-def combine(columns: Sequence[Codes], arrays: Arrays = IN_MEMORY) -> Combinations:
+def combine(columns: Sequence[Codes]) -> Combinations:
     """Those of columns of codes below 2^31, of which there is at least one."""
-    of_record = group_by(columns, arrays)
-    most = int(reduce_by(np.maximum, of_record, arrays)) + 1 if len(of_record) else 0
-    counts, found = np.zeros(most, dtype=np.int64), np.empty((most, len(columns)), dtype=np.int32)
-    for groups, often, codes in arrays.over(partial(_look_up, of_record, columns, most), len(of_record), max(_AT_ONCE, most)):
-        counts[groups] += often
-        found[groups] = codes
-    return Combinations(found, counts, of_record)
+    of_record = group_by(columns)
+    counts = np.bincount(of_record)
+    one = np.empty(len(counts), dtype=np.intp)
+    one[of_record] = np.arange(len(of_record))
+    codes = np.stack([codes[one] for codes in columns], axis=1).astype(np.int32, copy=False)
+    return Combinations(codes, counts, of_record)
 
 
-def combine_cells(columns: Iterable[Any], arrays: Arrays = IN_MEMORY) -> tuple[Combinations, tuple[Any, ...]]:
+def combine_cells(columns: Iterable[Any]) -> tuple[Combinations, tuple[Any, ...]]:
     """Those of Arrow columns, and the entries that the codes are places among, as they came first; missing cells are
     `MISSING`."""
-    told = [number_cells(column, arrays) for column in columns]
-    return combine([codes for _, codes in told], arrays), tuple(entries for entries, _ in told)
+    told = [number_cells(column) for column in columns]
+    return combine([codes for _, codes in told]), tuple(entries for entries, _ in told)
 
 
 def spell_rows(codes: Codes, entries: Sequence[Any]) -> list[Any]:
     """The columns of such rows, as they were."""
     return [known.take(pa.array(own, mask=own == MISSING)) for known, own in zip(entries, codes.T, strict=True)]
-
-
-def _look_up(of_record: IntArray, numbered: Sequence[Codes], most: int, part: slice) -> tuple[IntArray, IntArray, Codes]:
-    """The groups that some records are of, how many each has, and its codes."""
-    groups = of_record[part]
-    last, often = np.full(most, -1, dtype=np.int64), np.bincount(groups, minlength=most)
-    last[groups] = np.arange(part.start, part.stop)
-    [there] = np.nonzero(often)
-    return there, often[there], np.stack([codes[last[there]] for codes in numbered], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +129,13 @@ class SuppressedTable:
     anonymity: int | None
 
 
-def suppress_table(
-    table: AnyTable, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = (), arrays: Arrays = IN_MEMORY
-) -> SuppressedTable:
+def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = ()) -> SuppressedTable:
     """`table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; as it is where `below`
     is 0. What is left of a column is made when it is asked for."""
     quasi = [*fixed, *quasi]
     if not quasi:
         return SuppressedTable(table, 0, 0, 0, 0.0, None)
-    rows, _ = combine_cells((table.column(name) for name in quasi), arrays)
+    rows, _ = combine_cells(table.column(name) for name in quasi)
     if not below:
         return SuppressedTable(table, 0, 0, 0, 0.0, find_smallest(rows.codes, rows.counts))
     done = suppress_small_groups(rows.codes, below, fixed=len(fixed), counts=rows.counts)

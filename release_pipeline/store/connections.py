@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -80,10 +81,10 @@ def open_delivered(path: Path, table: str) -> Generator[duckdb.DuckDBPyConnectio
 
 @contextmanager
 def open_database(
-    path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None, spill: Path | None = None
+    path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None
 ) -> Generator[duckdb.DuckDBPyConnection]:
     """The database at `path`; waits up to `wait` seconds while another process has it. With `memory` it takes at most so many
-    bytes, as far as DuckDB counts them, and goes on on disk: in the folder `spill`, or beside the file.
+    bytes, as far as DuckDB counts them, and goes on on disk, beside the file.
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
     """
@@ -91,15 +92,18 @@ def open_database(
         config = dict(_CONFIG)
         if memory is not None:
             config["memory_limit"] = f"{memory // (1 << 20)}MiB"
-        if spill is not None:
-            config["temp_directory"] = str(spill)
         connection = _connect(path, read_only=read_only, wait=wait, config=config)
         try:
-            with private_errors(path if spill is None else f"{path}, or {spill}"):
+            with private_errors(path):
                 yield connection
         finally:
             with locked(path.parent):
                 connection.close()
+
+
+def remove_spilled(file: Path) -> None:
+    """Remove what DuckDB spilled beside a database and a killed process left; whoever calls has the file's lock."""
+    shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
 
 
 def replace_database(path: Path, by: Path) -> None:

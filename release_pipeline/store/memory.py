@@ -12,7 +12,6 @@ from pathlib import Path
 
 LEAST = 200 << 20  # bytes: below this nothing runs
 DATABASE = Fraction(1, 4)  # of it, for DuckDB, which then goes on on disk; the rest is for arrays
-DATABASE_ALONE = Fraction(1, 2)  # where arrays lie on disk whatever their size
 LARGE = 1 << 18  # rows from which a table is stored column by column
 PIECE = 256 << 10  # bytes: memory asked for in so large pieces is had from the system, and given back to it
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as mallopt calls them

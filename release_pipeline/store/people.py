@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.errors import StoreError
-from release_pipeline.store.scratch import disk_errors
+from release_pipeline.errors import StoreError, is_full, spill_full
 
 PERSON = 16  # bytes that are kept of the hash of a person
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -55,7 +55,7 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[By
         yield from list(runs)
         return
     borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
-    with disk_errors(), TemporaryFile(dir=folder) as file:
+    with _disk_errors(), TemporaryFile(dir=folder) as file:
         cuts: list[npt.NDArray[np.int64]] = []
         written = 0
         for run in runs:
@@ -66,6 +66,17 @@ def sort_people(hashed: Iterable[Bytes], most: int, folder: Path) -> Iterator[By
         file.flush()
         for first, beyond in pairwise(np.array(cuts).T):
             yield sort_rows(_read_part(file.fileno(), first, beyond, 2 * PERSON))
+
+
+@contextmanager
+def _disk_errors() -> Generator[None]:
+    """A full disk in words."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise spill_full() from None
+        raise
 
 
 def insert_people(connection: duckdb.DuckDBPyConnection, parts: Iterable[Bytes]) -> None:

@@ -11,11 +11,9 @@ import duckdb
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.beside import BesideRooms
-from release_pipeline.store.connections import open_database, replace_database
+from release_pipeline.store.connections import open_database, remove_spilled, replace_database
 from release_pipeline.store.exposed import Sums
 from release_pipeline.store.folders import make_vault, sync
-from release_pipeline.store.shared import Cluster
-from release_pipeline.store.spilled import remove_spilled
 from release_pipeline.store.sql import statement
 from release_pipeline.store.vault import ROOMS, ReleaseWorkspace
 
@@ -59,13 +57,7 @@ def locked_vault(vault: Path, population: str) -> Generator[None]:
         yield
 
 
-def prune_workspaces(
-    file: Path,
-    choose: Callable[[Sequence[str]], Sequence[str]],
-    *,
-    spill: Path | None = None,
-    cluster: Cluster | None = None,
-) -> list[str]:
+def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
     """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
     what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
@@ -76,9 +68,7 @@ def prune_workspaces(
     with ROOMS, open_database(file) as locked:
         for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
             left.unlink()
-        remove_spilled(file, spill)
-        if cluster is not None:
-            cluster.remove(file)
+        remove_spilled(file)
         rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
         chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
         if not chosen:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from fractions import Fraction
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, cast, runtime_checkable
@@ -16,30 +14,19 @@ import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.store.beside import BesideRooms, read_note, write_note
-from release_pipeline.store.connections import open_database, read_batches, transaction
+from release_pipeline.store.connections import open_database, remove_spilled, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.kept import KeptColumns
 from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
 from release_pipeline.store.raw import RawTable
-from release_pipeline.store.scratch import OnDisk
-from release_pipeline.store.shared import Cluster, OnCluster, is_shared
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
-from release_pipeline.store.spilled import make_spill, remove_spilled
 from release_pipeline.store.sql import statement
 
-_ALL = ("records", "raw")  # tables that have a row for each record of the release
 _RESTORE = "Find out who wrote to the vault, and restore it."
-_BATCH = 1 << 18  # rows of a column that are read together where it goes on to disk
 _PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
-_PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
-_LEAST_PIECE = 1 << 16
-FREED = 512 << 20  # bytes: what allocators may keep of what was freed, where so much is spare beside as much for columns
-_CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
 class Written(Protocol):
@@ -72,38 +59,22 @@ class InParts(Protocol):
 class ReleaseWorkspace(BesideRooms):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
-    The transaction has the file for itself, so that a column is read, and hashed, once: what is kept of it here is what was
-    hashed, and goes when the table is written anew.
+    The transaction has the file for itself, so that a column is hashed once, until its table is written anew.
     """
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        disk: OnDisk | None = None,
-        disk_from: int = 0,
-        memory: int | None = None,
-        begin_sharing: Callable[[], OnCluster] | None = None,
-        spare: Callable[[int], int] = lambda _: 0,
-    ) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path, memory: int | None = None) -> None:
         super().__init__(connection)
-        self._spare = spare
         self._folder = folder  # of files without a name
         self._memory = memory
-        self._disk, self._disk_from = disk, disk_from
-        self._begin_sharing, self._shared = begin_sharing, cast("OnCluster | None", None)
-        self._kept = KeptColumns()
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
-        self._left: int | None = None  # bytes of memory that the release leaves
-        self._records: int | None = None  # how many records it has
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
-        self._stored = self._left = self._records = None  # it is made by others
+        self._stored = None  # it is made by others
         load_raw(self._connection, source, columns, release=release, derive=derive)
         return self.raw(source.name)
 
@@ -138,23 +109,7 @@ class ReleaseWorkspace(BesideRooms):
                 raise TypeError(f"what follows in the column '{column}' of the table '{name}' is of another type.")
         if column not in stored:
             raise ValueError(f"the column '{column}' of the table '{name}' came in no parts.")
-        self._left = self._records = None
         self._contents.pop(name, None)
-        self._kept.forget(name)
-
-    def arrays(self, rows: int) -> Arrays:
-        """Where arrays of so many entries lie."""
-        return self._disk_of(rows) or IN_MEMORY
-
-    def try_cluster(self, rows: int) -> None:
-        """Have the cluster, if one will work on arrays of so many entries, show that it can."""
-        if isinstance(arrays := self.arrays(rows), OnCluster):
-            arrays.work(int, 1)
-
-    @property
-    def effort(self) -> Mapping[str, Any]:
-        """What a cluster did for what was asked since the workspace was opened, as facts."""
-        return {} if self._shared is None else self._shared.effort.facts
 
     def is_large(self, rows: int) -> bool:
         """Whether a table of so many rows is stored column by column."""
@@ -233,13 +188,11 @@ class ReleaseWorkspace(BesideRooms):
         wanted = self.columns(name) if columns is None else columns
         if where is not None:
             return self._read_where(name, wanted, *where)
-        kept = {column: values for column in wanted if (values := self._kept.find(name, column)) is not None}
-        missing = [column for column in wanted if column not in kept]
-        loaded = self._load(name, missing) if missing else dict[str, pa.ChunkedArray]()
-        found = {column: loaded[column] if column in loaded else kept[column] for column in wanted}
-        for read in (loaded, found):  # those that were asked for are the last ones used
-            self._kept.keep(name, read, lies_on_disk=self._lies_on_disk, count_spare=self._count_spare)
-        return pa.table(found)
+        stored = self._find_places(name, wanted)
+        if {stored[column] for column in wanted} == {name}:
+            return self._connection.table(name).select(*map(duckdb.ColumnExpression, wanted)).to_arrow_table()
+        give_back_freed()  # columns that lie by themselves are long
+        return pa.table({column: self._connection.table(stored[column]).to_arrow_table().column(0) for column in wanted})
 
     def content(
         self, name: str, fingerprint: Callable[[pa.ChunkedArray], str], columns: Sequence[str] | None = None
@@ -328,108 +281,27 @@ class ReleaseWorkspace(BesideRooms):
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
 
-    def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
-        """These columns of a table, and of a small one the others too."""
-        stored = self._find_places(name, missing)
-        places = {stored[column] for column in missing}
-        if places != {name}:  # columns that lie by themselves
-            relations = {column: self._connection.table(stored[column]) for column in missing}
-            if self._count_spare() < 2 * FREED:
-                give_back_freed()
-            return {column: self._load_column(relation) for column, relation in relations.items()}
-        relation = self._connection.table(name)
-        rows, columns = relation.shape
-        if self._lies_on_disk(rows):
-            return {column: self._load_column(relation.select(duckdb.ColumnExpression(column))) for column in missing}
-        others = [name for name in relation.columns if name not in missing] if self._kept.may_have(rows * columns * _CELL) else []
-        table = relation.select(*(duckdb.ColumnExpression(column) for column in (*missing, *others))).to_arrow_table()
-        return dict(zip(table.column_names, table.columns, strict=True))
-
-    def _load_column(self, relation: duckdb.DuckDBPyRelation) -> pa.ChunkedArray:
-        """The only column of this."""
-        [rows, _] = relation.shape
-        if (disk := self._disk_of(rows)) is None:
-            return relation.to_arrow_table().column(0)
-        reader = relation.to_arrow_reader(_BATCH)
-        return disk.keep_column((batch.column(0) for batch in read_batches(reader)), reader.schema.field(0).type, rows)
-
-    def _count_spare(self) -> int:
-        """The bytes of memory that the release leaves, by all of its records whatever table is read: there may be fewer
-        clusters, or more rows of them with one for each column."""
-        if self._left is None:
-            stored = [name for name, places in self._find_stored().items() if places]
-            self._left = self._spare(self._count_records() or max(map(self.count_rows, stored)))
-        return self._left
-
-    def _count_records(self) -> int:
-        """How many records the release has, as far as its tables tell; 0 where none has a row for each."""
-        if self._records is None:
-            stored = self._find_stored()
-            self._records = max((self.count_rows(name) for name in _ALL if stored.get(name)), default=0)
-        return self._records
-
-    def _lies_on_disk(self, rows: int) -> bool:
-        """Whether arrays of so many entries lie on disk: of tables that are large as those of records do, too, where they have
-        fewer rows than there are records."""
-        if self._disk is None:
-            return False
-        return rows >= self._disk_from or (self.is_large(rows) and self._count_records() >= self._disk_from)
-
-    def _disk_of(self, rows: int) -> OnDisk | None:
-        """What has arrays of so many entries, if they do not lie in memory."""
-        if not self._lies_on_disk(rows):
-            return None
-        if self._begin_sharing is None or not is_shared(rows):
-            return self._disk
-        if self._shared is None:
-            self._shared = self._begin_sharing()
-        return self._shared
-
     def _drop(self, name: str) -> None:
-        self._left = self._records = None
         for table in set(self._find_stored().pop(name, {}).values()):
             self._connection.execute(statement("stages/drop_table", table=table))
         self._contents.pop(name, None)
-        self._kept.forget(name)
 
 
 ROOMS = RLock()
 
 
 @contextmanager
-def open_workspace(
-    vault: Path,
-    population: str,
-    release: str,
-    *,
-    memory: int | None = None,
-    spill: Path | None = None,
-    share: Fraction = DATABASE,
-    disk_from: int | None = None,
-    cluster: Cluster | None = None,
-    spare: Callable[[int], int] = lambda _: 0,
-) -> Generator[ReleaseWorkspace]:
+def open_workspace(vault: Path, population: str, release: str, *, memory: int | None = None) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    DuckDB takes its `share` of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. There
-    arrays lie, too, of tables of `disk_from` rows and more, but for those of a `cluster`. One room at a time: between processes
-    DuckDB's lock sees to it, between the threads of one a lock of ours. `spare`: how many bytes of memory a release of so many
-    records leaves, half of them for columns that were read once, and half for what allocators keep of what was freed.
+    DuckDB takes its share of `memory`, if that is given, and then goes on beside its file. One room at a time: between processes
+    DuckDB's lock sees to it, between the threads of one a lock of ours.
     """
     make_vault(vault)
-    limit = None if memory is None else int(memory * share)
+    limit = None if memory is None else int(memory * DATABASE)
     file = vault / f"{population}.duckdb"
-    spilled = None if spill is None else make_spill(file, spill)
-    folder = spilled or vault
-    disk = None if disk_from is None or memory is None else OnDisk(folder, max(memory // _PIECES, _LEAST_PIECE))
-    with ROOMS, ExitStack() as opened:
-        connection = opened.enter_context(open_database(file, memory=limit, spill=spilled))
-        remove_spilled(file, spill)
-        begin_sharing = None
-        if cluster is not None:  # what somebody left who was killed goes whatever the engine is now
-            cluster.remove(file)
-            if cluster.is_used and disk is not None:
-                begin_sharing = partial(opened.enter_context, cluster.open(file, folder))
+    with ROOMS, open_database(file, memory=limit) as connection:
+        remove_spilled(file)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
@@ -439,7 +311,4 @@ def open_workspace(
         connection.execute(statement("schema/create_people_notes"))
         connection.execute(statement("schema/create_swapped"))
         with transaction(connection):
-            yield ReleaseWorkspace(connection, folder, disk, disk_from or 0, limit, begin_sharing, spare)
-    if spilled is not None:
-        with suppress(OSError):  # somebody else is in it already
-            spilled.rmdir()
+            yield ReleaseWorkspace(connection, vault, limit)

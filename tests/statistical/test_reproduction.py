@@ -20,7 +20,7 @@ from experiments.papers.runs import Measured, Setting, make_secrets
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import scales, sensitivity
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.records import ClusterFacts
+from release_pipeline.privacy.clusters import ClusterFacts
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid, WrongUsage
-from release_pipeline.flow.cluster import SPARK, check_section, find_obstacle
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.same_people import warn_of_same_people
@@ -75,10 +74,8 @@ class Check:
     def memory(self) -> MemoryView | None:
         """What a run needs; None where it is not known of how many rows."""
         rows = self.plan.rows
-        site = None if self.home is None else find_site(self.home)
-        allowed, engine = (machine_memory(), "auto") if site is None else (site.memory, site.engine)
-        is_said = site is not None and site.said_memory is not None
-        return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed, engine=engine, is_said=is_said)
+        allowed = machine_memory() if self.home is None else find_site(self.home).memory
+        return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +129,6 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None, header: boo
         return plan_policy(policy, rows=rows, home=None)
     site = find_site(folder)
     read_targets(site)  # a package that could go nowhere is no plan
-    check_section(site)
     check = plan_policy(policy, rows=rows, home=folder)
     return dataclasses.replace(check, header=look_at_header(site, policy, everywhere=everywhere)) if header else check
 
@@ -167,9 +163,6 @@ def describe_check(check: Check, *, width: int = 110) -> Iterator[str]:
         yield from textwrap.wrap(words, width, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
     if (memory := check.memory) is not None and check.plan.rows is not None:
         yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
-        if memory.engine == SPARK and check.home is not None and (obstacle := find_obstacle(find_site(check.home))):
-            words = f"a run from here is refused: {obstacle}"
-            yield from textwrap.wrap(words, width, initial_indent=f"{'cluster':<12}", subsequent_indent=" " * 12)
     if check.home is not None:
         ahead = read_prospects(find_site(check.home), check.plan.policy, rows=check.plan.rows)
         yield from (f"{'held' if ahead.held else 'ticks':<12}{line}" for line in describe_prospects(ahead))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make
 from release_pipeline.privacy.by_value.facts import Facts, Stage
 from release_pipeline.privacy.by_value.labels import WithLabels, count_labels
 from release_pipeline.privacy.by_value.mechanism import Count, estimate, measure
@@ -42,14 +41,13 @@ class ByValue:
         """The noisy counts of a column of so many records, whose exact ones `count` gives: all that is ever learned of it."""
         return measure(count, self.facts(records), self.budget, stream)
 
-    def release(self, stages: Sequence[Stage], records: int, arrays: Arrays = IN_MEMORY) -> FloatArray:
+    def release(self, stages: Sequence[Stage], records: int) -> FloatArray:
         """What each group of k ranks is given, ascending: made of noisy counts and declared facts alone."""
         facts = self.facts(records)
         values = Quantiles.of(estimate(stages, facts))
         quantiles = WithLabels(values, count_labels(stages, facts), facts.width) if self.labels else values
         atoms = (*self.atoms, *range(facts.width + 1, facts.width + 1 + self.labels))
-        units = release_values(quantiles, records, self.k, atoms, arrays)
-        return make(arrays, self.coded.values_of, units)
+        return self.coded.values_of(release_values(quantiles, records, self.k, atoms))
 
 
 def usual_centre(grid: Grid) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.by_value.fit import Masses
 from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
@@ -49,30 +48,21 @@ class OfRanks(Protocol):
         ...
 
 
-def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...], arrays: Arrays = IN_MEMORY) -> IntArray:
+def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...]) -> IntArray:
     """The grid unit of each group of k ranks, ascending: their mean, moved to the grid. Of a group across the edge of an atom the
-    majority decides: it is given the atom, or the mean of those that are not at one."""
-    _, size = cut_ranks(records, k, arrays)
-    return arrays.fill(partial(_release_part, quantiles, records, k, size, atoms), len(size), np.int64)
+    majority decides: it is given the atom, or the mean of those that are not at one. Ranks are looked at piece by piece: there
+    may be many in a group."""
+    _, size = cut_ranks(records, k)
+    units = np.empty(len(size), dtype=np.int64)
+    for groups in pieces(len(size), max(_AT_ONCE // k, 1)):
+        units[groups] = _release_groups(quantiles, records, k, size[groups], atoms, groups.start * k)
+    return units
 
 
-def _release_part(quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], groups: slice) -> FloatArray:
-    """That of some groups, of which no more ranks are looked at together than so many."""
-    return np.concatenate(
-        [
-            _release_groups(quantiles, records, k, size, atoms, slice(groups.start + part.start, groups.start + part.stop))
-            for part in pieces(groups.stop - groups.start, max(_AT_ONCE // k, 1))
-        ]
-    )
-
-
-def _release_groups(
-    quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], groups: slice
-) -> FloatArray:
-    begin, own = groups.start * k, size[groups]
-    end = begin + (len(own) - 1) * k + int(own[-1])
-    units = np.rint(quantiles.of_ranks(records, begin, end))
-    return units if k == 1 else _average(units, np.arange(len(own)) * k, own, atoms)
+def _release_groups(quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], begin: int) -> FloatArray:
+    """That of groups of these sizes, the first of which begins at a rank."""
+    units = np.rint(quantiles.of_ranks(records, begin, begin + int(size.sum())))
+    return units if k == 1 else _average(units, np.arange(len(size)) * k, size, atoms)
 
 
 def _average(units: FloatArray, start: IntArray, size: IntArray, atoms: tuple[int, ...]) -> FloatArray:

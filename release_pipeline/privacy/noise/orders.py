@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.privacy.noise.streams import WORDS, LentWords, NoiseStream, WordArray
+from release_pipeline.privacy.arrays import pieces
+from release_pipeline.privacy.noise.streams import WORDS, NoiseStream, WordArray
 
 _CHUNK = 1 << 14  # positions worked on at once: they stay in the cache
 _SLICE = 1 << 20  # words looked at together
@@ -17,19 +16,24 @@ _SLICE = 1 << 20  # words looked at together
 _u64 = np.uint64
 
 
-def shuffled_positions(count: int, stream: NoiseStream, arrays: Arrays = IN_MEMORY) -> npt.NDArray[np.intp]:
+def shuffled_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
     """A keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of 10^7)."""
-    return arrays.argsort(arrays.fill(stream.lend(-(-count // WORDS)).of, count, np.uint64))
+    return np.argsort(_take_words(count, stream), kind="stable")
 
 
-def drawn_positions(count: int, stream: NoiseStream, arrays: Arrays = IN_MEMORY) -> npt.NDArray[np.intp]:
+def drawn_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
     """As many of 0..count-1, drawn with replacement."""
-    return arrays.fill(partial(_draw_part, stream.lend(-(-count // WORDS)), count), count, np.intp)
+    words = _take_words(count, stream)
+    words %= _u64(count)
+    return words.astype(np.intp)
 
 
-def _draw_part(words: LentWords, count: int, part: slice) -> npt.NDArray[np.intp]:
-    """Some of them."""
-    return (words.of(part) % np.uint64(count)).astype(np.intp)
+def _take_words(count: int, stream: NoiseStream) -> WordArray:
+    """So many words of a stream, one for each position."""
+    first, words = WORDS * stream.take_lanes(-(-count // WORDS)), np.empty(count, dtype=np.uint64)
+    for part in pieces(count):  # a stream keeps as many zero bytes as it is asked for at once
+        stream.words(0, first + part.start, words[part])
+    return words
 
 
 def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:

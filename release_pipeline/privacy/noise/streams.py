@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, cast
@@ -60,11 +59,16 @@ class NoiseStream:
     def words(self, substream: int, start: int, out: WordArray) -> None:
         """Fill `out` with the 64-bit words from place `start` on of one substream (ChaCha20 with its number as nonce)."""
         self._check_process()
-        _fill_words(self._key, substream, start, out)
-
-    def lend(self, lanes: int) -> LentWords:
-        """The words of so many lanes for an order of records, which carries no claim: they may be made again, and elsewhere."""
-        return LentWords(self._key, WORDS * self.take_lanes(lanes))
+        block, skip = divmod(start * 8, 64)
+        if block + len(out) // 8 + 2 >= 2**32:
+            raise NoiseError("a noise stream is exhausted.", remedy="Split the table into parts of fewer records.")
+        nonce = block.to_bytes(4, "little") + substream.to_bytes(4, "little") + bytes(8)
+        encryptor = Cipher(ChaCha20(self._key, nonce), mode=None).encryptor()
+        if skip:
+            encryptor.update(bytes(skip))
+        encryptor.update_into(_zeros(out.nbytes), out.view(np.uint8).data)
+        if sys.byteorder == "big":  # the same words on every processor
+            out.byteswap(inplace=True)
 
     def further_words(self, lane: int, attempt: int, which: int) -> Iterator[int]:
         """More 64-bit words of the uniform number behind comparison `which` of an attempt: a stream of their own."""
@@ -88,33 +92,6 @@ class NoiseStream:
 
     def __repr__(self) -> str:
         return f"<NoiseStream at lane {self._next_lane}>"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class LentWords:
-    """Words from a place of a stream on, which nobody else is given: as secret as the stream, and never noise."""
-
-    _key: bytes
-    _first: int
-
-    def of(self, part: slice) -> WordArray:
-        """Some of them."""
-        words = np.empty(part.stop - part.start, dtype=np.uint64)
-        _fill_words(self._key, 0, self._first + part.start, words)
-        return words
-
-
-def _fill_words(key: bytes, substream: int, start: int, out: WordArray) -> None:
-    block, skip = divmod(start * 8, 64)
-    if block + len(out) // 8 + 2 >= 2**32:
-        raise NoiseError("a noise stream is exhausted.", remedy="Split the table into parts of fewer records.")
-    nonce = block.to_bytes(4, "little") + substream.to_bytes(4, "little") + bytes(8)
-    encryptor = Cipher(ChaCha20(key, nonce), mode=None).encryptor()
-    if skip:
-        encryptor.update(bytes(skip))
-    encryptor.update_into(_zeros(out.nbytes), out.view(np.uint8).data)
-    if sys.byteorder == "big":  # the same words on every processor
-        out.byteswap(inplace=True)
 
 
 def noise_stream(secret: bytes, *context: Context) -> NoiseStream:

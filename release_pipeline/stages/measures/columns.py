@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, ascend, make, order, pick
 from release_pipeline.privacy.distributions import (
     choose_places,
     compare_distributions,
@@ -31,7 +29,7 @@ from release_pipeline.privacy.utility import (
     sse_paper,
     variance_of,
 )
-from release_pipeline.stages.compared import Compared, Numbers, Places
+from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.shape import measure_atoms
 
@@ -78,54 +76,51 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
 
 
 def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbers] | None) -> dict[str, Any]:
-    column, arrays = compared.policy.noise_columns[name], compared.arrays
+    column = compared.policy.noise_columns[name]
     everybody: Numbers = compared.original(name).to_numpy()
     released: Numbers = compared.released.column(name).to_numpy()
     found: dict[str, Any] = {}
     if column.atoms or column.reasons:
-        found["atoms"] = measure_atoms(column, everybody, released, weights, arrays)
+        found["atoms"] = measure_atoms(column, everybody, released, weights)
     weighted = _weigh_spread(column, everybody, released, weights)
-    before, after = (ascend(arrays, _values(column, side, arrays)) for side in (everybody, released))
-    _, moved = compare_distributions(before, after, arrays)
+    before, after = (np.sort(_values(column, side)) for side in (everybody, released))
+    _, moved = compare_distributions(before, after)
     found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
-    spreads = {side: asdict(describe_spread(one, arrays)) for side, one in (("original", before), ("released", after))}
+    spreads = {side: asdict(describe_spread(one)) for side, one in (("original", before), ("released", after))}
     found["spread"] = {**spreads, **weighted}
     places = choose_places(after)
     shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
     found["curves"] = {"places": places.tolist(), **shares}
     del everybody, before, after
     seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
-    found["ks"], _ = compare_distributions(ascend(arrays, seen), ascend(arrays, released), arrays)
-    variance = variance_of(_values(column, seen, arrays), arrays)
-    own = arrays.take(seen, compared.own)
+    found["ks"], _ = compare_distributions(np.sort(seen), np.sort(released))
+    variance = variance_of(_values(column, seen))
+    own = seen[compared.own]
     del seen
-    x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys, arrays=arrays)
+    x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys)
     del own
-    found["error"] = column_error(x, y, variance=variance, arrays=arrays)
-    found["absolute_error"] = add_up(_differ, x, y, arrays=arrays) / len(x)
+    found["error"] = column_error(x, y, variance=variance)
+    found["absolute_error"] = float(np.sum(np.abs(x - y))) / len(x)
     return found
-
-
-def _differ(one: Numbers, other: Numbers) -> Numbers:
-    return np.abs(one - other)
 
 
 def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
     """Links between columns, of the records that have a value in all of them; all where none has."""
-    columns, own, arrays = compared.policy.noise_columns, compared.own, compared.arrays
+    columns, own = compared.policy.noise_columns, compared.own
     coded = [name for name in names if columns[name].reasons]
-    kept = _flag(own, compared.originals, arrays)
+    kept = np.zeros(compared.originals, dtype=np.bool_)
+    kept[own] = True
 
     def have_values(get: Callable[[str], Numbers], there: Flags) -> Flags:
         """Who of these has a value in all columns."""
         for name in coded:
-            there = make(arrays, np.logical_and, there, _have_values(columns[name], get(name), arrays), dtype=np.bool_)
+            there = there & (columns[name].find_reasons(get(name)) < 0)
         return there
 
     def pick_columns(get: Callable[[str], Numbers], there: Flags, among: Flags) -> Sequence[Numbers]:
         """The columns of the first, or where these are nobody of the others: held where they are small, else read one by one."""
         use = there if there.any() else among
-        few = _OneByOne(names, get if use.all() else lambda name: pick(arrays, get(name), use))
+        few = _OneByOne(names, get if use.all() else lambda name: get(name)[use])
         return list(few) if 8 * len(own) * len(names) <= HELD else few
 
     def came(name: str) -> Numbers:
@@ -135,22 +130,22 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         return compared.released.column(name).to_numpy()
 
     def seen(name: str) -> Numbers:
-        return arrays.take(compared.seen(name), own)
+        return compared.seen(name)[own]
 
-    everybody = make(arrays, partial(np.less_equal, 0), own, dtype=np.bool_)
+    everybody = np.ones(len(own), dtype=np.bool_)
     released = pick_columns(masked, have_values(masked, everybody), everybody)
     covariances = {
-        "original": covariance_matrix(pick_columns(came, have_values(came, kept), kept), arrays),
-        "released": covariance_matrix(released, arrays),
+        "original": covariance_matrix(pick_columns(came, have_values(came, kept), kept)),
+        "released": covariance_matrix(released),
     }
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
         sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
-        ranked = {side: rank_correlation_matrix(numbers, arrays).tolist() for side, numbers in sides.items()}
+        ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
         more: dict[str, Any] = {"rank_correlations": {"names": names, **ranked}}
     else:
         there = have_values(masked, have_values(seen, everybody))
         before, after = (pick_columns(get, there, everybody) for get in (seen, masked))
-        more = {"sse_paper": sse_paper(before, after, arrays)}
+        more = {"sse_paper": sse_paper(before, after)}
     return {
         **more,
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
@@ -176,68 +171,37 @@ def _weigh_spread(
     return found
 
 
-def _flag(places: Places, count: int, arrays: Arrays) -> Flags:
-    """Which of so many records are at these places: flagged in their order, from one end to the other."""
-    ordered = ascend(arrays, places)
-    return arrays.fill(partial(_flag_part, ordered), count, np.bool_)
-
-
-def _flag_part(ordered: Places, part: slice) -> Flags:
-    """Those of some records."""
-    flags = np.zeros(part.stop - part.start, dtype=np.bool_)
-    first, beyond = np.searchsorted(ordered, [part.start, part.stop])
-    flags[ordered[first:beyond] - part.start] = True
-    return flags
-
-
-def _have_values(column: NoiseColumn, numbers: Numbers, arrays: Arrays) -> Flags:
-    """Which of these are values, and not reasons to have none."""
-    return make(arrays, partial(_are_values, column), numbers, dtype=np.bool_)
-
-
-def _are_values(column: NoiseColumn, numbers: Numbers) -> Flags:
-    return column.find_reasons(numbers) < 0
-
-
-def _values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
+def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
     """Those that are values; all where none is."""
-    if not column.reasons:
-        return numbers
-    found = pick_values(column, numbers, arrays)
+    found = pick_values(column, numbers)
     return found if len(found) else numbers
 
 
-def pick_values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
-    """Those that are values."""
-    return pick(arrays, numbers, _have_values(column, numbers, arrays)) if column.reasons else numbers
+def pick_values(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """Those that are values, and not reasons to have none."""
+    return numbers[column.find_reasons(numbers) < 0] if column.reasons else numbers
 
 
-def compare_values(
-    column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool, arrays: Arrays = IN_MEMORY
-) -> tuple[Numbers, Numbers]:
+def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool) -> tuple[Numbers, Numbers]:
     """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
     are nobody's."""
     if not is_nobodys:
-        return with_values(column, before, after, arrays)
-    released = _values(column, after, arrays)
-    return match_ranks(_values(column, before, arrays), released, arrays), released
+        return with_values(column, before, after)
+    released = _values(column, after)
+    return match_ranks(_values(column, before), released), released
 
 
-def with_values(column: NoiseColumn, before: Numbers, after: Numbers, arrays: Arrays = IN_MEMORY) -> tuple[Numbers, Numbers]:
+def with_values(column: NoiseColumn, before: Numbers, after: Numbers) -> tuple[Numbers, Numbers]:
     """The records that have a value in both tables of one column; all where none has."""
     if not column.reasons:
         return before, after
-    flags = (_have_values(column, numbers, arrays) for numbers in (before, after))
-    there = make(arrays, np.logical_and, *flags, dtype=np.bool_)
-    return (pick(arrays, before, there), pick(arrays, after, there)) if there.any() else (before, after)
+    there = (column.find_reasons(before) < 0) & (column.find_reasons(after) < 0)
+    return (before[there], after[there]) if there.any() else (before, after)
 
 
-def match_ranks(before: Numbers, after: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
+def match_ranks(before: Numbers, after: Numbers) -> Numbers:
     """For each released value the original one of its rank, where nobody knows more of whose it is."""
-    return arrays.put(partial(_take_ranks, ascend(arrays, before), len(after)), order(arrays, after), np.float64)
-
-
-def _take_ranks(ascending: Numbers, among: int, part: slice) -> Numbers:
-    """Of so many ranks some, in the middle of their places among these."""
-    places: Numbers = np.arange(part.start, part.stop, dtype=np.float64)
-    return ascending[((places + 0.5) * (len(ascending) / max(among, 1))).astype(np.int64)]
+    places = (np.arange(len(after)) + 0.5) * (len(before) / max(len(after), 1))
+    matched = np.empty(len(after))
+    matched[np.argsort(after, kind="stable")] = np.sort(before)[places.astype(np.int64)]
+    return matched

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.privacy.arrays import IN_MEMORY, SUMMED, Arrays, make, pick
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.column_table import MISSING, number_cells
 
@@ -33,42 +31,39 @@ class Grouping:
     anew: Codes
 
     @classmethod
-    def of(
-        cls, before: pa.ChunkedArray, after: pa.ChunkedArray, anew: npt.NDArray[np.intp], arrays: Arrays = IN_MEMORY
-    ) -> Grouping:
+    def of(cls, before: pa.ChunkedArray, after: pa.ChunkedArray, anew: npt.NDArray[np.intp]) -> Grouping:
         """By the texts of originals, ascending; blank cells are in no group."""
-        known, was = number_cells(before, arrays)
-        others, now = number_cells(after, arrays)
+        known, was = number_cells(before)
+        others, now = number_cells(after)
         texts = [str(text) for text in known.to_pylist()]
         names = sorted({text for text in texts if text})
         place = {text: number for number, text in enumerate(names)}
         was, now = (
-            make(arrays, np.array([*(place.get(text, MISSING) for text in told), MISSING]).take, numbers, dtype=np.int32)
+            np.array([*(place.get(text, MISSING) for text in told), MISSING], dtype=np.int32)[numbers]
             for told, numbers in ((texts, was), ([str(text) for text in others.to_pylist()], now))
         )
-        return cls(names, was, now, arrays.take(was, anew))
+        return cls(names, was, now, was[anew])
 
 
 def measure_group_means(
     labels: Mapping[str, Grouping],
     numbers: Iterable[tuple[str, tuple[Numbers, Numbers]]],
     anew: npt.NDArray[np.intp],
-    arrays: Arrays = IN_MEMORY,
 ) -> dict[str, Any] | None:
     """How far means are off, a mean over all that were compared and weighted by their records, with that of records drawn anew;
     and the worst of all. `numbers`: columns before and after, one after the other. None where nothing can be compared."""
     offs, chances, weights = list[float](), list[float](), list[int]()
     named: list[dict[str, Any]] = []
     for column, (before, after) in numbers:
-        known = pick(arrays, before, make(arrays, np.isfinite, before, dtype=np.bool_))
-        spread = float(np.sqrt(variance_of(known, arrays))) if len(known) else 0.0
+        known = before[np.isfinite(before)]
+        spread = float(np.sqrt(variance_of(known))) if len(known) else 0.0
         del known
         if not spread > 0:
             continue
-        drawn = arrays.take(before, anew)
+        drawn = before[anew]
         for by, group in labels.items():
             sides = ((group.was, before), (group.now, after), (group.anew, drawn))
-            found = [_find_means(*side, len(group.names), arrays) for side in sides]
+            found = [_find_means(*side, len(group.names)) for side in sides]
             for at, label in enumerate(group.names):
                 if min(int(counts[at]) for _, counts in found) < LEAST:
                     continue
@@ -85,19 +80,9 @@ def measure_group_means(
     return {"mean": mean, "by_chance": by_chance, "compared": len(named), "worst": worst}
 
 
-def _find_means(codes: Codes, values: Numbers, groups: int, arrays: Arrays) -> tuple[Numbers, npt.NDArray[np.int64]]:
+def _find_means(codes: Codes, values: Numbers, groups: int) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The mean of each group, and how many of its records have a value; 0 where none has."""
-    counts, sums = np.zeros(groups, dtype=np.int64), np.zeros(groups)
-    for some, of_some in arrays.over(partial(_add_part, codes, values, groups), len(codes), SUMMED):
-        counts += some
-        sums += of_some
+    known = np.isfinite(values) & (codes != MISSING)
+    counts = np.bincount(codes[known], minlength=groups)
+    sums = np.bincount(codes[known], weights=values[known], minlength=groups)
     return sums / np.maximum(counts, 1), counts
-
-
-def _add_part(codes: Codes, values: Numbers, groups: int, part: slice) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """How many of some records are in each group with a value, and the sum of these."""
-    own, numbers = codes[part], values[part]
-    known = np.isfinite(numbers) & (own != MISSING)
-    counts = np.bincount(own[known], minlength=groups).astype(np.int64)
-    sums: Any = np.bincount(own[known], weights=numbers[known], minlength=groups)
-    return counts, sums

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
-from release_pipeline.privacy.groups import count_numbers, group_by
+from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.risk import distinct_diversity, number_entries
 from release_pipeline.stages.column_table import AnyTable, number_cells
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
@@ -49,18 +48,18 @@ class Groups:
         return asdict(self)
 
 
-def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY, blocks: Codes | None = None) -> Groups | None:
+def measure_groups(table: AnyTable, policy: Policy, blocks: Codes | None = None) -> Groups | None:
     """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left. `blocks`:
     of swapped values, that of each row: what a group gives away is then measured of these, which are parts of the groups."""
     names = policy.released_quasi
     if not names or table.num_rows == 0:
         return None
-    group = group_by((_number(table, name, arrays) for name in names), arrays)
-    sizes = count_numbers(group, arrays)
+    group = group_by(_number(table, name) for name in names)
+    sizes = np.bincount(group)
     smallest = int(sizes.min())
     group = group if blocks is None else blocks
     diversity = {
-        name: distinct_diversity(group, _number(table, name, arrays), arrays)
+        name: distinct_diversity(group, _number(table, name))
         for name, column in policy.released_columns.items()
         if column.role == "confidential" and not isinstance(column, NoiseColumn)
     }
@@ -89,11 +88,11 @@ def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
     ]
 
 
-def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str], arrays: Arrays = IN_MEMORY) -> float:
+def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str]) -> float:
     """The largest chance of finding somebody for who has a list of all records that the release was made of, with their
     quasi-identifiers as exact as released: 1 over the fewest of them that a released record can be of. A blank fits every entry.
     """
-    sides = [_count_combinations(table, names, arrays) for table in (released, everybody)]
+    sides = [_count_combinations(table, names) for table in (released, everybody)]
     pairs = [encode_entries([side.column(name) for side, _ in sides]) for name in names]
     rows, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
     weights, known, fewest = sides[1][1], rows != BLANK, everybody.num_rows
@@ -107,15 +106,15 @@ def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str
     return 1 / max(fewest, 1)
 
 
-def _count_combinations(table: AnyTable, names: Sequence[str], arrays: Arrays) -> tuple[pa.Table, Codes]:
+def _count_combinations(table: AnyTable, names: Sequence[str]) -> tuple[pa.Table, Codes]:
     """The different rows of some columns, and how many there are of each."""
-    found, entries = combine_cells((table.column(name) for name in names), arrays)
+    found, entries = combine_cells(table.column(name) for name in names)
     return pa.table(dict(zip(names, spell_rows(found.codes, entries), strict=True))), found.counts
 
 
-def _number(table: AnyTable, name: str, arrays: Arrays) -> npt.NDArray[np.integer[Any]]:
+def _number(table: AnyTable, name: str) -> npt.NDArray[np.integer[Any]]:
     """Equal numbers for equal entries of a column, in any order; a blank one is an entry as well."""
     column = table.column(name)
     if pa.types.is_floating(column.type):
-        return number_entries(column.to_numpy(), arrays)
-    return number_cells(column, arrays)[1]
+        return number_entries(column.to_numpy())
+    return number_cells(column)[1]

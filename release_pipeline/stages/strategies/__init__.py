@@ -2,14 +2,12 @@
 and of random parts. `find_strategy` gives that of a policy."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
@@ -57,14 +55,11 @@ _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any],
 }  # of all records, and of random parts of them
 
 
-def find_strategy(policy: Policy, *, records: Records = ARRAYS, earlier: IntArray | None = None) -> Strategy:
-    """The strategy of the policy's method, by its family. `records`: where those lie of methods that go by columns; others have
-    them in memory. `earlier`: where values are swapped, the block of each record in an earlier
-    release, below 0 where there was none."""
+def find_strategy(policy: Policy, *, earlier: IntArray | None = None) -> Strategy:
+    """The strategy of the policy's method, by its family. `earlier`: where values are swapped, the block of each record in an
+    earlier release, below 0 where there was none."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
-    if isinstance(strategy, ColumnStrategy | ByValueStrategy | WholeTableStrategy | ClassStrategy):
-        strategy = replace(strategy, records=records)
     if policy.swap is not None and isinstance(strategy, CentroidStrategy):
         strategy = SwapStrategy(policy, strategy, earlier)
     return strategy if policy.parts == 1 else of_parts(policy, strategy)

@@ -13,10 +13,9 @@ import pyarrow.compute
 
 from release_pipeline.policy.families.by_value import ByValueFamily
 from release_pipeline.policy.options import ByValueOptions
-from release_pipeline.privacy.arrays import make, repeat
 from release_pipeline.privacy.by_value import ByValue, Stage
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
-from release_pipeline.privacy.clusters import count_ordered, cut_ranks
+from release_pipeline.privacy.clusters import count_ordered, cut_ranks, rank_clusters
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.stages.microaggregate import count_rounds, summarise_errors, summarise_values
@@ -64,21 +63,20 @@ class ByValueStrategy(CentroidStrategy):
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         declared = self._declare(name)
-        arrays = self.records.arrays
-        units = arrays.sort(self._units(name, read))
-        size = cut_ranks(len(units), declared.k, arrays)[1]
+        units = np.sort(self._units(name, read))
+        size = cut_ranks(len(units), declared.k)[1]
         stream = noise_stream(secret, name, "simulated counts")
         count = partial(count_ordered, units)
         rounds = range(count_rounds(len(size)))
-        simulated = [declared.release(declared.measure(count, len(units), stream), len(units), arrays) for _ in rounds]
-        ascending = make(arrays, declared.coded.values_of, units)
+        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in rounds]
+        ascending = declared.coded.values_of(units)
         del units, count
         points = list_points(self.policy.noise_columns[name])
         if declared.labels:
-            found: dict[str, Any] = summarise_values(simulated, ascending, size, float(declared.grid.hi), arrays).to_json()
+            found: dict[str, Any] = summarise_values(simulated, ascending, size, float(declared.grid.hi)).to_json()
         else:
-            found = summarise_errors(simulated, ascending, repeat(arrays, size), size, arrays).to_json()
-        found |= summarise_shapes(simulated, ascending, size, points, arrays).to_json()
+            found = summarise_errors(simulated, ascending, np.repeat(np.arange(len(size)), size), size).to_json()
+        found |= summarise_shapes(simulated, ascending, size, points).to_json()
         if is_limited(name, self.policy):
             ranks = np.argsort(self._units(name, read), kind="stable")
             of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))
@@ -102,9 +100,9 @@ class ByValueStrategy(CentroidStrategy):
     def _rank_column(
         self, name: str, units: IntArray, ties: NoiseStream, membership: dict[str, Any], keep: Keep | None
     ) -> dict[str, Any]:
-        ranked = self.records.rank(units, self._declare(name).k, ties=ties)
+        ranked = rank_clusters(units, self._declare(name).k, ties=ties)
         del units
-        store_cluster(name, ranked.cluster, len(ranked.size), membership, keep, self.records.arrays)
+        store_cluster(name, ranked.cluster, len(ranked.size), membership, keep)
         epsilon = str(self.policy.column_epsilon[name])
         return {"records": int(ranked.size.sum()), "clusters": len(ranked.size), "epsilon": epsilon}
 
@@ -113,7 +111,7 @@ class ByValueStrategy(CentroidStrategy):
         tables: list[pa.Table] = []
         for name in self.policy.noise_columns:
             progress(f"counting {name}")
-            units = self.records.arrays.sort(self._units(name, read))
+            units = np.sort(self._units(name, read))
             stream = noise_stream(secret, *context, name, "counts")
             tables.append(counts_table(name, self._declare(name).measure(partial(count_ordered, units), len(units), stream)))
         return {COUNTS: pa.concat_tables(tables)}
@@ -121,16 +119,14 @@ class ByValueStrategy(CentroidStrategy):
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """What its group of ranks is given by the noisy counts: no noise is drawn here."""
         cluster = self._read_clusters(name, read)
-        values = self._declare(name).release(read_stages(read(COUNTS, None), name), len(cluster), self.records.arrays)
-        return self.records.spread(values, cluster)
+        values = self._declare(name).release(read_stages(read(COUNTS, None), name), len(cluster))
+        return values[cluster]
 
     def _declare(self, name: str) -> ByValue:
         return _FAMILY.declare(self.policy, name)
 
     def _units(self, name: str, read: Read) -> IntArray:
-        return self.policy.noise_columns[name].coded_grid.quantise(
-            read("records", [name]).column(name).to_numpy(), self.records.arrays
-        )
+        return self.policy.noise_columns[name].coded_grid.quantise(read("records", [name]).column(name).to_numpy())
 
 
 def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:

@@ -16,13 +16,11 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.suppression import Suppress
-from release_pipeline.privacy.arrays import make
 from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale, find_variance
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.records import ARRAYS, Records
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Streams, audit_table
-from release_pipeline.stages.column_table import AnyTable, ColumnTable, take_cells
+from release_pipeline.stages.column_table import AnyTable, ColumnTable
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
@@ -52,7 +50,6 @@ class CentroidStrategy:
     value of each cluster is made of: here `statistics`, a row per cluster and column."""
 
     policy: Policy
-    records: Records = ARRAYS
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics")
     measures: ClassVar[tuple[str, ...]] = ()
@@ -116,7 +113,7 @@ class CentroidStrategy:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """A value for each cluster, spread over its records."""
         columns = self.policy.released_columns
-        order = self.records.shuffle(self.count_records(read), noise_stream(secret, *context, "shuffle"))
+        order = shuffled_positions(self.count_records(read), noise_stream(secret, *context, "shuffle"))
 
         def make(name: str) -> Any:
             if name == RECORD:
@@ -124,8 +121,8 @@ class CentroidStrategy:
             if isinstance(columns[name], NoiseColumn):
                 progress(f"masking {name}")
                 masked = self.mask_column(name, read, secret=secret, context=(*context, name))
-                return pa.array(self.records.arrays.take(masked, order))
-            return take_cells(read("records", [name]).column(0), order, self.records.arrays)
+                return pa.array(masked[order])
+            return read("records", [name]).column(0).take(pa.array(order))
 
         return ColumnTable((RECORD, *columns), len(order), make)
 
@@ -136,7 +133,7 @@ class CentroidStrategy:
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """The released value of each record: noise on the statistics of its cluster."""
         exact = self.find_exact(name, read, secret=secret, context=context)
-        return mask(exact, secret=secret, context=context, clamp=self.policy.clamps, records=self.records)
+        return mask(exact, secret=secret, context=context, clamp=self.policy.clamps)
 
     def find_exact(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Statistics:
         """The exact statistics of a noise column, as they were stored."""
@@ -145,8 +142,7 @@ class CentroidStrategy:
 
     def _read_clusters(self, name: str, read: Read) -> npt.NDArray[np.intp]:
         """The cluster of each record in a noise column."""
-        stored = read("membership", [self.cluster_column(name)]).column(0).to_numpy()
-        return make(self.records.arrays, np.positive, stored, dtype=np.intp)
+        return read("membership", [self.cluster_column(name)]).column(0).to_numpy().astype(np.intp, copy=False)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without small groups of released quasi-identifiers: cells of kept ones are blanked, or records dropped."""
@@ -158,7 +154,6 @@ class CentroidStrategy:
             blanked,
             fixed=[name for name in quasi if name not in blanked],
             below=self.policy.groups_below,
-            arrays=self.records.arrays,
         )
         refusal = ""
         if rule is not None and done.records > rule.at_most * masked.num_rows:
@@ -172,7 +167,7 @@ class CentroidStrategy:
         is_kept = all(name in kept for name in quasi)
         everybody = _read_columns(read, quasi) if quasi and is_kept else released
         own = released.column(RECORD).to_numpy()
-        return Compared(self.policy, read, released, own, everybody, arrays=self.records.arrays)
+        return Compared(self.policy, read, released, own, everybody)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.arrays import add_up, count_where, make, order, pick
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
     class_diameters,
@@ -28,18 +26,16 @@ from release_pipeline.privacy.class_noise import (
     expect_magnitude,
     expect_relative_errors,
     expect_square,
-    has_class,
     mean_inverses,
     take_of_class,
 )
 from release_pipeline.privacy.figures import percent
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.records import ARRAYS, Records
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.privacy.standing_out import confidence_widths, find_exposed, find_small_classes
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.audit import Streams, audit_table, round_figures
-from release_pipeline.stages.column_table import AnyTable, ColumnTable, filter_rows, load_table, spread_cells, take_cells
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, filter_rows, load_table
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
@@ -78,10 +74,9 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ClassStrategy:
-    """k-epsilon. `records`: where arrays as long as the table lie, of classes that are found by `ola`."""
+    """k-epsilon."""
 
     policy: Policy
-    records: Records = ARRAYS
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
 
@@ -95,7 +90,7 @@ class ClassStrategy:
         """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as the method sees
         them, in their domain and on their grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a
         limit on a relative error."""
-        classes = make_classes(self.policy, self.protect, read, progress, self.records.arrays)
+        classes = make_classes(self.policy, self.protect, read, progress)
         return self.expect_of(classes, read, secret=secret)
 
     def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
@@ -109,24 +104,25 @@ class ClassStrategy:
     def _expect_column(
         self, name: str, group: Ints, groups: list[Ints], names: list[tuple[str, tuple[str, ...]]], read: Read
     ) -> dict[str, Any]:
-        arrays, column = self.records.arrays, self.policy.noise_columns[name]
+        column = self.policy.noise_columns[name]
         q, step, width = self._units(name, read), float(column.grid), column.exact_grid.width
-        numbers = make(arrays, column.exact_grid.values_of, q)
-        scale = class_scales(q, group, self.policy.column_epsilon[name], arrays)
-        kept, variance = count_where(has_class, group, arrays=arrays), variance_of(numbers, arrays)
-        square_of = partial(_square_of_each, scale, width, step)
-        square = _divide(add_up(square_of, q, group, arrays=arrays), kept)
-        relative, count = expect_relative_errors(numbers, group, scale, step, arrays)
+        numbers = column.exact_grid.values_of(q)
+        scale = class_scales(q, group, self.policy.column_epsilon[name])
+        kept, variance = int(np.count_nonzero(group >= 0)), variance_of(numbers)
+        squares = expect_square(q, group, scale, width) * (step * step)
+        square = _divide(float(np.sum(squares)), kept)
+        relative, count = expect_relative_errors(numbers, group, scale, step)
+        magnitude = take_of_class(expect_magnitude(scale), group)
         found: dict[str, Any] = {
             "error": square / variance if variance > 0 else 0.0,
             "relative_error": _or_none(_mean_of_classes(relative, count)),
             "relative_error_left_out": kept - int(count.sum()),
-            "mean_noise": _divide(add_up(partial(take_of_class, expect_magnitude(scale)), group, arrays=arrays), kept) * step,
+            "mean_noise": _divide(float(np.sum(magnitude)), kept) * step,
             **self._needed(name, numbers, q, group),
         }
         if not names:
             return found
-        return found | summarise_groups(errors_of_groups(make(arrays, square_of, q, group), variance, groups, names))
+        return found | summarise_groups(errors_of_groups(squares, variance, groups, names))
 
     def _declared_groups(self, classes: Classes, read: Read) -> tuple[list[Ints], list[tuple[str, tuple[str, ...]]]]:
         """The group of each record that has a class in each column of groups, and the labels: of a generalised column those that
@@ -159,39 +155,35 @@ class ClassStrategy:
         rule, names = self.policy.suppress, list(self.policy.noise_columns)
         if not isinstance(rule, SuppressClasses) or rule.confidence is None:
             return {}
-        arrays, grids = self.records.arrays, [column.exact_grid for column in self.policy.noise_columns.values()]
+        grids = [column.exact_grid for column in self.policy.noise_columns.values()]
         original = [self._units(name, read) for name in names]
-        scales = [
-            class_scales(q, group, self.policy.column_epsilon[name], arrays) for name, q in zip(names, original, strict=True)
-        ]
+        scales = [class_scales(q, group, self.policy.column_epsilon[name]) for name, q in zip(names, original, strict=True)]
         widths = confidence_widths(scales, rule.confidence)
         after: list[int] = []
         for number in range(FORECASTS):
-            how: dict[str, Any] = {"secret": secret, "arrays": arrays}
             noisy = [
-                add_class_noise(q, group, scale, grid, context=(name, "forecast", number), **how)
+                add_class_noise(q, group, scale, grid, secret=secret, context=(name, "forecast", number))
                 for q, scale, grid, name in zip(original, scales, grids, names, strict=True)
             ]
-            exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
-            small = self._find_left_too_small(group, exposed)
-            after.append(count_where(np.logical_or, exposed, small, arrays=arrays))
+            exposed = find_exposed(original, noisy, group, widths, self.protect.k)
+            small = find_small_classes(group, ~exposed, k=self.protect.k)
+            after.append(int(np.count_nonzero(exposed | small)))
         share = float(np.mean(after)) / len(group)
-        dropped = len(group) - count_where(has_class, group, arrays=arrays)
+        dropped = int(np.count_nonzero(group < 0))
         return {"after_noise": share, "in_all": share + dropped / len(group)}
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
-        classes = make_classes(self.policy, self.protect, read, progress, self.records.arrays)
+        classes = make_classes(self.policy, self.protect, read, progress)
         return self.group_of(classes, read, keep)
 
     def group_of(self, classes: Classes, read: Read, keep: Keep | None = None) -> Grouped:
         """The same, of classes that are made."""
-        arrays = self.records.arrays
-        sizes = class_sizes(classes.group, arrays=arrays)
+        sizes = class_sizes(classes.group)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
         for name, column in self.policy.noise_columns.items():
-            scale = class_scales(self._units(name, read), classes.group, self.policy.column_epsilon[name], arrays)
+            scale = class_scales(self._units(name, read), classes.group, self.policy.column_epsilon[name])
             rows = pa.table({OF_COLUMN: pa.repeat(name, len(scale)), "scale": pa.array(scale)})
             store_rows("statistics", rows, parts, keep)
             evidence[name] = {
@@ -202,7 +194,7 @@ class ClassStrategy:
                 **describe_scales(scale, float(column.grid)),
             }
         membership: dict[str, Any] = {}
-        store_cluster(CLASS, classes.group, len(sizes), membership, keep, arrays)
+        store_cluster(CLASS, classes.group, len(sizes), membership, keep)
         made = {} if keep is not None else {"membership": pa.table(membership), "statistics": pa.concat_tables(parts)}
         labels = pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()})
         return Grouped({**made, "labels": labels}, evidence, self.facts_of(classes))
@@ -213,11 +205,10 @@ class ClassStrategy:
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """Each record of a class with the labels of its class and noise on its own numbers."""
-        arrays, group = self.records.arrays, self._groups(read)
-        shuffled = self.records.shuffle(len(group), noise_stream(secret, *context, "shuffle"))
-        is_released = make(arrays, has_class, arrays.take(group, shuffled), dtype=np.bool_)
-        own = pick(arrays, shuffled, is_released)
-        classes, labels, columns = arrays.take(group, own), read("labels", None), self.policy.released_columns
+        group = self._groups(read)
+        shuffled = shuffled_positions(len(group), noise_stream(secret, *context, "shuffle"))
+        own = shuffled[group[shuffled] >= 0]
+        classes, labels, columns = group[own], read("labels", None), self.policy.released_columns
 
         def make_column(name: str) -> Any:
             if name in (RECORD, CLASS):
@@ -225,40 +216,37 @@ class ClassStrategy:
             column = columns[name]
             if isinstance(column, NoiseColumn):
                 progress(f"masking {name}")
-                how: dict[str, Any] = {"secret": secret, "context": (*context, name), "arrays": arrays}
-                noisy = add_class_noise(self._units(name, read), group, self._scale(read, name), column.exact_grid, **how)
-                return pa.array(make(arrays, column.exact_grid.values_of, arrays.take(noisy, own)))
+                units, scale, grid = self._units(name, read), self._scale(read, name), column.exact_grid
+                noisy = add_class_noise(units, group, scale, grid, secret=secret, context=(*context, name))
+                return pa.array(grid.values_of(noisy[own]))
             if isinstance(column, GeneraliseColumn):
-                return spread_cells(labels.column(name), classes, arrays)
-            return take_cells(read("records", [name]).column(0), own, arrays)
+                return labels.column(name).take(pa.array(classes))
+            return read("records", [name]).column(0).take(pa.array(own))
 
         return ColumnTable((RECORD, CLASS, *columns), len(own), make_column)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without the records that stand out in their class with the policy's confidence, and without classes that are too small
         then. What the grouping dropped is counted too."""
-        arrays, every, rule = self.records.arrays, self._groups(read), self.policy.suppress
-        by_record = order(arrays, masked.column(RECORD).to_numpy())
-        group = arrays.take(masked.column(CLASS).to_numpy(), by_record)  # of the records that have one
-        is_member = make(arrays, has_class, every, dtype=np.bool_)
-        exposed: Flags = arrays.fill(_flag_none, len(group), np.bool_)
+        every, rule = self._groups(read), self.policy.suppress
+        by_record = np.argsort(masked.column(RECORD).to_numpy(), kind="stable")
+        group = masked.column(CLASS).to_numpy()[by_record]  # of the records that have one
+        exposed: Flags = np.zeros(len(group), dtype=np.bool_)
         if isinstance(rule, SuppressClasses) and rule.confidence is not None:
             columns = self.policy.noise_columns
             widths = confidence_widths([self._scale(read, name) for name in columns], rule.confidence)
-            original = [pick(arrays, self._units(name, read), is_member) for name in columns]
-            noisy = [
-                arrays.take(column.exact_grid.quantise(masked.column(name).to_numpy(), arrays), by_record)
-                for name, column in columns.items()
-            ]
-            exposed = find_exposed(original, noisy, group, widths, self.protect.k, arrays)
-        small = self._find_left_too_small(group, exposed)
-        is_left = arrays.put(partial(_are_neither, exposed, small), by_record, np.bool_)
-        left = count_where(np.asarray, is_left, arrays=arrays)
+            original = [self._units(name, read)[every >= 0] for name in columns]
+            noisy = [column.exact_grid.quantise(masked.column(name).to_numpy())[by_record] for name, column in columns.items()]
+            exposed = find_exposed(original, noisy, group, widths, self.protect.k)
+        small = find_small_classes(group, ~exposed, k=self.protect.k)
+        is_left = np.empty(len(group), dtype=np.bool_)
+        is_left[by_record] = ~(exposed | small)
+        left = int(np.count_nonzero(is_left))
         table = self._narrow(read, filter_rows(masked, is_left, left))
         counts = {
             "grouping": len(every) - len(group),
-            "confidence": count_where(np.asarray, exposed, arrays=arrays),
-            "classes_left_too_small": count_where(np.asarray, small, arrays=arrays),
+            "confidence": int(np.count_nonzero(exposed)),
+            "classes_left_too_small": int(np.count_nonzero(small)),
         }
         return Suppressed(
             table=table,
@@ -272,15 +260,9 @@ class ClassStrategy:
 
     def _find_smallest(self, table: AnyTable, is_left: Flags | None = None) -> int | None:
         """How many records of a table the smallest group of equal quasi-identifiers has, of those that are left."""
-        rows, _ = combine_cells((table.column(name) for name in self.policy.released_quasi), self.records.arrays)
-        counts = class_sizes(rows.of_record, is_left, self.records.arrays)
+        rows, _ = combine_cells(table.column(name) for name in self.policy.released_quasi)
+        counts = class_sizes(rows.of_record, is_left)
         return find_smallest(rows.codes[counts > 0], counts[counts > 0])
-
-    def _find_left_too_small(self, group: Ints, exposed: Flags) -> Flags:
-        """The records whose class has too few that do not stand out."""
-        arrays = self.records.arrays
-        kept = make(arrays, np.logical_not, exposed, dtype=np.bool_)
-        return find_small_classes(group, kept, k=self.protect.k, arrays=arrays)
 
     def _narrow(self, read: Read, cut: ColumnTable) -> AnyTable:
         """Ranges of mondrian as those of the records that are left, so that none ends at the number of somebody who was dropped;
@@ -304,19 +286,17 @@ class ClassStrategy:
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A released table next to the records of its classes."""
-        arrays, group = self.records.arrays, self._groups(read)
-        is_member = make(arrays, has_class, group, dtype=np.bool_)
-        members = pick(arrays, arrays.fill(_number, len(group), np.intp), is_member)
-        of_members, labels = pick(arrays, group, is_member), read("labels", None)
+        group, labels = self._groups(read), read("labels", None)
+        members = np.flatnonzero(group >= 0)
 
         def make_known(name: str) -> Any:
             if name in self.policy.kept_columns:
-                return take_cells(read("records", [name]).column(0), members, arrays)
-            return spread_cells(labels.column(name), of_members, arrays)
+                return read("records", [name]).column(0).take(pa.array(members))
+            return labels.column(name).take(pa.array(group[members]))
 
         everybody = ColumnTable(tuple(self.policy.released_quasi), len(members), make_known)
         own = released.column(RECORD).to_numpy()
-        return Compared(self.policy, read, released, own, everybody, arrays=arrays, classes=group)
+        return Compared(self.policy, read, released, own, everybody, classes=group)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
@@ -326,19 +306,18 @@ class ClassStrategy:
         figures = audit_table(compared, groups=groups, streams=streams, progress=progress)
         more: dict[str, Any] = {
             "relative_error": {name: _measure_relative_error(compared, name) for name in self.policy.noise_columns},
-            "information_loss": measure_loss(self.policy, self.protect, read, group, self.records.arrays),
+            "information_loss": measure_loss(self.policy, self.protect, read, group),
         }
         return figures | round_figures(more)
 
     def _groups(self, read: Read) -> Ints:
         """The class of each record, -1 for none."""
-        stored = read("membership", None).column(CLASS).to_numpy()
-        return make(self.records.arrays, np.positive, stored, dtype=np.int64)
+        return read("membership", None).column(CLASS).to_numpy().astype(np.int64, copy=False)
 
     def _units(self, name: str, read: Read) -> Ints:
         """A noise column in units of its grid."""
         grid = self.policy.noise_columns[name].exact_grid
-        return grid.quantise(read("records", [name]).column(name).to_numpy(), self.records.arrays)
+        return grid.quantise(read("records", [name]).column(name).to_numpy())
 
     def _scale(self, read: Read, name: str) -> Ints:
         return read("statistics", ["scale"], where=(OF_COLUMN, name)).column(0).to_numpy()
@@ -369,8 +348,8 @@ class ClassStrategy:
             return {}
         step = float(self.policy.noise_columns[name].grid)
         share = self.protect.epsilon.nano / self.policy.column_epsilon[name].nano
-        diameters = class_diameters(q, group, self.records.arrays)
-        inverse, count = mean_inverses(numbers, group, len(diameters), self.records.arrays)
+        diameters = class_diameters(q, group)
+        inverse, count = mean_inverses(numbers, group, len(diameters))
 
         def error_with(epsilon: Epsilon) -> float:
             return _mean_of_classes(expect_magnitude(scales_for(diameters, epsilon)) * step * inverse, count)
@@ -395,23 +374,6 @@ def _keep_apart(classes: Sequence[int], before: dict[str, list[str]], after: dic
         given_back |= equal
 
 
-def _number(part: slice) -> npt.NDArray[np.intp]:
-    return np.arange(part.start, part.stop, dtype=np.intp)
-
-
-def _flag_none(part: slice) -> Flags:
-    none: Flags = np.zeros(int(part.stop - part.start), dtype=np.bool_)
-    return none
-
-
-def _are_neither(one: Flags, other: Flags, part: slice) -> Flags:
-    return ~(one[part] | other[part])
-
-
-def _square_of_each(scale: Ints, width: int, step: float, q: Ints, group: Ints) -> Numbers:
-    return expect_square(q, group, scale, width) * (step * step)
-
-
 def _divide(total: float, count: int) -> float:
     return total / count if count else float("nan")
 
@@ -428,12 +390,8 @@ def _or_none(number: float) -> float | None:
 
 def _measure_relative_error(compared: Compared, name: str) -> float | None:
     """The mean of |x - y| / |x| where x is not 0."""
-    arrays = compared.arrays
-    original, released = arrays.take(compared.seen(name), compared.own), compared.released.column(name).to_numpy()
-    count = count_where(np.positive, original, arrays=arrays)  # of those that are not 0
-    return add_up(_relative_error_of_each, original, released, arrays=arrays) / count if count else None
-
-
-def _relative_error_of_each(original: Numbers, released: Numbers) -> Numbers:
+    original, released = compared.seen(name)[compared.own], compared.released.column(name).to_numpy()
     use = original != 0
-    return np.where(use, np.abs(original - released) / np.abs(np.where(use, original, 1.0)), 0.0)
+    count = int(np.count_nonzero(use))
+    each = np.where(use, np.abs(original - released) / np.abs(np.where(use, original, 1.0)), 0.0)
+    return float(np.sum(each)) / count if count else None

@@ -44,8 +44,8 @@ class ColumnStrategy(CentroidStrategy):
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=(), records=self.records)
-        how: dict[str, Any] = {"secret": secret, "context": (name,), "clamp": self.policy.clamps, "arrays": self.records.arrays}
+        exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
+        how: dict[str, Any] = {"secret": secret, "context": (name,), "clamp": self.policy.clamps}
         found: dict[str, Any] = expect_error(exact, numbers, **how).to_json()
         found |= expect_shape(exact, numbers, **how).to_json()
         if not is_limited(name, self.policy):
@@ -70,9 +70,9 @@ class ColumnStrategy(CentroidStrategy):
         self, name: str, read: Read, secret: bytes, context: Contexts, membership: dict[str, Any], keep: Keep | None
     ) -> tuple[pa.Table, Figures]:
         numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=context, records=self.records)
+        exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
         del numbers
-        store_cluster(name, exact.cluster, len(exact.size), membership, keep, self.records.arrays)
+        store_cluster(name, exact.cluster, len(exact.size), membership, keep)
         return statistics_table(name, exact), collect_evidence(exact)
 
 
@@ -102,4 +102,4 @@ class RecordStrategy(ColumnStrategy):
     def find_exact(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Statistics:
         """The exact statistics of a noise column, as the records have them."""
         numbers = read("records", [name]).column(name).to_numpy()
-        return microaggregate(self.policy, name, numbers, secret=secret, context=context, records=self.records)
+        return microaggregate(self.policy, name, numbers, secret=secret, context=context)

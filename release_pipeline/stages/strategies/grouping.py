@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,13 @@ from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, ascend, distinct, make, pick
-from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes, has_class
+from release_pipeline.privacy.class_noise import class_diameters, class_ends, class_sizes
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
 from release_pipeline.privacy.standing_out import count_different
-from release_pipeline.stages.column_table import cut_column, number_cells
+from release_pipeline.stages.column_table import number_cells
 from release_pipeline.stages.strategies.strategy import Figures, Progress, Read
 from release_pipeline.stages.suppress import combine
 
@@ -50,13 +48,13 @@ class _Coded:
     spec: GeneraliseColumn
 
 
-def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress, arrays: Arrays = IN_MEMORY) -> Classes:
+def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress) -> Classes:
     """The classes of these records: a function of the records alone."""
-    coded = {name: _encode(protect, read, name, column, arrays) for name, column in policy.generalised_columns.items()}
+    coded = {name: _encode(protect, read, name, column) for name, column in policy.generalised_columns.items()}
     progress(f"grouping by {', '.join(coded)}")
     try:
         if protect.grouping == "ola":
-            return _search(policy, protect, coded, progress, arrays)
+            return _search(policy, protect, coded, progress)
         return _cut(protect, coded)
     except ReleasePipelineError as error:
         raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
@@ -83,11 +81,10 @@ def _search(
     protect: KEpsilonOptions,
     coded: dict[str, _Coded],
     progress: Progress,
-    arrays: Arrays,
 ) -> Classes:
     """By the different rows of these columns: who shares one is in one class."""
     rule = policy.suppress
-    rows = combine([column.codes for column in coded.values()], arrays)
+    rows = combine([column.codes for column in coded.values()])
     codes = rows.codes.astype(np.int64)
     share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
     found = search_lattice(
@@ -106,7 +103,7 @@ def _search(
         names = column.hierarchy.labels[level]
         labels[name] = [names[label] for label in column.hierarchy.codes[level, codes[first, place]].tolist()]
         noted[name] = {"level": level, "levels": column.hierarchy.levels}
-    return Classes(make(arrays, partial(np.take, found.group), rows.of_record, dtype=np.int64), labels, noted)
+    return Classes(found.group[rows.of_record], labels, noted)
 
 
 def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded]) -> Classes:
@@ -136,35 +133,26 @@ def label_ranges(spec: Intervals, units: Ints, group: Ints) -> list[str]:
     return [spec.show(int(a), int(b)) if a <= b else "" for a, b in zip(low, high, strict=True)]
 
 
-def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseColumn, arrays: Arrays) -> _Coded:
+def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
     """A generalised column as numbers, with the labels of what occurs in it."""
     entries, spec, missing = read("records", [name]).column(name), column.hierarchy, column.missing_entry
     if not isinstance(spec, Intervals):
-        known, places = number_cells(entries, arrays)
+        known, places = number_cells(entries)
         occurring = known.to_pylist()
         if not isinstance(spec, Listed):
             return _Coded(places, Hierarchy.of(column.label_entries(occurring)), column)
         declared = Hierarchy.of(column.listed_rows)  # as a whole: how wide a label is does not depend on what occurs
-        return _Coded(make(arrays, partial(np.take, declared.encode(occurring)), places, dtype=np.int64), declared, column)
-    numbers = _read_numbers(entries, arrays)
+        return _Coded(declared.encode(occurring)[places], declared, column)
+    numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # NaN where there is none
     if column.codes:
-        return _encode_coded(numbers, spec, column, arrays)
+        return _encode_coded(numbers, spec, column)
     if protect.grouping == "mondrian":
-        return _Coded(make(arrays, partial(_find_units, spec.exact_grid, 0), numbers, dtype=np.int64), None, column)
-    units = make(arrays, partial(_find_units, spec.exact_grid, -1), numbers, dtype=np.int64)
-    values, codes = _number(units, arrays)
+        return _Coded(_find_units(spec.exact_grid, 0, numbers), None, column)
+    values, codes = np.unique(_find_units(spec.exact_grid, -1, numbers), return_inverse=True)
     rows = spec.label_units([unit for unit in values.tolist() if unit >= 0])
     if missing is not None and values[0] < 0:
         rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
     return _Coded(codes, Hierarchy.of(rows), column)
-
-
-def _read_numbers(entries: Any, arrays: Arrays) -> npt.NDArray[np.float64]:
-    """The numbers of a column, NaN where there is none."""
-    numbers = arrays.empty(len(entries), np.float64)
-    for rows, part in cut_column(entries):
-        numbers[rows] = part.to_numpy(zero_copy_only=False)
-    return numbers
 
 
 def _find_units(grid: Grid, absent: int, part: npt.NDArray[np.float64]) -> Ints:
@@ -173,37 +161,29 @@ def _find_units(grid: Grid, absent: int, part: npt.NDArray[np.float64]) -> Ints:
     return np.where(there, grid.quantise(np.where(there, part, float(grid.lo))), absent)
 
 
-def _number(units: Ints, arrays: Arrays) -> tuple[Ints, Codes]:
-    """The different ones of these, ascending, and the place of each among them."""
-    values = np.array(distinct(arrays, ascend(arrays, units))[0])
-    return values, make(arrays, partial(np.searchsorted, values), units, dtype=np.int32)
-
-
-def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: GeneraliseColumn, arrays: Arrays) -> _Coded:
+def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: GeneraliseColumn) -> _Coded:
     """Numbers some of which stand for reasons to have no value: each of these is a label of its own, in no interval."""
     grid = spec.exact_grid
-    units = replace(grid, width=grid.width + len(column.reasons)).quantise(numbers, arrays)
-    found, codes = _number(units, arrays)
+    units = replace(grid, width=grid.width + len(column.reasons)).quantise(numbers)
+    found, codes = np.unique(units, return_inverse=True)
     values = [unit for unit in found.tolist() if unit <= grid.width]
     reasons = [reason for unit in found.tolist() if (reason := column.find_reason(unit)) is not None]
     rows = [*spec.label_units(values), *map(column.row_of, reasons)]
     return _Coded(codes, Hierarchy.of(rows), column)
 
 
-def measure_loss(
-    policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints, arrays: Arrays = IN_MEMORY
-) -> dict[str, float]:
+def measure_loss(policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints) -> dict[str, float]:
     """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
     nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
     lost: dict[str, float] = {}
     labels = read("labels", None)
-    members = make(arrays, has_class, group, dtype=np.bool_)
+    members = group >= 0
     for name, column in policy.generalised_columns.items():
-        coded = _encode(protect, read, name, column, arrays)
+        coded = _encode(protect, read, name, column)
         label = labels.column(name).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-        of = make(arrays, partial(np.take, np.append(label, -1)), group, dtype=np.int64)  # the last one where there is no class
-        values = len(distinct(arrays, arrays.sort(pick(arrays, coded.codes, members)))[0])
-        stands_for, sizes = count_different(coded.codes, of, members, arrays), class_sizes(of, arrays=arrays)
+        of = np.append(label, -1)[group]  # the last one where there is no class
+        values = len(np.unique(coded.codes[members]))
+        stands_for, sizes = count_different(coded.codes, of, members), class_sizes(of)
         lost[name] = int(np.dot(sizes, stands_for - 1)) / int(sizes.sum()) / (values - 1) if values > 1 else 0.0
     return lost
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.partition import draw_parts
-from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.column_table import AnyTable, load_table, needed_for, select_cells
 from release_pipeline.stages.compared import Compared
@@ -172,7 +171,7 @@ class PartitionedStrategy:
             done = self.strategy.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
             tables.append(_renumber(load_table(done), part.rows))
         table = pa.concat_tables(tables).combine_chunks()
-        order = ARRAYS.shuffle(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
+        order = shuffled_positions(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
         return table.take(pa.array(order))
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make
 from release_pipeline.privacy.noise import Context
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.column_table import AnyTable
@@ -81,10 +80,9 @@ def store_cluster(
     clusters: int,
     made: dict[str, Any],
     keep: Keep | None,
-    arrays: Arrays = IN_MEMORY,
 ) -> None:
     """The cluster of each record in a column: to `keep`, or among the columns of `membership` that are made."""
-    values = pa.array(make(arrays, np.positive, cluster, dtype=np.int32 if clusters < 2**31 else np.int64))
+    values = pa.array(cluster.astype(np.int32 if clusters < 2**31 else np.int64))
     if keep is None:
         made[name] = values
     else:

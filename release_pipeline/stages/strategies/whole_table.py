@@ -16,18 +16,16 @@ from release_pipeline.policy.families.whole_table import WholeTableFamily, decla
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
-from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, take_secret
-from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.tally import Tally, compare_ranks
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.privacy.whole_table import Cells, Design, Measured, expect_column, measure_table
+from release_pipeline.privacy.whole_table import Cells, Design, Measured, expect_column, measure_table, plan_rows
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import AnyTable, load_table
+from release_pipeline.stages.column_table import AnyTable, BlockTable, load_table
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine
 from release_pipeline.stages.entries import find_encoder, spell_entries
@@ -51,7 +49,6 @@ class WholeTableStrategy:
     that is released is nobody's: its `RECORD` is its own number."""
 
     policy: Policy
-    records: Records = ARRAYS
     engine: Engine | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
@@ -121,22 +118,19 @@ class WholeTableStrategy:
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A synthetic table next to the records that its counts were taken of; any order of these will do."""
-        arrays = self.records.arrays
-        own, _ = cut_ranks(self._count(read), 1, arrays)
-        return Compared(self.policy, read, released, own, released, is_nobodys=True, arrays=arrays)
+        own = np.arange(self._count(read), dtype=np.intp)
+        return Compared(self.policy, read, released, own, released, is_nobodys=True)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
-
-        in_memory = replace(self, records=ARRAYS, engine=None)
+        in_memory = replace(self, engine=None)
 
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
             secret = take_secret(streams("a release without the control group"))
             made = in_memory.measure(read, secret=secret, context=(), progress=lambda _: None)
-
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         compared = self.compare(read, released)
