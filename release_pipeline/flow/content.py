@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,19 @@ def content_of(workspace: ReleaseWorkspace, table: str, columns: Sequence[str] |
     return workspace.content(table, fingerprint, columns)
 
 
-def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> ColumnTable:
-    """A table in the vault, or some of its columns, each read when it is asked for."""
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredTable(ColumnTable):
+    """A table in the vault, whose columns are read when they are asked for. `slices` gives all of it, some rows at a time."""
+
+    slices: Callable[[], Iterator[pa.Table]]
+
+    def iterate(self) -> Iterator[pa.Table]:
+        """All of it, in parts."""
+        return self.slices()
+
+
+def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> StoredTable:
+    """A table in the vault, or some of its columns."""
     names = workspace.columns(name) if columns is None else tuple(columns)
-    return ColumnTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0))
+    slices = partial(workspace.slices, name, names, rows=PART)
+    return StoredTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)

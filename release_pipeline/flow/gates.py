@@ -24,7 +24,6 @@ from release_pipeline.stages.expected_linkage import (
     explain_linkage,
     judge_linkage,
     needs_no_draws,
-    read_renamed,
 )
 from release_pipeline.stages.gates import ATTACKED, LINKED, judge_gates
 from release_pipeline.stages.strategies import Figures, find_strategy
@@ -128,7 +127,7 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     epsilon by a billionth would draw again, until a limit is met by luck."""
     policy = flow.policy
     secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
-    strategy = find_strategy(flow.policy, earlier=flow.find_earlier_blocks(workspace))
+    strategy = find_strategy(flow.policy, earlier=flow.find_earlier_blocks(workspace), engine=workspace)
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
     attacks: list[Entry] = []
@@ -164,34 +163,12 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
 
 
 def _expect_linkage(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Ladder:
-    """What simulated releases link, where the policy limits it and its method does not keep the limit by itself. Of many records
-    the tables of groups are in the vault meanwhile, under names of their own: a release that was charged before has its groups
-    there."""
+    """What simulated releases link, where the policy limits it and its method does not keep the limit by itself."""
     policy = flow.policy
     if needs_no_draws(policy):
         return ()
     lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
-    strategy = find_strategy(flow.policy)
-    records = workspace.count_rows("records")
-    stored: dict[str, str] = {}
-
-    def keep(table: str, column: str, values: Any) -> None:
-        stored[table] = f"simulated_{table}"
-        workspace.add_column(stored[table], column, values)
-
-    names = [f"simulated_{table}" for table in strategy.makes]
-    workspace.drop(names)
-    try:
-        return expect_linkage(
-            policy,
-            strategy,
-            read_renamed(workspace.read, stored),
-            secret=lot,
-            progress=flow.progress,
-            keep=keep if workspace.is_large(records * len(policy.noise_columns)) and policy.parts == 1 else None,
-        )
-    finally:
-        workspace.drop(names)
+    return expect_linkage(policy, find_strategy(policy), workspace.read, secret=lot, progress=flow.progress)
 
 
 def _draw_lot(flow: ReleaseCheckpoints, purpose: str, content: str, method: str) -> bytes:

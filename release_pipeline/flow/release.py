@@ -328,21 +328,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 return self._microaggregated(stored)
             earlier = self.find_earlier_blocks(workspace)
             strategy = find_strategy(policy, earlier=earlier)
-            kept: dict[str, None] = {}
-
-            def keep(table: str, column: str, values: Any) -> None:
-                if table not in kept:
-                    workspace.drop([table])
-                    kept[table] = None
-                workspace.add_column(table, column, values)
-
-            made = strategy.group(
-                workspace.read,
-                secret=secret,
-                context=self._context(checkpoint.version),
-                progress=self.progress,
-                keep=keep if workspace.is_large(checkpoint.records * len(policy.noise_columns)) else None,
-            )
+            context = self._context(checkpoint.version)
+            made = strategy.group(workspace.read, secret=secret, context=context, progress=self.progress)
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
@@ -352,7 +339,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts)}
             payload |= {"foreseen": foreseen.attacks} if foreseen.attacks else {}
             payload |= {"linked": foreseen.linked} if foreseen.linked is not None else {}
-            stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
+            stored = self._write_checkpoint(workspace, Microaggregated, version, list(made.tables), **payload)
             self.probe.reached("the clusters are made, not yet committed")
         self.probe.reached("the clusters are committed")
         return self._microaggregated(stored)
@@ -379,7 +366,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id, source=checkpoint.input)
-            strategy, context = self._strategy, self._context(checkpoint.input)
+            strategy, context = find_strategy(policy, engine=workspace), self._context(checkpoint.input)
             measured = strategy.measure(workspace.read, secret=secret, context=context, progress=self.progress)
             if policy.tables:
                 cells = measure_tables(policy, workspace.read, secret=secret, context=context, progress=self.progress)
@@ -447,7 +434,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 released = stored_table(workspace, "suppressed")
                 blocks = None if policy.swap is None else read_blocks(workspace.read, released.column(RECORD).to_numpy())
                 groups = measure_groups(released, policy, blocks)
-                figures = self._strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
+                strategy = find_strategy(policy, engine=workspace)
+                figures = strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
-from release_pipeline.policy.families.whole_table import declare_columns, pick_synthetic
+from release_pipeline.policy.families.whole_table import pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.privacy.attacks import (
     INFERRED,
@@ -41,10 +41,9 @@ from release_pipeline.stages.audit import (
     train_models,
     without_reasons,
 )
-from release_pipeline.stages.column_table import load_table, take_few
-from release_pipeline.stages.compared import Compared, Numbers, Read, read_tables
-from release_pipeline.stages.counted import CountedRecords, ReadEngine
-from release_pipeline.stages.entries import find_encoder
+from release_pipeline.stages.column_table import take_few
+from release_pipeline.stages.compared import Compared, Numbers, Read
+from release_pipeline.stages.counted import CountedRecords
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
@@ -55,6 +54,8 @@ Remake = Callable[[Read], pa.Table]
 
 def audit_synthetic(
     compared: Compared,
+    before: CountedRecords,
+    after: CountedRecords,
     *,
     remake: Remake,
     streams: Streams,
@@ -64,7 +65,7 @@ def audit_synthetic(
     policy = compared.policy
     progress("measuring utility")
     figures: dict[str, Any] = measure_columns(compared)
-    figures["structure"] = _measure_structure(compared, streams)
+    figures["structure"] = _measure_structure(compared, before, after, streams)
     if policy.audit.groups:
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
     figures |= measure_rules(compared)
@@ -75,13 +76,12 @@ def audit_synthetic(
     return round_figures({**figures, **train_models(compared, streams)})
 
 
-def _measure_structure(compared: Compared, streams: Streams) -> dict[str, Any]:
+def _measure_structure(
+    compared: Compared, before: CountedRecords, after: CountedRecords, streams: Streams
+) -> dict[str, Any]:
     """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
-    counted = pick_synthetic(compared.policy.columns)
-    encoders = {name: find_encoder(counted[name]) for name in declare_columns(compared.policy.columns)}
-    released = read_tables({"records": load_table(compared.released)})
-    before, after = (CountedRecords(ReadEngine(read), encoders) for read in (compared.read, released))
-    nominal = [name for name in encoders if isinstance(counted[name], ListedColumn)]
+    columns = pick_synthetic(compared.policy.columns)
+    nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
     random = make_random(take_secret(streams("tables of columns")))
     return {
         **measure_structure(before, after, nominal, random),

@@ -55,6 +55,15 @@ class ColumnTable:
         """Some columns, in memory."""
         return pa.table({name: self.column(name) for name in names})
 
+    def iterate(self) -> Iterator[pa.Table]:
+        """All of it, in parts if all columns come in parts."""
+        made = {name: self.make(name) for name in self.column_names}
+        if all(isinstance(column, Parts) for column in made.values()):
+            parts = zip(*(column.make() for column in made.values()), strict=True)
+            yield from (pa.table(dict(zip(made, columns, strict=True))) for columns in parts)
+        else:
+            yield self.select(self.column_names)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BlockTable:
@@ -65,16 +74,12 @@ class BlockTable:
     blocks: int
     make_block: Callable[[int], pa.Table]
 
-    def load(self) -> pa.Table:
-        """All of it, in memory."""
-        return pa.concat_tables(list(self.iterate()))
-
     def iterate(self) -> Iterator[pa.Table]:
         """Block by block."""
         return map(self.make_block, range(self.blocks))
 
 
-AnyTable: TypeAlias = pa.Table | ColumnTable
+AnyTable: TypeAlias = pa.Table | ColumnTable | BlockTable
 
 
 def select_cells(table: pa.Table, columns: Sequence[str] | None, where: tuple[str, str] | None) -> pa.Table:
@@ -90,7 +95,7 @@ def needed_for(columns: Iterable[str], where: tuple[str, str] | None) -> list[st
 
 def load_table(table: AnyTable) -> pa.Table:
     """The whole table, in memory."""
-    return table.select(table.column_names) if isinstance(table, ColumnTable) else table
+    return table if isinstance(table, pa.Table) else pa.concat_tables(list(table.iterate()))
 
 
 def cut_table(table: AnyTable, names: Sequence[str]) -> Iterator[pa.Table]:

@@ -12,13 +12,14 @@ import pyarrow as pa
 from release_pipeline.privacy.counting import AT_ONCE, Encoder, TablePlan, count_batches, tally_batches, unpack
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.tally import Tally
+from release_pipeline.stages.column_table import AnyTable
 from release_pipeline.stages.compared import Read
 
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class Engine(Protocol):
-    """Where the records of a release lie, and who reads them."""
+    """What reads the records of a release where they lie."""
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records of each part of the table, which has these columns: exact counts as
@@ -37,9 +38,22 @@ class ReadEngine:
         return pa.Table.from_batches(list(function(self.read("records", columns).to_batches(AT_ONCE))))
 
 
+@dataclass(frozen=True, slots=True)
+class TableEngine:
+    """The rows of a table, which may come in parts."""
+
+    table: AnyTable
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """In one part."""
+        parts = [self.table] if isinstance(self.table, pa.Table) else self.table.iterate()
+        batches = (batch for part in parts for batch in part.select(columns).to_batches())
+        return pa.Table.from_batches(list(function(batches)))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class CountedRecords:
-    """What `measure_table` asks of the records: two readings, whatever is counted."""
+    """What is counted of the columns that have encoders: the tallies of all of them in one reading, all tables in another."""
 
     engine: Engine
     encoders: dict[str, Encoder]

@@ -7,7 +7,7 @@ the noise that is released (docs/decisions/0026-limits-by-criterion.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from release_pipeline.stages.compared import Read, read_with
 from release_pipeline.stages.gates import BLOCKED, LINKED, NOBODYS, Gate
 from release_pipeline.stages.measures.linkage import Rung, measure_ladder
 from release_pipeline.stages.strategies import Strategy
-from release_pipeline.stages.strategies.strategy import Keep, Progress
+from release_pipeline.stages.strategies.strategy import Progress
 
 DRAWS = 3  # simulated releases; of a table that is attacked in a sample one, which hardly differs from the next
 PURPOSE = "linkage"
@@ -30,14 +30,13 @@ Ladder: TypeAlias = tuple[Rung, ...]
 
 
 def expect_linkage(
-    policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress, keep: Keep | None = None
+    policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress
 ) -> Ladder:
     """The ladder of the simulated release that links most, or of the first that is over the policy's limit.
 
     Empty where no simulated release has rows. The highest of the draws is judged: the release is one more draw, and exceeds all
     of them in one of four cases. All records are masked, and of many released rows a sample is linked, as the audit does: fewer
-    masked records would link less, as their clusters are wider. The same records and method give the same figures. `keep` takes
-    the tables of groups where `read` then has them; else they are held in memory.
+    masked records would link less, as their clusters are wider. The same records and method give the same figures.
     """
     worst: Ladder = ()
     made: Mapping[str, pa.Table] | None = None
@@ -45,7 +44,7 @@ def expect_linkage(
         progress(f"linking a simulated release, {draw + 1} of {DRAWS} at most")
         context = (PURPOSE, draw)
         if made is None or policy.parts > 1:  # parts are drawn anew
-            made = strategy.group(read, secret=secret, context=context, progress=_quiet, keep=keep).tables
+            made = strategy.group(read, secret=secret, context=context, progress=_quiet).tables
         of_records = read_with(made, read)
         measured = strategy.measure(of_records, secret=secret, context=context, progress=_quiet)
         of_draw = read_with(measured, of_records)
@@ -99,15 +98,6 @@ def explain_linkage(policy: Policy, ladder: Ladder) -> str:
         words.append(f"Knowing {known} links {links}.")
     words += [propose_swap(policy, policy.gates.linkage), "Release fewer columns, coarser groups, or synthetic rows (dp-table)."]
     return " ".join(filter(None, words))
-
-
-def read_renamed(read: Read, names: Mapping[str, str]) -> Read:
-    """What reads tables by the names that they are stored under, and all others as before."""
-
-    def read_stored(table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
-        return read(names.get(table, table), columns, where=where)
-
-    return read_stored
 
 
 def _quiet(_: str) -> None:

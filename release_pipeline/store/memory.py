@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
-import sys
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 
 LEAST = 200 << 20  # bytes: below this nothing runs
 DATABASE = Fraction(1, 4)  # of it, for DuckDB, which then goes on on disk; the rest is for arrays
-LARGE = 1 << 18  # rows from which a table is stored column by column
 PIECE = 256 << 10  # bytes: memory asked for in so large pieces is had from the system, and given back to it
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as mallopt calls them
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -39,20 +35,6 @@ def format_size(size: int) -> str:
     if size >= 1 << 30:
         return f"{size / (1 << 30):.1f}".removesuffix(".0") + " GiB"
     return f"{size / (1 << 20):.0f} MiB"
-
-
-@lru_cache
-def give_back_freed() -> None:
-    """From now on, let the system have what is freed in pieces of `PIECE` bytes and more. DuckDB hands a column over in many of
-    these, and Arrow's allocator and the C library of Linux would keep them for themselves: of a large column some hundred
-    megabytes."""
-    import pyarrow as pa  # whoever asks for a size alone does without
-
-    pa.set_memory_pool(pa.system_memory_pool())
-    adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if adjust is not None:
-        adjust(_MMAP_THRESHOLD, PIECE)
-        adjust(_TRIM_THRESHOLD, 4 * PIECE)
 
 
 def machine_memory() -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import duckdb
 import numpy as np
@@ -16,43 +16,24 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.store.beside import BesideRooms, read_note, write_note
-from release_pipeline.store.connections import open_database, remove_spilled, transaction
+from release_pipeline.store.connections import open_database, read_batches, remove_spilled, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
+from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
-_RESTORE = "Find out who wrote to the vault, and restore it."
-_PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
+_BATCH = 1 << 17  # records that are counted together
+CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-class Written(Protocol):
-    """What is written: an Arrow table, or one whose columns are made one after the other."""
-
-    @property
-    def num_rows(self) -> int:
-        """How many rows there are."""
-        ...
-
-    @property
-    def column_names(self) -> Sequence[str]:
-        """The columns, in order."""
-        ...
-
-    def column(self, name: str, /) -> Any:
-        """One of them, as Arrow has it."""
-        ...
-
-
-@runtime_checkable
 class InParts(Protocol):
-    """What is written part by part."""
+    """A table that comes part by part."""
 
-    def parts(self, name: str, /) -> Iterator[Any]:
-        """One of the columns, as Arrow has its parts."""
+    def iterate(self) -> Iterator[pa.Table]:
+        """Its rows, some at a time; one part at least."""
         ...
 
 
@@ -67,7 +48,7 @@ class ReleaseWorkspace(BesideRooms):
         self._folder = folder  # of files without a name
         self._memory = memory
         self._contents: dict[str, dict[str, str]] = {}
-        self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
+        self._stored: dict[str, tuple[str, ...]] | None = None  # the columns of each table
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
@@ -82,71 +63,40 @@ class ReleaseWorkspace(BesideRooms):
         """The table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
 
-    def write(self, name: str, table: Written) -> None:
-        """Replace the table `name`. A large one is stored column by column: each is asked for when those before are stored."""
+    def write(self, name: str, table: pa.Table | InParts) -> None:
+        """Replace the table `name`, part by part where it comes so."""
         self._drop(name)
-        if self.is_large(table.num_rows):
-            for column in table.column_names:
-                self.add_column(name, column, table.parts(column) if isinstance(table, InParts) else table.column(column))
-        else:
-            whole = pa.table({column: table.column(column) for column in table.column_names})
-            self._connection.from_arrow(whole).create(name)
-            self._find_stored()[name] = dict.fromkeys(table.column_names, name)
-
-    def add_column(self, name: str, column: str, values: Any) -> None:
-        """One more column of the table `name`, which has none but such, or what follows in one that it has; whole, or part by
-        part."""
-        stored = self._find_stored().setdefault(name, {})
-        parts = [values] if not isinstance(values, Iterator) else cast("Iterator[Any]", values)
-        for part in parts:
-            relation = self._connection.from_arrow(pa.table({column: part}))
-            if column not in stored:
-                stored[column] = f"{name}{_PART}{len(stored):05}"
-                relation.create(stored[column])
-            elif relation.types == self._connection.table(stored[column]).types:
-                relation.insert_into(stored[column])
+        types: list[Any] | None = None
+        for part in [table] if isinstance(table, pa.Table) else table.iterate():
+            relation = self._connection.from_arrow(part)
+            if types is None:
+                relation.create(name)
+                self._find_stored()[name], types = tuple(part.column_names), relation.types
+            elif relation.types == types:
+                relation.insert_into(name)
             else:  # the database would make of them what came before
-                raise TypeError(f"what follows in the column '{column}' of the table '{name}' is of another type.")
-        if column not in stored:
-            raise ValueError(f"the column '{column}' of the table '{name}' came in no parts.")
-        self._contents.pop(name, None)
-
-    def is_large(self, rows: int) -> bool:
-        """Whether a table of so many rows is stored column by column."""
-        return rows >= LARGE
+                raise TypeError(f"a part of the table '{name}' is of other types than those before.")
 
     def count_rows(self, name: str) -> int:
         """How many rows the table `name` has."""
-        first = next(iter(self._places_of(name).values()))
-        return self._connection.table(first).shape[0]
+        self.columns(name)
+        return self._connection.table(name).shape[0]
 
     def slices(self, name: str, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
         """Some columns of the table `name`, so many rows at a time, as they were written, in a transaction before; at least one
         slice."""
-        stored, count = self._places_of(name), self.count_rows(name)
-        if len({stored[column] for column in columns}) < len(columns):  # a small table, in one
-            whole = self.read(name, columns)
-            yield from (whole.slice(first, rows) for first in range(0, max(count, 1), rows))
-            return
+        count, text = self.count_rows(name), statement("stages/read_slice", table=name, columns=self._check(name, columns))
         for first in range(0, max(count, 1), rows):
-            found = pa.table({column: self._read_slice(stored[column], column, first, first + rows) for column in columns})
-            if columns and found.num_rows != min(rows, count - first):
+            found = self._connection.sql(text, params={"first": first, "beyond": first + rows}).to_arrow_table()
+            if found.num_rows != min(rows, count - first):
                 raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
             yield found
 
-    def _read_where(self, name: str, columns: Sequence[str], column: str, text: str) -> pa.Table:
-        """Some columns of the rows that have this text in this column; nothing else of them is in memory."""
-        stored = self._find_places(name, (*columns, column))
-        find = statement("stages/find_rows", table=stored[column], column=column)
-        [(first, beyond, count)] = self._connection.execute(find, {"text": text}).fetchall()
-        found = pa.table({each: self._read_slice(stored[each], each, first, beyond) for each in columns})
-        if count != beyond - first or (columns and found.num_rows != count):
-            raise StoreError(f"the rows of '{text}' in the table '{name}' do not lie together.", remedy=_RESTORE)
-        return found
-
-    def _read_slice(self, table: str, column: str, first: int, beyond: int) -> pa.ChunkedArray:
-        text = statement("stages/read_slice", table=table, column=column)
-        return self._connection.sql(text, params={"first": first, "beyond": beyond}).to_arrow_table().column(0)
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """What a function makes of the records, which it is given some at a time, in any order: exact counts."""
+        expressions = [duckdb.ColumnExpression(column) for column in self._check("records", columns)]
+        relation = self._connection.table("records").select(*expressions)
+        return pa.Table.from_batches(list(function(read_batches(relation.to_arrow_reader(_BATCH)))))
 
     def write_people(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
         """Replace the table `people` by the persons of this column of `raw`, each once, as hashes under both keys and in the
@@ -166,7 +116,7 @@ class ReleaseWorkspace(BesideRooms):
     def read_earlier_blocks(self, policy: str) -> IntArray:
         """The block that each record's person (table `owners`) was in, in earlier releases of a policy that swapped values; -1 of
         who was in none. Of several records of one person each has its own."""
-        text = statement("stages/read_earlier_blocks", owners=self._find_places("owners", ["person"])["person"])
+        text = statement("stages/read_earlier_blocks", owners="owners")
         return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
     def keep_blocks(self, policy: str, table: str, column: str) -> None:
@@ -174,8 +124,8 @@ class ReleaseWorkspace(BesideRooms):
         releases of the policy is not here: these stay with the others of their block."""
         text = statement(
             "stages/find_new_blocks",
-            owners=self._find_places("owners", ["person"])["person"],
-            blocks=self._find_places(table, [column])[column],
+            owners="owners",
+            blocks=table,
             block=column,
         )
         found = self._connection.sql(text, params={"policy": policy}).to_arrow_table()
@@ -184,15 +134,14 @@ class ReleaseWorkspace(BesideRooms):
 
     def read(self, name: str, columns: Sequence[str] | None = None, *, where: tuple[str, str] | None = None) -> pa.Table:
         """The table `name`, or some of its columns, in the order in which it was written. `where`: of the rows only those that
-        have a text in a column, which lie together."""
+        have a text in a column."""
         wanted = self.columns(name) if columns is None else columns
+        expressions = [duckdb.ColumnExpression(column) for column in self._check(name, wanted)]
+        relation = self._connection.table(name)
         if where is not None:
-            return self._read_where(name, wanted, *where)
-        stored = self._find_places(name, wanted)
-        if {stored[column] for column in wanted} == {name}:
-            return self._connection.table(name).select(*map(duckdb.ColumnExpression, wanted)).to_arrow_table()
-        give_back_freed()  # columns that lie by themselves are long
-        return pa.table({column: self._connection.table(stored[column]).to_arrow_table().column(0) for column in wanted})
+            column, text = where
+            relation = relation.filter(duckdb.ColumnExpression(column) == duckdb.ConstantExpression(text))
+        return relation.select(*expressions).to_arrow_table()
 
     def content(
         self, name: str, fingerprint: Callable[[pa.ChunkedArray], str], columns: Sequence[str] | None = None
@@ -209,33 +158,23 @@ class ReleaseWorkspace(BesideRooms):
 
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns that the table `name` has."""
-        return tuple(self._places_of(name))
-
-    def _places_of(self, name: str) -> dict[str, str]:
-        """By column of a table: the table that it lies in."""
         if name not in self._find_stored():
             raise StoreError(f"there is no table '{name}' in this release's room.", remedy="Run the release from its start.")
         return self._find_stored()[name]
 
-    def _find_places(self, name: str, columns: Sequence[str]) -> dict[str, str]:
-        """The same; these columns are among them."""
-        stored = self._places_of(name)
+    def _check(self, name: str, columns: Sequence[str]) -> Sequence[str]:
+        """These columns, which the table has."""
+        stored = self.columns(name)
         if absent := [column for column in columns if column not in stored]:
             raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
-        return stored
+        return columns
 
-    def _find_stored(self) -> dict[str, dict[str, str]]:
-        """By table and column: the table that it lies in."""
+    def _find_stored(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each table."""
         if self._stored is None:
             self._stored = {}
             for table, column in self._connection.execute(statement("stages/list_columns")).fetchall():
-                name = table.partition(_PART)[0]
-                stored = self._stored.setdefault(name, {})
-                is_whole = next(iter(stored.values()), table) == name  # as those before, all of which are alike
-                if column in stored or is_whole != (table == name):
-                    what = f"the table '{name}' is in this release's room twice."
-                    raise StoreError(what, remedy=_RESTORE)
-                stored[column] = table
+                self._stored[table] = (*self._stored.get(table, ()), column)
         return self._stored
 
     def drop(self, names: Sequence[str]) -> None:
@@ -282,8 +221,8 @@ class ReleaseWorkspace(BesideRooms):
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
 
     def _drop(self, name: str) -> None:
-        for table in set(self._find_stored().pop(name, {}).values()):
-            self._connection.execute(statement("stages/drop_table", table=table))
+        if self._find_stored().pop(name, None) is not None:
+            self._connection.execute(statement("stages/drop_table", table=name))
         self._contents.pop(name, None)
 
 

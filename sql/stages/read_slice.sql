@@ -1,2 +1,2 @@
--- Some rows of a column, in the order in which they were written.
-SELECT {{column}} FROM {{table}} WHERE rowid >= $first AND rowid < $beyond;
+-- Some rows of some columns, in the order in which they were written.
+SELECT {{columns}} FROM {{table}} WHERE rowid >= $first AND rowid < $beyond;

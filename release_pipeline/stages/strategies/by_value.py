@@ -17,7 +17,8 @@ from release_pipeline.privacy.by_value import ByValue, Stage
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.clusters import count_ordered, cut_ranks, rank_clusters
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import NoiseStream, noise_stream
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.stages.microaggregate import count_rounds, summarise_errors, summarise_values
 from release_pipeline.stages.served import Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
@@ -28,10 +29,9 @@ from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
-    Keep,
     Progress,
     Read,
-    store_cluster,
+    membership_column,
 )
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
@@ -87,33 +87,27 @@ class ByValueStrategy(CentroidStrategy):
             found |= expect_served(name, self.policy, valued, numbers, of_record, served)
         return found
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """Who is in which group of k ranks, ties in an order that only the secret knows."""
-        membership: dict[str, Any] = {}
+        membership: dict[str, pa.Array] = {}
         evidence: Figures = {}
         for name in self.policy.noise_columns:
             progress(f"ranking {name}")
             ties = noise_stream(secret, *context, name, "ties")
-            evidence[name] = self._rank_column(name, self._units(name, read), ties, membership, keep)
+            ranked = rank_clusters(self._units(name, read), self._declare(name).k, ties=ties)
+            membership[name] = membership_column(ranked.cluster, ranked.count)
+            epsilon = str(self.policy.column_epsilon[name])
+            evidence[name] = {"records": int(ranked.size.sum()), "clusters": ranked.count, "epsilon": epsilon}
         return Grouped({"membership": pa.table(membership)} if membership else {}, evidence)
-
-    def _rank_column(
-        self, name: str, units: IntArray, ties: NoiseStream, membership: dict[str, Any], keep: Keep | None
-    ) -> dict[str, Any]:
-        ranked = rank_clusters(units, self._declare(name).k, ties=ties)
-        del units
-        store_cluster(name, ranked.cluster, len(ranked.size), membership, keep)
-        epsilon = str(self.policy.column_epsilon[name])
-        return {"records": int(ranked.size.sum()), "clusters": len(ranked.size), "epsilon": epsilon}
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`counts`: the noisy counts of every column, stage by stage."""
         tables: list[pa.Table] = []
         for name in self.policy.noise_columns:
             progress(f"counting {name}")
-            units = np.sort(self._units(name, read))
+            units = Tally.of(self._units(name, read))
             stream = noise_stream(secret, *context, name, "counts")
-            tables.append(counts_table(name, self._declare(name).measure(partial(count_ordered, units), len(units), stream)))
+            tables.append(counts_table(name, self._declare(name).measure(units.count_within, len(units), stream)))
         return {COUNTS: pa.concat_tables(tables)}
 
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:

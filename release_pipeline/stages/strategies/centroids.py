@@ -33,7 +33,6 @@ from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
-    Keep,
     Progress,
     Read,
     Suppressed,
@@ -68,7 +67,7 @@ class CentroidStrategy:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
 
     @abstractmethod
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership` and `statistics`."""
 
     def merge_expected(self, of_parts: Sequence[Figures], records: Sequence[Ints], read: Read) -> Figures:

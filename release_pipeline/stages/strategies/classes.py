@@ -55,13 +55,11 @@ from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
-    Keep,
     Progress,
     Read,
     Suppressed,
     describe_scales,
-    store_cluster,
-    store_rows,
+    membership_column,
 )
 from release_pipeline.stages.suppress import combine_cells, find_smallest
 
@@ -172,20 +170,19 @@ class ClassStrategy:
         dropped = int(np.count_nonzero(group < 0))
         return {"after_noise": share, "in_all": share + dropped / len(group)}
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
         classes = make_classes(self.policy, self.protect, read, progress)
-        return self.group_of(classes, read, keep)
+        return self.group_of(classes, read)
 
-    def group_of(self, classes: Classes, read: Read, keep: Keep | None = None) -> Grouped:
+    def group_of(self, classes: Classes, read: Read) -> Grouped:
         """The same, of classes that are made."""
         sizes = class_sizes(classes.group)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
         for name, column in self.policy.noise_columns.items():
             scale = class_scales(self._units(name, read), classes.group, self.policy.column_epsilon[name])
-            rows = pa.table({OF_COLUMN: pa.repeat(name, len(scale)), "scale": pa.array(scale)})
-            store_rows("statistics", rows, parts, keep)
+            parts.append(pa.table({OF_COLUMN: pa.repeat(name, len(scale)), "scale": pa.array(scale)}))
             evidence[name] = {
                 "epsilon": str(self.policy.column_epsilon[name]),
                 "records": int(sizes.sum()),
@@ -193,11 +190,9 @@ class ClassStrategy:
                 "classes_without_noise": int(np.count_nonzero(scale == 0)),
                 **describe_scales(scale, float(column.grid)),
             }
-        membership: dict[str, Any] = {}
-        store_cluster(CLASS, classes.group, len(sizes), membership, keep)
-        made = {} if keep is not None else {"membership": pa.table(membership), "statistics": pa.concat_tables(parts)}
+        membership = pa.table({CLASS: membership_column(classes.group, len(sizes))})
         labels = pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()})
-        return Grouped({**made, "labels": labels}, evidence, self.facts_of(classes))
+        return Grouped({"membership": membership, "statistics": pa.concat_tables(parts), "labels": labels}, evidence, self.facts_of(classes))
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""

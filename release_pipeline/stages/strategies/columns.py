@@ -17,11 +17,9 @@ from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
-    Keep,
     Progress,
     Read,
-    store_cluster,
-    store_rows,
+    membership_column,
 )
 
 
@@ -53,27 +51,19 @@ class ColumnStrategy(CentroidStrategy):
         simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
         return found | expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`, the cluster of each record in each column, and `statistics`: exact sums and scales of every cluster."""
-        membership: dict[str, Any] = {}
-        parts: list[pa.Table] = []
+        membership: dict[str, pa.Array] = {}
+        statistics: list[pa.Table] = []
         evidence: Figures = {}
         for name in self.policy.noise_columns:
             progress(f"clustering {name}")
-            part, evidence[name] = self._group_column(name, read, secret, context, membership, keep)
-            store_rows("statistics", part, parts, keep)
-            del part
-        made = {} if keep is not None else {"membership": pa.table(membership), "statistics": pa.concat_tables(parts)}
-        return Grouped(made, evidence)
-
-    def _group_column(
-        self, name: str, read: Read, secret: bytes, context: Contexts, membership: dict[str, Any], keep: Keep | None
-    ) -> tuple[pa.Table, Figures]:
-        numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
-        del numbers
-        store_cluster(name, exact.cluster, len(exact.size), membership, keep)
-        return statistics_table(name, exact), collect_evidence(exact)
+            numbers = read("records", [name]).column(name).to_numpy()
+            exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
+            membership[name] = membership_column(exact.cluster, len(exact.size))
+            statistics.append(statistics_table(name, exact))
+            evidence[name] = collect_evidence(exact)
+        return Grouped({"membership": pa.table(membership), "statistics": pa.concat_tables(statistics)}, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +73,7 @@ class RecordStrategy(ColumnStrategy):
 
     makes: ClassVar[tuple[str, ...]] = ()
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """No tables: that the scales are enough, by the accountant."""
         evidence: Figures = {}
         for name in self.policy.noise_columns:

@@ -21,7 +21,7 @@ from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.grouping import Classes, Ints, make_classes, unite_classes
-from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
 PART = f"{OURS}_part"  # the part of a record; never released
 
@@ -70,7 +70,7 @@ class PartitionedClassStrategy:
         """As the method does."""
         return self.strategy.judge(expected)
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, and `parts`."""
         parts = _draw(self.policy, _count(self.policy, read), secret, context)
         cached = _Cache(read)
@@ -79,8 +79,7 @@ class PartitionedClassStrategy:
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
         facts = _state_common(self.policy, [self.strategy.facts_of(classes) for classes in of_parts])
-        done = Grouped(tables, evidence, facts)
-        return done.hand_over("membership", keep).hand_over("parts", keep)
+        return Grouped(tables, evidence, facts)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""
@@ -135,7 +134,7 @@ class PartitionedStrategy:
         """As the method does."""
         return self.strategy.judge(expected)
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, part by part, and `parts`."""
         parts = _draw(self.policy, _count(self.policy, read), secret, context)
         made: dict[str, list[pa.Table]] = {}
@@ -152,8 +151,7 @@ class PartitionedStrategy:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        done = Grouped(tables, self.strategy.merge_evidence(evidence), _state_common(self.policy, facts))
-        return done.hand_over("membership", keep).hand_over("parts", keep)
+        return Grouped(tables, self.strategy.merge_evidence(evidence), _state_common(self.policy, facts))
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """What the method measures of each part."""

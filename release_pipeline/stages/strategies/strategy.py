@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -30,8 +30,6 @@ Progress: TypeAlias = Callable[[str], None]
 Contexts: TypeAlias = Sequence[Context]
 
 
-# takes one more column of a table, by the table's name and its own, or what follows in one that it took before
-Keep: TypeAlias = Callable[[str, str, Any], None]
 Figures: TypeAlias = dict[str, dict[str, Any]]  # by column, and name
 
 
@@ -42,14 +40,6 @@ class Grouped:
     tables: Mapping[str, pa.Table]
     evidence: Figures
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    def hand_over(self, table: str, keep: Keep | None) -> Grouped:
-        """The same without a table, whose columns went to `keep`, if that is given, and the table is there."""
-        if keep is None or table not in self.tables:
-            return self
-        for name in self.tables[table].column_names:
-            keep(table, name, self.tables[table].column(name))
-        return replace(self, tables={name: made for name, made in self.tables.items() if name != table})
 
 
 NOTHING_LEFT = "every record would have to be suppressed, so nothing is left to release."
@@ -74,29 +64,9 @@ class Suppressed:
         return self.refusal or ("" if self.table.num_rows else NOTHING_LEFT)
 
 
-def store_cluster(
-    name: str,
-    cluster: npt.NDArray[np.intp],
-    clusters: int,
-    made: dict[str, Any],
-    keep: Keep | None,
-) -> None:
-    """The cluster of each record in a column: to `keep`, or among the columns of `membership` that are made."""
-    values = pa.array(cluster.astype(np.int32 if clusters < 2**31 else np.int64))
-    if keep is None:
-        made[name] = values
-    else:
-        keep("membership", name, values)
-
-
-def store_rows(table: str, rows: pa.Table, made: list[pa.Table], keep: Keep | None) -> None:
-    """The rows that a table has of one column of the records: to `keep`, so that those of others need not lie in memory, or among
-    those that are made."""
-    if keep is None:
-        made.append(rows)
-        return
-    for name in rows.column_names:
-        keep(table, name, rows.column(name))
+def membership_column(cluster: npt.NDArray[np.intp], clusters: int) -> pa.Array:
+    """The cluster of each record as a column of `membership`, in as few bytes as their number needs."""
+    return pa.array(cluster.astype(np.int32 if clusters < 2**31 else np.int64))
 
 
 def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, float]:
@@ -126,9 +96,8 @@ class Strategy(Protocol):
         """What else of these figures has a limit, before the charge."""
         ...
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
-        """The exact part, before any noise. Columns as long as the records, and those that have rows for each column of them, go
-        to `keep`, where it is given; else they are among the tables."""
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """The exact part, before any noise."""
         ...
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:

@@ -28,7 +28,7 @@ from release_pipeline.stages.gates import OF_BLOCKS, Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.measures.prediction import TRAINED_SHARE
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
-from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
 SWAPPED = "swapped"  # in the vault: the block of every record
 BLOCK = f"{OURS}_block"  # never released
@@ -74,12 +74,12 @@ class SwapStrategy:
         swapped = (name for name in self.policy.swapped_columns if name not in self.policy.noise_columns)
         return [name for name in swapped if name in self.policy.gates.l_diversity]
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, and `swapped`: the block of each record, -1 of those that suppression drops."""
-        made = self.strategy.group(read, secret=secret, context=context, progress=progress, keep=keep)
+        made = self.strategy.group(read, secret=secret, context=context, progress=progress)
         progress("finding blocks of alike people")
         blocks = pa.table({BLOCK: pa.array(self._make_blocks(read))})
-        return replace(made, tables={**made.tables, SWAPPED: blocks}).hand_over(SWAPPED, keep)
+        return replace(made, tables={**made.tables, SWAPPED: blocks})
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """As the method does."""

@@ -16,7 +16,7 @@ from release_pipeline.stages.microaggregate import expect_error, microaggregate_
 from release_pipeline.stages.served import ROUNDS, expect_served, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
-from release_pipeline.stages.strategies.strategy import SUPPRESSION, Contexts, Figures, Grouped, Keep, Progress, Read
+from release_pipeline.stages.strategies.strategy import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
 
 CLUSTER = f"{OURS}_cluster"  # the cluster of a record, never released
 
@@ -45,7 +45,7 @@ class VectorStrategy(CentroidStrategy):
             expected[name] |= expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
         return expected
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`, the cluster of each record, and `statistics`: exact sums and scales of every cluster and column."""
         progress("clustering all columns together")
         made = self._cluster(read, secret=secret, context=context, progress=progress)
@@ -54,8 +54,7 @@ class VectorStrategy(CentroidStrategy):
             "membership": pa.table({CLUSTER: pa.array(membership)}),
             "statistics": pa.concat_tables([statistics_table(name, exact) for name, exact in made.items()]),
         }
-        done = Grouped(tables, {name: collect_evidence(exact) for name, exact in made.items()})
-        return done.hand_over("membership", keep)
+        return Grouped(tables, {name: collect_evidence(exact) for name, exact in made.items()})
 
     def _cluster(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> dict[str, Statistics]:
         def numbers(name: str) -> np.ndarray:

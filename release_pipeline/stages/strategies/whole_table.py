@@ -27,13 +27,13 @@ from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import AnyTable, BlockTable, load_table
 from release_pipeline.stages.compared import Compared, read_with
-from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine
+from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine, TableEngine
 from release_pipeline.stages.entries import find_encoder, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import count_rounds, summarise_found
 from release_pipeline.stages.shape import summarise_tallies
-from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -57,7 +57,7 @@ class WholeTableStrategy:
         """Simulated column by column, with the same data and method always alike, so that nobody tries until a gate passes. The
         error is that of ranks: of the distribution, as rows are nobody's."""
         expected: Figures = {}
-        design, counting = self._design(read), self._counting(read)
+        design, counting = self._design(read), self._count_by(self.engine or ReadEngine(read))
         for place, name in enumerate(self._names):
             column = self.policy.columns[name]
             if isinstance(column, NoiseColumn):
@@ -82,7 +82,7 @@ class WholeTableStrategy:
         """Nothing else has a limit."""
         return []
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """Nothing: all that sees the data has noise."""
         records = self._count(read)
         return Grouped({}, {name: {"records": records} for name in self.policy.noise_columns})
@@ -90,7 +90,7 @@ class WholeTableStrategy:
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
-        measured = measure_table(self._counting(read), self._design(read), _streams(secret, context), progress)
+        measured = measure_table(self._count_by(self.engine or ReadEngine(read)), self._design(read), _streams(secret, context), progress)
         pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
         blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
@@ -134,7 +134,8 @@ class WholeTableStrategy:
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         compared = self.compare(read, released)
-        return audit_synthetic(compared, remake=remake, streams=streams, progress=progress)
+        before, after = (self._count_by(engine) for engine in (self.engine or ReadEngine(read), TableEngine(released)))
+        return audit_synthetic(compared, before, after, remake=remake, streams=streams, progress=progress)
 
     def _read_measured(self, read: Read) -> Measured:
         """The noisy counts of this release."""
@@ -152,9 +153,9 @@ class WholeTableStrategy:
     def _count(self, read: Read) -> int:
         return read("records", [self._names[0]]).num_rows
 
-    def _counting(self, read: Read) -> CountedRecords:
+    def _count_by(self, engine: Engine) -> CountedRecords:
         columns = pick_synthetic(self.policy.columns)
-        return CountedRecords(self.engine or ReadEngine(read), {name: find_encoder(columns[name]) for name in self._names})
+        return CountedRecords(engine, {name: find_encoder(columns[name]) for name in self._names})
 
 
 def _pick_values(entries: Tally, width: int) -> Tally:
