@@ -23,9 +23,10 @@ import numpy as np
 from experiments.papers.tables import Numbers, draw_normal, find_data, read_table
 from release_pipeline.flow.demo import find_demo_data
 from release_pipeline.privacy import Grid, mask_column
-from release_pipeline.privacy.distributions import ks_distance, share_at
+from release_pipeline.privacy.distributions import find_gap, share_at
 from release_pipeline.privacy.grid import Number
 from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.utility import column_error
 
 SECRETS, EPSILON, K, RECORDS = 20, "0.5", 50, 30_000
@@ -130,8 +131,8 @@ def measure(
     found: list[tuple[float, float, float]] = []
     for number in range(secrets):
         released = mask(secret=(1000 + number).to_bytes(SECRET_BYTES, "little")).values
-        moved = np.abs(share_at(released, atoms) - share_at(original, atoms))
-        found.append((float(np.max(moved)), ks_distance(original, released), column_error(original, released)))
+        moved = np.abs(share_at(Tally.of(released), atoms) - share_at(Tally.of(original), atoms))
+        found.append((float(np.max(moved)), find_gap(Tally.of(original), Tally.of(released)), column_error(original, released)))
     return Measured(*np.mean(found, axis=0).tolist())
 
 

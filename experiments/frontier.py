@@ -39,8 +39,9 @@ from scipy.stats import spearmanr
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy.distributions import ks_distance
+from release_pipeline.privacy.distributions import find_gap
 from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.stages.audit_synthetic import attack_without_control
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.compared import read_tables, read_with
@@ -148,7 +149,7 @@ def measure(question: Question, protect: str, number: int, seen: np.ndarray, uns
 def compare(question: Question, released: pa.Table) -> list[float]:
     """KS, rank correlations and means of groups."""
     both = [[table[name].to_numpy().astype(float) for name in question.masked] for table in (question.records, released)]
-    ks = float(np.mean([ks_distance(before, after) for before, after in zip(*both, strict=True)]))
+    ks = float(np.mean([find_gap(Tally.of(before), Tally.of(after)) for before, after in zip(*both, strict=True)]))
     pairs = list(combinations(range(len(both[0])), 2))
     ranks: Any = np.array([[spearmanr(columns[i], columns[j])[0] for i, j in pairs] for columns in both])
     spearman = float(np.mean(np.abs(ranks[0] - ranks[1]))) if pairs else np.nan

@@ -31,9 +31,10 @@ from experiments.papers.runs import Setting
 from experiments.papers.tables import COLUMNS, KEY, Numbers, Source, read_source
 from release_pipeline.privacy import Epsilon, noise_stream
 from release_pipeline.privacy.concentrated import epsilon_of, rho_within
-from release_pipeline.privacy.distributions import ks_distance
+from release_pipeline.privacy.distributions import find_gap
 from release_pipeline.privacy.methods import mask_column
 from release_pipeline.privacy.noise import shuffled_positions
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.utility import column_error
 
 KIND, MANY = "columns", "many"
@@ -140,7 +141,7 @@ def _compare(numbers: Numbers, released: Numbers) -> dict[str, float]:
     return {
         "records_masked": len(numbers),
         "error": column_error(numbers, released),
-        "ks": ks_distance(numbers, released),
+        "ks": find_gap(Tally.of(numbers), Tally.of(released)),
         "quantiles": float(np.mean(np.abs(before - after))) / deviation,
         "zeros": abs(np.count_nonzero(numbers == 0) - np.count_nonzero(released == 0)) / len(numbers),
         "mean": abs(float(np.mean(numbers)) - float(np.mean(released))) / deviation,

@@ -1,6 +1,6 @@
 """Distributions of a column: in numbers, compared with another one, and as a curve. Against the original that is confidential.
 
-It does not matter whose row is which. A column comes in ascending order where that is said.
+It does not matter whose row is which: a column is its tally.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.grid import FloatArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
-from release_pipeline.privacy.utility import mean_of, variance_of
+from release_pipeline.privacy.tally import Tally
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
@@ -33,32 +35,40 @@ class Spread:
     deciles: tuple[float | None, ...] = ()
 
 
-def describe_spread(ascending: FloatArray) -> Spread:
-    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column in ascending
-    order."""
+def describe_spread(column: Tally) -> Spread:
+    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column."""
     shares = (*QUANTILES, *TENTHS)
-    found = quantiles_of_sorted(ascending, shares)
-    beyond = [round(min(q, 1 - q), 6) * len(ascending) for q in shares]  # 1 - 0.9 is a bit less than 0.1
+    found = find_quantiles(column, shares)
+    beyond = [round(min(q, 1 - q), 6) * len(column) for q in shares]  # 1 - 0.9 is a bit less than 0.1
     told = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
     quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
-    if _is_nearly_constant(ascending):
+    if _is_nearly_constant(column):
         return Spread(None, None, quantiles, deciles)
-    return Spread(mean_of(ascending), math.sqrt(variance_of(ascending)), quantiles, deciles)
+    return Spread(find_mean(column), math.sqrt(find_variance(column)), quantiles, deciles)
 
 
-def quantiles_of_sorted(ascending: FloatArray, shares: Sequence[float]) -> list[float]:
-    """The quantiles of a column in ascending order, between two values by how far from each.
+def find_quantiles(column: Tally, shares: Sequence[float]) -> list[float]:
+    """The quantiles of a column, between two values by how far from each.
 
-    >>> quantiles_of_sorted(np.array([0.0, 10.0, 20.0]), [0.25, 1.0])
+    >>> find_quantiles(Tally.of(np.array([0.0, 10.0, 20.0])), [0.25, 1.0])
     [5.0, 20.0]
     """
-    found: list[float] = []
-    for share in shares:
-        rank = share * (len(ascending) - 1)
-        low = min(int(rank), len(ascending) - 1)
-        pair = ascending[low : low + 2]
-        found.append(float(np.quantile(pair, rank - low)) if len(pair) > 1 else float(pair[0]))
-    return found
+    ranks = np.array(shares) * (len(column) - 1)
+    low = np.minimum(ranks.astype(np.int64), len(column) - 1)
+    pairs = np.stack([column.at(low), column.at(np.minimum(low + 1, len(column) - 1))], axis=1)
+    return [float(np.quantile(pair, part)) for pair, part in zip(pairs, (ranks - low).tolist(), strict=True)]
+
+
+def find_mean(column: Tally) -> float:
+    """The mean of all records."""
+    return float(np.sum(column.entries * column.counts)) / len(column)
+
+
+def find_variance(column: Tally) -> float:
+    """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
+    if len(column.entries) < 2:
+        return 0.0
+    return float(np.sum(np.square(column.entries - find_mean(column)) * column.counts)) / len(column)
 
 
 def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
@@ -68,13 +78,11 @@ def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
     column, weights = column[counted], weights[counted]
     if not len(column):
         return Spread(None, None, (None,) * len(QUANTILES), (None,) * len(TENTHS))
-    found, ascending = weighted_quantiles(column, weights, (*QUANTILES, *TENTHS)), np.sort(column)
-    up_to = np.searchsorted(ascending, found, side="right")
-    from_on = len(column) - np.searchsorted(ascending, found, side="left")
-    few = np.minimum(up_to, from_on) < BEYOND
+    found, tally = weighted_quantiles(column, weights, (*QUANTILES, *TENTHS)), Tally.of(column)
+    few = np.minimum(tally.count_up_to(found), len(column) - tally.count_below(found)) < BEYOND
     told = tuple(None if hidden else value for value, hidden in zip(found, few.tolist(), strict=True))
     quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
-    if _is_nearly_constant(ascending):
+    if _is_nearly_constant(tally):
         return Spread(None, None, quantiles, deciles)
     with np.errstate(over="ignore", invalid="ignore"):  # squares that no float holds give no deviation
         mean = weighted_mean(column, weights)
@@ -82,131 +90,70 @@ def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
     return Spread(mean, deviation, quantiles, deciles)
 
 
-def _is_nearly_constant(ascending: FloatArray) -> bool:
-    """Whether fewer than ten records differ from the most common value: of more records than that it is the middle one."""
-    if len(ascending) <= 2 * BEYOND:
-        return len(ascending) - int(np.unique(ascending, return_counts=True)[1].max()) < BEYOND
-    middle = float(ascending[len(ascending) // 2])
-    first, beyond = (int(np.searchsorted(ascending, middle, side=side)) for side in ("left", "right"))
-    return len(ascending) - (beyond - first) < BEYOND
+def _is_nearly_constant(column: Tally) -> bool:
+    """Whether fewer than ten records differ from the most common value."""
+    return len(column) - int(column.counts.max()) < BEYOND
 
 
-def ks_distance(first: FloatArray, second: FloatArray) -> float:
-    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1].
+def find_gap(first: Tally, second: Tally) -> float:
+    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1]. Both are constant
+    from one of their values to the next.
 
-    >>> ks_distance(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
+    >>> find_gap(Tally.of(np.array([1.0, 2.0, 3.0, 4.0])), Tally.of(np.array([3.0, 4.0, 5.0, 6.0])))
     0.5
     """
-    return ks_of_steps(Steps.of(np.sort(first)), Steps.of(np.sort(second)))
+    places = np.union1d(first.entries, second.entries)
+    return float(np.max(np.abs(share_at_most(first, places) - share_at_most(second, places))))
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """A distribution function: its values in ascending order, and how many records are below each, and in all."""
+def find_distance(first: Tally, second: Tally) -> float:
+    """Wasserstein: how far records lie apart on average when both columns are sorted, a rank being a share of each.
 
-    values: FloatArray
-    below: IntArray
-
-    @classmethod
-    def of(cls, ascending: FloatArray) -> Steps:
-        """That of a column in ascending order."""
-        starts = np.flatnonzero(np.append(True, (ascending[1:] != ascending[:-1]) & ~np.isnan(ascending[:-1])))
-        return cls(ascending[starts], np.append(starts, len(ascending)))
-
-
-def ks_of_steps(first: Steps, second: Steps) -> float:
-    """The same of two distribution functions. Between two values of one it is constant and the other one rises, so that the
-    largest gap is at one of its values or right before: the one with fewer of them is gone through.
-
-    >>> ks_of_steps(Steps.of(np.array([1.0, 2.0, 3.0, 4.0])), Steps.of(np.array([3.0, 3.0])))
-    0.5
-    """
-    if len(second.values) < len(first.values):
-        first, second = second, first
-    own, others = first.below / first.below[-1], second.below / second.below[-1]
-    at = np.abs(own[1:] - others[np.searchsorted(second.values, first.values, side="right")])
-    just_before = np.abs(own[:-1] - others[np.searchsorted(second.values, first.values, side="left")])
-    return float(max(np.max(at), np.max(just_before)))
-
-
-def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """`ks_distance` and `wasserstein_distance` of two columns in ascending order."""
-    return ks_of_steps(Steps.of(first), Steps.of(second)), _wasserstein_of_sorted(first, second)
-
-
-def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
-    """The same of a column in ascending order and of one whose values are those of clusters of so many records each.
-
-    The second distribution function is constant from one of its values to the next, and the first one rises, so that the largest
-    gap is at such a value or right before the next.
-
-    >>> ks_of_clusters(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 3.0]), np.array([1, 3]))
-    0.5
-    """
-    if not (values[1:] >= values[:-1]).all():
-        order = np.argsort(values, kind="stable")
-        values, sizes = values[order], sizes[order]
-    up_to: IntArray = np.cumsum(sizes)
-    differs = values[1:] != values[:-1]  # equal values are one step
-    is_first, is_last = np.append(True, differs), np.append(differs, True)
-    at_most = np.searchsorted(ascending, values[is_last], side="right") / len(ascending)
-    before = np.searchsorted(ascending, values[is_first], side="left") / len(ascending)
-    return float(
-        max(
-            np.max(np.abs(at_most - up_to[is_last] / up_to[-1])),
-            np.max(np.abs(before - (up_to - sizes)[is_first] / up_to[-1])),
-        )
-    )
-
-
-def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None) -> FloatArray:
-    """The share of records that are each of the points, exactly; of entries that stand for one record each, or for `sizes`."""
-    ascending, place = np.unique(points, return_inverse=True)
-    found = np.searchsorted(ascending, column)
-    is_there = column == np.append(ascending, np.nan)[found]
-    counts = np.zeros(len(ascending), dtype=np.int64)
-    np.add.at(counts, found[is_there], 1 if sizes is None else sizes[is_there])
-    return (counts / (len(column) if sizes is None else int(np.sum(sizes))))[place]
-
-
-def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
-    """The area between the two distribution functions: how far records lie apart on average when both columns are sorted.
-
-    >>> wasserstein_distance(np.array([0.0, 0.0]), np.array([3.0, 5.0, 3.0, 5.0]))
+    >>> find_distance(Tally.of(np.array([0.0, 0.0])), Tally.of(np.array([3.0, 5.0, 3.0, 5.0])))
     4.0
     """
-    return _wasserstein_of_sorted(np.sort(first), np.sort(second))
+    shares, one, other = _match_ranks(first, second)
+    return float(np.sum(shares * np.abs(one - other)))
 
 
-def _wasserstein_of_sorted(first: FloatArray, second: FloatArray) -> float:
-    """The mean distance of values of equal ranks. Of two lists of other lengths a rank is a share of each: they are compared from
-    one end of either's records to the next, which are whole numbers where all there is counts for len(first) len(second)."""
-    n, m = len(first), len(second)
-    if n == m:
-        return float(np.sum(np.abs(first - second))) / n
-    ends, others = np.arange(n + 1, dtype=np.int64) * m, np.arange(1, m, dtype=np.int64) * n
-    edges = np.sort(np.concatenate([ends, others]), kind="stable")
-    places = edges[:-1]
-    apart = np.abs(first[places // m] - second[places // n])
-    return float(np.sum(apart * np.diff(edges))) / n / m  # no dot product: its digits depend on the processor
+def compare_ranks(first: Tally, second: Tally) -> float:
+    """The mean squared difference of values of equal ranks, over the variance of the first; 0 where they are all alike."""
+    variance = find_variance(first)
+    shares, one, other = _match_ranks(first, second)
+    return float(np.sum(shares * np.square(one - other))) / variance if variance > 0 else 0.0
 
 
-def choose_places(ascending: FloatArray) -> FloatArray:
+def _match_ranks(first: Tally, second: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Runs of ranks in which neither column changes: the share of each of all ranks, and the values of both columns."""
+    ends = [first.ends * len(second), second.ends * len(first)]  # whole numbers: both columns have as many ranks
+    both = np.union1d(*ends)
+    one, other = (
+        column.entries[np.searchsorted(own, both)].astype(np.float64) for column, own in zip((first, second), ends, strict=True)
+    )
+    return np.diff(both, prepend=0) / both[-1], one, other
+
+
+def share_at(column: Tally, points: npt.NDArray[Any]) -> FloatArray:
+    """The share of records that are each of the points, exactly."""
+    return (column.count_up_to(points) - column.count_below(points)) / len(column)
+
+
+def choose_places(column: Tally) -> FloatArray:
     """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column alone, so that no
-    place is somebody's confidential value: released values, and even steps between the least and the greatest. `ascending`: the
-    released column, sorted."""
-    ranks = np.linspace(0, 1, 2 * CURVE_POINTS // 3) * (len(ascending) - 1)
-    steps = np.linspace(float(ascending[0]), float(ascending[-1]), CURVE_POINTS // 3)
-    return np.unique(np.concatenate([ascending[np.rint(ranks).astype(np.intp)], steps]))
+    place is somebody's confidential value: released values, and even steps between the least and the greatest. `column`: the
+    released one."""
+    ranks = np.linspace(0, 1, 2 * CURVE_POINTS // 3) * (len(column) - 1)
+    steps = np.linspace(float(column.entries[0]), float(column.entries[-1]), CURVE_POINTS // 3)
+    return np.unique(np.concatenate([column.at(np.rint(ranks).astype(np.int64)), steps]))
 
 
-def share_at_most(ascending: FloatArray, places: FloatArray) -> FloatArray:
-    """The share of records of a column in ascending order that are at most each of the places."""
-    return np.searchsorted(ascending, places, side="right") / len(ascending)
+def share_at_most(column: Tally, places: FloatArray) -> FloatArray:
+    """The share of records that are at most each of the places."""
+    return column.count_up_to(places) / len(column)
 
 
-def share_of_many(ascending: FloatArray, places: FloatArray) -> list[float | None]:
+def share_of_many(column: Tally, places: FloatArray) -> list[float | None]:
     """The same, without the shares that tell of fewer than ten records: at most that or above it. None and all are told."""
-    counts, n = np.searchsorted(ascending, places, side="right"), len(ascending)
+    counts, n = column.count_up_to(places), len(column)
     few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
     return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]

@@ -76,9 +76,7 @@ def audit_synthetic(
     return round_figures({**figures, **train_models(compared, streams)})
 
 
-def _measure_structure(
-    compared: Compared, before: CountedRecords, after: CountedRecords, streams: Streams
-) -> dict[str, Any]:
+def _measure_structure(compared: Compared, before: CountedRecords, after: CountedRecords, streams: Streams) -> dict[str, Any]:
     """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
     columns = pick_synthetic(compared.policy.columns)
     nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]

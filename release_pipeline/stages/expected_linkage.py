@@ -29,9 +29,7 @@ PURPOSE = "linkage"
 Ladder: TypeAlias = tuple[Rung, ...]
 
 
-def expect_linkage(
-    policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress
-) -> Ladder:
+def expect_linkage(policy: Policy, strategy: Strategy, read: Read, *, secret: bytes, progress: Progress) -> Ladder:
     """The ladder of the simulated release that links most, or of the first that is over the policy's limit.
 
     Empty where no simulated release has rows. The highest of the draws is judged: the release is one more draw, and exceeds all

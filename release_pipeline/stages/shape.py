@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.distributions import BEYOND, ks_of_clusters, share_at
-from release_pipeline.privacy.grid import Grid, IntArray
+from release_pipeline.privacy.distributions import BEYOND, find_gap, share_at
+from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.tally import Tally, find_gap, share_at_entries
+from release_pipeline.privacy.tally import Tally
 
 DRAWS, LEAST, MOST = 200_000, 3, 25  # simulated draws per column, and in how many rounds
 
@@ -49,58 +49,48 @@ def expect_shape(
     Like the expected error it is of simulated noise from streams of its own, and does not look at the noise that is released.
     Released values are one for each cluster: no column is made.
     """
-    ascending = exact.grid.snap(numbers)
-    ascending.sort()
+    column = Tally.of(exact.grid.snap(numbers))
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
     simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
-    return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms))
+    released = (Tally.of_clusters(values, exact.size) for values in simulated)
+    return summarise_shapes(column, released, _points(exact.grid, exact.atoms))
 
 
-def summarise_shapes(simulated: Iterable[Numbers], ascending: Numbers, size: IntArray, atoms: Numbers) -> ExpectedShape:
-    """What simulated releases leave of the distribution of these numbers, which ascend. `simulated`: a value for each cluster,
-    release by release; `atoms` in the column's own units."""
-    original = share_at(ascending, atoms)
-    distances, shares = list[float](), list[Numbers]()
+def summarise_shapes(column: Tally, simulated: Iterable[Tally], points: npt.NDArray[Any]) -> ExpectedShape:
+    """What simulated releases leave of the distribution of a column. `points`: the atoms and the reasons for no value."""
+    original, gaps, shares = share_at(column, points), list[float](), list[Numbers]()
     for released in simulated:
-        distances.append(ks_of_clusters(ascending, released, size))
-        shares.append(share_at(released, atoms, size))
-    differences = [float(np.max(np.abs(share - original))) for share in shares] if len(atoms) else []
-    return ExpectedShape(
-        atom_share=float(np.mean(differences)) if differences else None,
-        ks=float(np.mean(distances)),
-        at_atoms=tuple(np.mean(shares, axis=0).tolist()) if len(atoms) else (),
-    )
-
-
-def summarise_tallies(entries: Tally, simulated: Sequence[Tally], points: IntArray) -> ExpectedShape:
-    """The same of the tallies of a column and of its simulated releases; `points` are entries."""
-    original, shares = share_at_entries(entries, points), [share_at_entries(one, points) for one in simulated]
+        gaps.append(find_gap(column, released))
+        shares.append(share_at(released, points))
     differences = [float(np.max(np.abs(share - original))) for share in shares] if len(points) else []
     return ExpectedShape(
         atom_share=float(np.mean(differences)) if differences else None,
-        ks=float(np.mean([find_gap(entries, one) for one in simulated])),
+        ks=float(np.mean(gaps)),
         at_atoms=tuple(np.mean(shares, axis=0).tolist()) if len(points) else (),
     )
 
 
-def measure_atoms(
-    column: NoiseColumn,
-    original: Numbers,
-    released: Numbers,
-    weights: tuple[Numbers, Numbers] | None = None,
-) -> dict[str, list[float | None]]:
+def measure_atoms(column: NoiseColumn, before: Tally, after: Tally) -> dict[str, list[float | None]]:
     """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
-    of fewer than ten records. With weights (before and after) the shares of what the records stand for, too."""
-    grid, points = column.coded_grid, list_points(column)
-    snapped = grid.snap(original)
-    before = share_at(snapped, points)
-    counts = np.rint(before * len(original))
-    few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
-    found = {"original": _hide(before.tolist(), few), "released": share_at(released, points).tolist()}
-    if weights is not None:
-        found["weighted_original"] = _hide(_weigh(snapped, points, weights[0]), few)
-        found["weighted_released"] = _weigh(released, points, weights[1])
-    return found
+    of fewer than ten records."""
+    points = list_points(column)
+    shares = share_at(before, points)
+    return {"original": _hide(shares.tolist(), find_few(before, points)), "released": share_at(after, points).tolist()}
+
+
+def weigh_atoms(
+    column: NoiseColumn, sides: tuple[Numbers, Numbers], weights: tuple[Numbers, Numbers]
+) -> dict[str, list[float | None]]:
+    """The same of what the records stand for, with weights before and after."""
+    points = list_points(column)
+    before, after = (_weigh(numbers, points, own) for numbers, own in zip(sides, weights, strict=True))
+    return {"weighted_original": _hide(before, find_few(Tally.of(sides[0]), points)), "weighted_released": after}
+
+
+def find_few(column: Tally, points: Numbers) -> npt.NDArray[np.bool_]:
+    """Which points fewer than ten records have, or all but fewer than ten: their share would tell of single persons."""
+    counts, records = column.count_up_to(points) - column.count_below(points), len(column)
+    return (counts > 0) & (counts < records) & (np.minimum(counts, records - counts) < BEYOND)
 
 
 def _hide(shares: Sequence[float | None], few: npt.NDArray[np.bool_]) -> list[float | None]:

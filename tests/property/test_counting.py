@@ -23,7 +23,8 @@ from release_pipeline.privacy.counting import (
     tally_batches,
     unpack,
 )
-from release_pipeline.privacy.tally import Tally, compare_ranks, find_gap
+from release_pipeline.privacy.distributions import compare_ranks, find_gap
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table.blocks import cover_pairs
 from tests.counting import count_together
 

@@ -5,7 +5,7 @@ No more than two columns of either table lie in memory at once, where they are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
@@ -15,12 +15,15 @@ import numpy.typing as npt
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.distributions import (
     choose_places,
-    compare_distributions,
+    compare_ranks,
     describe_spread,
     describe_weighted_spread,
+    find_distance,
+    find_gap,
     share_at_most,
     share_of_many,
 )
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.utility import (
     column_error,
     correlation_matrix,
@@ -31,11 +34,12 @@ from release_pipeline.privacy.utility import (
 )
 from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.measures.sample import read_weights
-from release_pipeline.stages.shape import measure_atoms
+from release_pipeline.stages.shape import measure_atoms, weigh_atoms
 
 HELD = 32 << 20  # bytes of columns that are held together
 
 Flags = npt.NDArray[np.bool_]
+FIGURES = ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")  # of every column
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,45 +67,63 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
     """Errors record by record and the Kolmogorov-Smirnov distance, which are the method's and so against what it saw; and against
     the original as it came, how far distributions moved, moments, and links between columns."""
     names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
-    found: dict[str, dict[str, Any]] = {
-        figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
-    }
-    atoms: dict[str, Any] = {}
-    for name in names:
-        for figure, value in _measure_column(compared, name, weights).items():
-            (atoms if figure == "atoms" else found[figure])[name] = value
-    if not names:
-        return found
-    return {**found, **({"atoms": atoms} if atoms else {}), **_measure_links(compared, names)}
+    figures = {name: _measure_column(compared, name, weights) for name in names}
+    return {**by_figure(figures), **(_measure_links(compared, names) if names else {})}
+
+
+def by_figure(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Figures of columns, by the figure first; all that every column has, and those at atoms where some have them."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in FIGURES}
+    for column, own in figures.items():
+        for name, figure in own.items():
+            found.setdefault(name, {})[column] = figure
+    return found
 
 
 def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbers] | None) -> dict[str, Any]:
     column = compared.policy.noise_columns[name]
-    everybody: Numbers = compared.original(name).to_numpy()
+    came: Numbers = compared.original(name).to_numpy()
     released: Numbers = compared.released.column(name).to_numpy()
-    found: dict[str, Any] = {}
+    seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
+    before, after = Tally.of(seen), Tally.of(released)
+    variance = variance_of(_values(column, seen))
+    found = describe_change(column, before, after)
+    if column.reasons or not np.array_equal(came, seen):
+        found |= describe_values(Tally.of(_values(column, came)), pick_tally(column, after))
+    if weights is not None:
+        found["spread"] |= _weigh_spread(column, came, released, weights)
+        if "atoms" in found:
+            found["atoms"] |= weigh_atoms(column, (seen, released), weights)
+    x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
+    found["error"], found["absolute_error"] = column_error(x, y, variance=variance), float(np.mean(np.abs(x - y)))
+    return found
+
+
+def describe_change(column: NoiseColumn, before: Tally, after: Tally) -> dict[str, Any]:
+    """How a column's distribution changed from what the method saw; its errors are those of values of equal ranks."""
+    one, other = (pick_tally(column, side) for side in (before, after))
+    found: dict[str, Any] = {"error": compare_ranks(one, other), "absolute_error": find_distance(one, other)}
     if column.atoms or column.reasons:
-        found["atoms"] = measure_atoms(column, everybody, released, weights)
-    weighted = _weigh_spread(column, everybody, released, weights)
-    before, after = (np.sort(_values(column, side)) for side in (everybody, released))
-    _, moved = compare_distributions(before, after)
-    found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
-    spreads = {side: asdict(describe_spread(one)) for side, one in (("original", before), ("released", after))}
-    found["spread"] = {**spreads, **weighted}
+        found["atoms"] = measure_atoms(column, before, after)
+    return {**found, "ks": find_gap(before, after), **describe_values(one, other)}
+
+
+def describe_values(before: Tally, after: Tally) -> dict[str, Any]:
+    """How far apart the values lie, both in numbers and as curves."""
+    moved = find_distance(before, after)
     places = choose_places(after)
     shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
-    found["curves"] = {"places": places.tolist(), **shares}
-    del everybody, before, after
-    seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
-    found["ks"], _ = compare_distributions(np.sort(seen), np.sort(released))
-    variance = variance_of(_values(column, seen))
-    own = seen[compared.own]
-    del seen
-    x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys)
-    del own
-    found["error"] = column_error(x, y, variance=variance)
-    found["absolute_error"] = float(np.sum(np.abs(x - y))) / len(x)
-    return found
+    return {
+        "wasserstein": moved if np.isfinite(moved) else float(np.finfo(np.float64).max),  # of what no float has the sum
+        "spread": {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after))},
+        "curves": {"places": places.tolist(), **shares},
+    }
+
+
+def pick_tally(column: NoiseColumn, numbers: Tally) -> Tally:
+    """Those that are values, and not reasons to have none; all where none is."""
+    values = Tally.of_counts(numbers.entries, np.where(column.find_reasons(numbers.entries) < 0, numbers.counts, 0))
+    return values if len(values) else numbers
 
 
 def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:

@@ -22,9 +22,7 @@ MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
 
-def measure_structure(
-    before: CountedRecords, after: CountedRecords, nominal: Sequence[str], random: Random
-) -> dict[str, Any]:
+def measure_structure(before: CountedRecords, after: CountedRecords, nominal: Sequence[str], random: Random) -> dict[str, Any]:
     """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs
     also the worst."""
     names = list(before.encoders)
@@ -44,9 +42,7 @@ def measure_structure(
         "columns_by_chance": _average(distances, columns)[1],
         "pairs": _average(distances, pairs)[0],
         "pairs_by_chance": _average(distances, pairs)[1],
-        "worst_pairs": [
-            {"one": names[one], "other": names[other], "distance": distances[one, other][0]} for one, other in worst
-        ],
+        "worst_pairs": [{"one": names[one], "other": names[other], "distance": distances[one, other][0]} for one, other in worst],
         "triples": _average(distances, chosen)[0],
         "triples_by_chance": _average(distances, chosen)[1],
         "triples_tried": len(chosen),

@@ -76,7 +76,8 @@ class ByValueStrategy(CentroidStrategy):
             found: dict[str, Any] = summarise_values(simulated, ascending, size, float(declared.grid.hi)).to_json()
         else:
             found = summarise_errors(simulated, ascending, np.repeat(np.arange(len(size)), size), size).to_json()
-        found |= summarise_shapes(simulated, ascending, size, points).to_json()
+        released = (Tally.of_clusters(values, size) for values in simulated)
+        found |= summarise_shapes(Tally.of(ascending), released, points).to_json()
         if is_limited(name, self.policy):
             ranks = np.argsort(self._units(name, read), kind="stable")
             of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))

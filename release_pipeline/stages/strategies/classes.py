@@ -192,7 +192,9 @@ class ClassStrategy:
             }
         membership = pa.table({CLASS: membership_column(classes.group, len(sizes))})
         labels = pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()})
-        return Grouped({"membership": membership, "statistics": pa.concat_tables(parts), "labels": labels}, evidence, self.facts_of(classes))
+        return Grouped(
+            {"membership": membership, "statistics": pa.concat_tables(parts), "labels": labels}, evidence, self.facts_of(classes)
+        )
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""

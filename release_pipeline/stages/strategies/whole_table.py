@@ -16,9 +16,10 @@ from release_pipeline.policy.families.whole_table import WholeTableFamily, decla
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
+from release_pipeline.privacy.distributions import compare_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream, take_secret
-from release_pipeline.privacy.tally import Tally, compare_ranks
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Cells, Design, Measured, expect_column, measure_table, plan_rows
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
@@ -32,7 +33,7 @@ from release_pipeline.stages.entries import find_encoder, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import count_rounds, summarise_found
-from release_pipeline.stages.shape import summarise_tallies
+from release_pipeline.stages.shape import summarise_shapes
 from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
@@ -75,7 +76,7 @@ class WholeTableStrategy:
         errors = [compare_ranks(_pick_values(entries, width), _pick_values(one, width)) for one in simulated]
         found: dict[str, Any] = summarise_found(errors).to_json()
         points = np.array([*column.exact_atoms, *range(width + 1, width + 1 + len(column.reasons))], dtype=np.int64)
-        found |= summarise_tallies(entries, simulated, points).to_json()
+        found |= summarise_shapes(entries, simulated, points).to_json()
         return found | ({"group_mean": None} if name in self.policy.gates.group_mean else {})
 
     def judge(self, expected: Figures) -> list[Gate]:
@@ -90,7 +91,9 @@ class WholeTableStrategy:
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
-        measured = measure_table(self._count_by(self.engine or ReadEngine(read)), self._design(read), _streams(secret, context), progress)
+        measured = measure_table(
+            self._count_by(self.engine or ReadEngine(read)), self._design(read), _streams(secret, context), progress
+        )
         pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
         blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}

@@ -16,9 +16,10 @@ from release_pipeline.privacy.distributions import (
     TENTHS,
     describe_spread,
     describe_weighted_spread,
-    ks_distance,
-    wasserstein_distance,
+    find_distance,
+    find_gap,
 )
+from release_pipeline.privacy.tally import Tally
 from tests.unit.privacy.columns import Numbers, columns
 
 
@@ -32,15 +33,15 @@ def scipys_ks(x: Numbers, y: Numbers) -> float:
 @given(columns(), columns())
 def test_distances_equal_scipys(x: Numbers, y: Numbers) -> None:
     """Also of columns of different lengths, with ties within and between them."""
-    assert ks_distance(x, y) == pytest.approx(scipys_ks(x, y), abs=1e-12)
-    assert wasserstein_distance(x, y) == pytest.approx(scipy.stats.wasserstein_distance(x, y), abs=1e-12)
+    assert find_gap(Tally.of(x), Tally.of(y)) == pytest.approx(scipys_ks(x, y), abs=1e-12)
+    assert find_distance(Tally.of(x), Tally.of(y)) == pytest.approx(scipy.stats.wasserstein_distance(x, y), abs=1e-12)
 
 
 @pytest.mark.slow
 @given(columns(least=2))
 def test_spread_leaves_out_what_tells_of_single_persons(x: Numbers) -> None:
     """Mean and deviation by definition; of up to 30 records no quantile has ten beyond it but the quartiles of enough of them."""
-    found = describe_spread(np.sort(x))
+    found = describe_spread(Tally.of(x))
     most = max(np.count_nonzero(x == value) for value in x)
     if len(x) - most < BEYOND:
         assert found.mean is found.deviation is None
