@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.stages.column_table import PART, ColumnTable, cut_column
+from release_pipeline.stages.column_table import PART, CutTable, cut_column
 from release_pipeline.store.vault import ReleaseWorkspace
 
 _NONE_MISSING = memoryview(bytes(PART))  # of as many entries as are looked at together
@@ -61,19 +60,8 @@ def content_of(workspace: ReleaseWorkspace, table: str, columns: Sequence[str] |
     return workspace.content(table, fingerprint, columns)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StoredTable(ColumnTable):
-    """A table in the vault, whose columns are read when they are asked for. `slices` gives all of it, some rows at a time."""
-
-    slices: Callable[[], Iterator[pa.Table]]
-
-    def iterate(self) -> Iterator[pa.Table]:
-        """All of it, in parts."""
-        return self.slices()
-
-
-def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> StoredTable:
+def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> CutTable:
     """A table in the vault, or some of its columns."""
     names = workspace.columns(name) if columns is None else tuple(columns)
     slices = partial(workspace.slices, name, names, rows=PART)
-    return StoredTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)
+    return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)

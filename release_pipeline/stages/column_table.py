@@ -66,20 +66,17 @@ class ColumnTable:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BlockTable:
-    """A table whose rows are made block by block, the same ones whenever a block is asked for."""
+class CutTable(ColumnTable):
+    """The same of one whose rows come some at a time, too: `cut` begins anew at every call."""
 
-    column_names: tuple[str, ...]
-    num_rows: int
-    blocks: int
-    make_block: Callable[[int], pa.Table]
+    cut: Callable[[], Iterator[pa.Table]]
 
     def iterate(self) -> Iterator[pa.Table]:
-        """Block by block."""
-        return map(self.make_block, range(self.blocks))
+        """All of it, in parts."""
+        return self.cut()
 
 
-AnyTable: TypeAlias = pa.Table | ColumnTable | BlockTable
+AnyTable: TypeAlias = pa.Table | ColumnTable
 
 
 def select_cells(table: pa.Table, columns: Sequence[str] | None, where: tuple[str, str] | None) -> pa.Table:

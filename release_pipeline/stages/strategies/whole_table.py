@@ -26,7 +26,7 @@ from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
-from release_pipeline.stages.column_table import AnyTable, BlockTable, load_table
+from release_pipeline.stages.column_table import AnyTable, CutTable, load_table
 from release_pipeline.stages.compared import Compared, read_with
 from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine, TableEngine
 from release_pipeline.stages.entries import find_encoder, spell_entries
@@ -99,7 +99,7 @@ class WholeTableStrategy:
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
         return found | ({BLOCKS: _counts_table(names, blocks, ORDINALS)} if blocks else {})
 
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> BlockTable:
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> CutTable:
         """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at. A random order is theirs
         already."""
         names, measured = self._names, self._read_measured(read)
@@ -109,11 +109,16 @@ class WholeTableStrategy:
         def make_block(number: int) -> pa.Table:
             progress(f"making rows: block {number + 1:,} of {plan.blocks:,}")
             made = dict(zip(names, plan.make_block(number), strict=True))
-            first = plan.count_before(number)
-            record = pa.array(np.arange(first, plan.count_before(number + 1), dtype=np.int64))
+            record = pa.array(np.arange(plan.count_before(number), plan.count_before(number + 1), dtype=np.int64))
             return pa.table({RECORD: record} | {name: spell_entries(column, made[name]) for name, column in columns.items()})
 
-        return BlockTable((RECORD, *columns), measured.design.records, plan.blocks, make_block)
+        def cut() -> Iterator[pa.Table]:
+            return map(make_block, range(plan.blocks))
+
+        def make_column(name: str) -> pa.ChunkedArray:
+            return pa.chunked_array([chunk for block in cut() for chunk in block.column(name).chunks])
+
+        return CutTable((RECORD, *columns), measured.design.records, make_column, cut)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Nothing: no group of rows is one of people."""
