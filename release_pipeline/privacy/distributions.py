@@ -146,17 +146,13 @@ def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -
     if not (values[1:] >= values[:-1]).all():
         order = np.argsort(values, kind="stable")
         values, sizes = values[order], sizes[order]
-    up_to: IntArray = np.cumsum(sizes)
-    differs = values[1:] != values[:-1]  # equal values are one step
-    is_first, is_last = np.append(True, differs), np.append(differs, True)
-    at_most = np.searchsorted(ascending, values[is_last], side="right") / len(ascending)
-    before = np.searchsorted(ascending, values[is_first], side="left") / len(ascending)
-    return float(
-        max(
-            np.max(np.abs(at_most - up_to[is_last] / up_to[-1])),
-            np.max(np.abs(before - (up_to - sizes)[is_first] / up_to[-1])),
-        )
-    )
+    ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # equal values are one step
+    values, up_to = values[ends], np.cumsum(sizes)[ends]
+    below = np.append(0, up_to[:-1])
+    at_most = np.searchsorted(ascending, values, side="right") / len(ascending)
+    before = np.searchsorted(ascending, values, side="left") / len(ascending)
+    gaps = np.max(np.abs(at_most - up_to / up_to[-1])), np.max(np.abs(before - below / up_to[-1]))
+    return float(max(gaps))
 
 
 def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None) -> FloatArray:

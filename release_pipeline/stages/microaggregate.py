@@ -143,6 +143,7 @@ def summarise_errors(
     off = numbers - centre
     np.add.at(sums, cluster, off)
     squares = float(np.sum(np.square(off)))
+    del off
     if squares == 0:
         return ExpectedError(0.0, None, None)
     errors: list[float] = []
@@ -163,9 +164,12 @@ def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, siz
         return ExpectedError(0.0, None, None)
     cluster, errors = np.repeat(np.arange(len(size)), size)[: len(values)], list[float]()
     for of_clusters in simulated:
-        released = of_clusters[cluster]
-        has_value = released <= high
-        apart, both = np.where(has_value, np.square(values - released), 0.0), int(np.count_nonzero(has_value))
+        apart = of_clusters[cluster]
+        has_value = apart <= high
+        apart -= values
+        np.square(apart, out=apart)
+        apart[~has_value] = 0
+        both = int(np.count_nonzero(has_value))
         errors.append(float(np.sum(apart)) / both / spread if both else 1.0)
     return summarise_found(errors)
 
