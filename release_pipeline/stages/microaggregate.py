@@ -146,12 +146,17 @@ def summarise_errors(
     del off
     if squares == 0:
         return ExpectedError(0.0, None, None)
-    errors: list[float] = []
-    for values in simulated:
-        released = values - centre
-        errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(np.square(released) * size)))
-    found = np.array(errors) / squares
+    found = np.array([_sum_errors(values - centre, sums, size, squares) for values in simulated]) / squares
     return ExpectedError(float(np.mean(found)), *predict_range(found))
+
+
+def _sum_errors(released: FloatArray, sums: FloatArray, size: IntArray, squares: float) -> float:
+    """The sum of squared errors of all records where each cluster has a released value. All are told from one centre: the
+    values, which are overwritten, the `sums` of clusters, and the `squares` of all records together."""
+    across = float(np.sum(released * sums))
+    np.square(released, out=released)
+    released *= size
+    return squares - 2 * across + float(np.sum(released))
 
 
 @np.errstate(over="ignore", invalid="ignore")
