@@ -13,7 +13,7 @@ from release_pipeline.privacy.whole_table.entering import Entering
 from release_pipeline.privacy.whole_table.measure import Stream, hold_records, measure_column
 from release_pipeline.privacy.whole_table.pool import spread_over
 
-_AT_ONCE = 1 << 20  # entries that are simulated together: another number gives others
+_AT_ONCE = 1 << 20  # entries that are made together
 
 
 def expect_column(ordered: IntArray, design: Design, place: int, stream: Stream, random: Random) -> IntArray:
