@@ -4,10 +4,8 @@ fresh process: CPU seconds, peak memory, what part of the whole it is, and how i
 The source is made here, slice by slice, so that it may be larger than memory: `--rows 1e8 --columns 10` writes some 3 GB of
 Parquet. With `--folder` it is kept there, and made only once. `--memory` is the site's `memory`. CPU time is also given as a
 multiple of sorting the same columns with NumPy in the same run (up to 1e7 rows; beyond that, of that of 1e7 per row). Peak
-memory is told with the pages of arrays on disk, which the system may take back, and without them, and that in copies of one
-column of 8 bytes. `--engine duckdb` has these arrays on disk, `--engine spark` has a cluster work on them: that of the Spark
-Connect server at `--spark`, which shares the folder `--storage` with this machine. Where it runs here as the process `--server`,
-its CPU seconds and those of its workers are told beside those of the stages.
+memory is told with the pages of files, which the system may take back, and without them, and that in copies of one column of 8
+bytes.
 """
 
 from __future__ import annotations
@@ -15,20 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.parquet
 
 from experiments.benchmarks import measuring
 from experiments.benchmarks.journey import ALL, PEOPLE, Cost, Journey, appoint, run_stages
 
-ENGINES = ("auto", "memory", "duckdb", "spark")
 SLICE = 1 << 20
 SIZES = (10**5, 10**6, 10**7)
 MOST_SORTED = 10**7
@@ -74,33 +69,7 @@ def write_source(file: Path, rows: int, columns: int) -> None:
     partial.rename(file)
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What the site says of it, and the process of a Spark server on this machine."""
-
-    name: str = "auto"
-    memory: str = ""
-    spark: str = ""
-    storage: str = ""
-    server: int | None = None
-
-    @property
-    def said(self) -> list[str]:
-        """The lines of site.yaml."""
-        memory = [f"memory: {self.memory}"] if self.memory else []
-        spark = [f"spark: {{url: {json.dumps(self.spark)}, storage: {json.dumps(self.storage)}}}"] if self.spark else []
-        return [f"engine: {self.name}", *memory, *spark]
-
-    def count_seconds(self) -> float:
-        """CPU seconds of the server and its workers so far."""
-        if self.server is None:
-            return 0.0
-        there = psutil.Process(self.server)
-        every = [process.cpu_times() for process in (there, *there.children(recursive=True))]
-        return sum(one.user + one.system + one.children_user + one.children_system for one in every)
-
-
-def write_site(home: Path, source: Path, columns: int, protect: str, engine: Engine) -> Path:
+def write_site(home: Path, source: Path, columns: int, protect: str, memory: str) -> Path:
     """A site with one policy for the source."""
     is_synthetic = "dp-table" in protect
     suppress = ["suppress: {quasi_groups_below: 5, at_most: 5%}"]
@@ -122,12 +91,14 @@ def write_site(home: Path, source: Path, columns: int, protect: str, engine: Eng
         *(f"  {column}: {said}" for column, said in declared.items()),
         *rest,
         "publish: {formats: [parquet]}",
+        "audience: internal",
         "about: {title: Synthetic records, description: Made up to measure by, licence: CC0-1.0, publisher: {name: nobody}, "
         "contact: {email: nobody@example.org}}",
     ]
     (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (home / "populations.yaml").write_text("everybody: {cap: {releases: 10}}\n", encoding="utf-8")
-    (home / "site.yaml").write_text("\n".join(engine.said) + "\n", encoding="utf-8")
+    if memory:
+        (home / "site.yaml").write_text(f"memory: {memory}\n", encoding="utf-8")
     return home
 
 
@@ -156,24 +127,21 @@ def _declare(columns: int, protect: str) -> dict[str, str]:
     return found
 
 
-def measure(rows: int, columns: int, folder: Path, protect: str, engine: Engine) -> tuple[Journey, dict[str, float]]:
-    """What a release cost, each stage in a fresh process, and what it cost the cluster. The site is removed when it is done."""
+def measure(rows: int, columns: int, folder: Path, protect: str, memory: str) -> Journey:
+    """What a release cost, each stage in a fresh process. The site is removed when it is done."""
     source = folder / f"source-{rows}-{columns}.parquet"
     if not source.exists():
         write_source(source, rows, columns)
     with TemporaryDirectory(dir=folder, prefix="site-") as made:
         home = Path(made)
-        appoint(write_site(home, source, columns, protect, engine))
+        appoint(write_site(home, source, columns, protect, memory))
         parts: dict[str, Cost] = {}
-        there: dict[str, float] = {}
         for stage in (*ALL, *PEOPLE):
-            before = engine.count_seconds()
             done = run_stages(home, (stage,))
-            there[stage] = engine.count_seconds() - before
             parts = {"imports": done.parts["imports"], **parts, stage: done.parts[stage]}
         peak, own = max(cost.peak for cost in parts.values()), max(cost.own for cost in parts.values())
         whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak, own)
-        return Journey(whole, parts), {**there, "whole": sum(there.values())}
+        return Journey(whole, parts)
 
 
 def sort_columns(rows: int, columns: int) -> float:
@@ -192,33 +160,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of rows (1e5 1e6 1e7)")
     parser.add_argument("--columns", type=int, default=4, metavar="C", help="noise columns (4)")
     parser.add_argument("--memory", default="", metavar="SIZE", help="the site's memory, as in 8 GiB")
-    parser.add_argument("--engine", default="auto", choices=ENGINES, help="the site's engine")
-    parser.add_argument("--spark", default="", metavar="URL", help="the Spark Connect server, as in sc://127.0.0.1:15002")
-    parser.add_argument("--storage", default="", metavar="FOLDER", help="the folder that it shares with this machine")
-    parser.add_argument("--server", type=int, metavar="PID", help="its process, where it runs here")
     parser.add_argument("--protect", default=PROTECT, metavar="YAML", help=f"the policy's protect ({PROTECT})")
     parser.add_argument("--folder", type=Path, help="keep the sources here")
     options = parser.parse_args(arguments)
     sizes = [int(rows) for rows in options.rows] if options.rows else SIZES
     measuring.print_machine()
-    engine = Engine(options.engine, options.memory, options.spark, options.storage, options.server)
-    site = ", ".join(engine.said[: 2 if options.memory else 1])
-    print(f"\n{options.columns} noise columns, {options.protect}, {site}\n")
+    print(f"\n{options.columns} noise columns, {options.protect}, memory {options.memory or 'of the machine'}\n")
     heads = ["rows", "stage", "wall s", "CPU s", "of the whole", "sorts of its columns", "peak MiB", "of no file"]
-    heads += ["copies of a column", *(["CPU s of the cluster"] if engine.server is not None else [])]
-    measuring.print_head(heads)
+    measuring.print_head([*heads, "copies of a column"])
     with TemporaryDirectory(prefix="release-pipeline-scale-") as made:
         folder: Path = options.folder or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         for rows in sizes:
             floor = sort_columns(rows, options.columns)
-            journey, there = measure(rows, options.columns, folder, options.protect, engine)
+            journey = measure(rows, options.columns, folder, options.protect, options.memory)
             for name, cost in [*journey.parts.items(), ("whole", journey.whole)]:
                 share, sorts, copies = cost.cpu / journey.whole.cpu, cost.cpu / floor, cost.own / (8 * rows)
                 spent = (f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{share:.0%}", f"{sorts:.1f}")
                 sizes_of = (f"{cost.peak / 2**20:.0f}", f"{cost.own / 2**20:.0f}", f"{copies:.1f}")
-                beside = () if engine.server is None else (f"{there.get(name, 0.0):.1f}",)
-                measuring.print_row([f"{rows:.0e}", name, *spent, *sizes_of, *beside])
+                measuring.print_row([f"{rows:.0e}", name, *spent, *sizes_of])
 
 
 if __name__ == "__main__":

@@ -32,14 +32,14 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
 # where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
 # that are held at once
 CLUSTERED: dict[Family, tuple[int, int, int]] = {
-    "columns": (40, 0, 85),
+    "columns": (40, 0, 95),
     "by-value": (40, 0, 85),
     "vectors": (55, 22, 175),
     "mdav": (55, 22, 175),
 }
 NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
 UNITED = 64  # and where those of random parts are put together, of which all are held
-RECORDS = 96  # where every record is a cluster of its own: there are arrays of clusters, too
+RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers

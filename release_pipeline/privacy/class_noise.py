@@ -133,7 +133,7 @@ def expect_relative_errors(values: FloatArray, group: IntArray, scale: IntArray,
 def mean_inverses(values: FloatArray, group: IntArray, classes: int) -> tuple[FloatArray, IntArray]:
     """For each class 1 over the harmonic mean of |x|, and of how many numbers: those that are not 0; NaN without any."""
     use = (group >= 0) & (values != 0)
-    total: FloatArray = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=classes)
+    total = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=classes).astype(np.float64, copy=False)
     count = np.bincount(group[use], minlength=classes)
     with np.errstate(invalid="ignore"):
         return total / count, count

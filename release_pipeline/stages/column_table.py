@@ -142,7 +142,4 @@ def number_cells(column: pa.ChunkedArray) -> tuple[Any, npt.NDArray[np.int32]]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     known = column.unique().drop_null()
-    numbers = np.empty(len(column), dtype=np.int32)
-    for rows, part in cut_column(column):
-        numbers[rows] = _compute.index_in(part, value_set=known).fill_null(MISSING).to_numpy()
-    return known, numbers
+    return known, _compute.index_in(column, value_set=known).fill_null(MISSING).to_numpy()

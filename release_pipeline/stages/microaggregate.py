@@ -143,14 +143,20 @@ def summarise_errors(
     off = numbers - centre
     np.add.at(sums, cluster, off)
     squares = float(np.sum(np.square(off)))
+    del off
     if squares == 0:
         return ExpectedError(0.0, None, None)
-    errors: list[float] = []
-    for values in simulated:
-        released = values - centre
-        errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(np.square(released) * size)))
-    found = np.array(errors) / squares
+    found = np.array([_sum_errors(values - centre, sums, size, squares) for values in simulated]) / squares
     return ExpectedError(float(np.mean(found)), *predict_range(found))
+
+
+def _sum_errors(released: FloatArray, sums: FloatArray, size: IntArray, squares: float) -> float:
+    """The sum of squared errors of all records where each cluster has a released value. All are told from one centre: the
+    values, which are overwritten, the `sums` of clusters, and the `squares` of all records together."""
+    across = float(np.sum(released * sums))
+    np.square(released, out=released)
+    released *= size
+    return squares - 2 * across + float(np.sum(released))
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -163,9 +169,12 @@ def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, siz
         return ExpectedError(0.0, None, None)
     cluster, errors = np.repeat(np.arange(len(size)), size)[: len(values)], list[float]()
     for of_clusters in simulated:
-        released = of_clusters[cluster]
-        has_value = released <= high
-        apart, both = np.where(has_value, np.square(values - released), 0.0), int(np.count_nonzero(has_value))
+        apart = of_clusters[cluster]
+        has_value = apart <= high
+        apart -= values
+        np.square(apart, out=apart)
+        apart[~has_value] = 0
+        both = int(np.count_nonzero(has_value))
         errors.append(float(np.sum(apart)) / both / spread if both else 1.0)
     return summarise_found(errors)
 

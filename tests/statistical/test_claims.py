@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from release_pipeline.privacy.records import ArrayRecords
 
 from release_pipeline.privacy import methods, vectors
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace
-from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.privacy.scales import TRIMMED
 from release_pipeline.stages.strategies import centroids
 from tests.statistical.auditing import SUITE, audit, audit_closely, draw_scaled

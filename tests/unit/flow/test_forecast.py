@@ -9,9 +9,9 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.errors import OutOfSpace, ReleasePipelineError
 from release_pipeline.flow import forecast
-from release_pipeline.flow.forecast import PROGRAM, find_enough, find_share, find_spare, forecast_memory
-from release_pipeline.flow.site import Site
+from release_pipeline.flow.forecast import PROGRAM, find_enough, forecast_memory
 from release_pipeline.policy import load_policy
+from release_pipeline.store.memory import DATABASE
 from tests.integration.sites import TinySite, make_site
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,24 +30,11 @@ def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
         assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
 
 
-def test_what_site_yaml_says_is_read_once_for_a_stage(tiny: TinySite) -> None:
-    """Whoever writes to it meanwhile neither changes what is kept nor stops the stage."""
-    (tiny.home / "site.yaml").write_text("memory: 8 GiB\n")
-    count_spare = find_spare(Site(tiny.home, {}), tiny.site.policy("people"))
-    (tiny.home / "site.yaml").write_text("memory: 8 Gi")
-    assert count_spare(10**4) == 2 << 30
-
-
-@pytest.mark.parametrize("engine", ["auto", "memory", "duckdb", "spark"])
-@pytest.mark.parametrize("audit", ["", "{groups: [town]}"])
-def test_the_share_of_the_database_is_what_the_forecast_counts(tiny: TinySite, engine: str, audit: str) -> None:
-    """Half of the memory only where arrays lie on disk: not of a policy that is looked at whole."""
-    tiny.write_policy(audit=audit)
-    policy = tiny.site.policy("people")
-    counted = forecast_memory(policy, 10**9, allowed=1 << 33, engine=engine).needed
-    much = forecast_memory(policy, 10**9, allowed=1 << 34, engine=engine)
-    work = (1 << 33) / 6 if much.engine != "memory" else 0
-    assert much.needed - counted == pytest.approx(float(find_share(engine, policy)) * (1 << 33) + work, rel=1e-6)
+def test_a_quarter_of_the_memory_is_counted_for_the_database() -> None:
+    """Of so many records that it takes its whole share."""
+    policy = load_policy(POLICIES[0])
+    counted, much = (forecast_memory(policy, 10**9, allowed=allowed).needed for allowed in (1 << 33, 1 << 34))
+    assert much - counted == DATABASE * (1 << 33)
 
 
 @pytest.fixture
@@ -70,7 +57,7 @@ def test_too_little_is_refused_before_the_charge(
 ) -> None:
     """With what would do; nothing is charged or blocked, and with more memory the same command goes on."""
     monkeypatch.setattr(forecast, "PROGRAM", 3 << 30)
-    (tiny.home / "site.yaml").write_text("memory: 2 GiB\nengine: memory\n")
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
     flow = tiny.flow()
     flow.ingest()
     flow.validate()
@@ -80,5 +67,5 @@ def test_too_little_is_refused_before_the_charge(
     assert tiny.states() == ["opened"]
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
     assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
-    (tiny.home / "site.yaml").write_text("memory: 4 GiB\nengine: memory\n")
+    (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
     assert tiny.flow().run().stage == "candidate"

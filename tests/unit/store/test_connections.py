@@ -49,7 +49,7 @@ def test_a_full_disk_of_spills_is_told_apart(error: Exception) -> None:
     """It is not where the vault or the source lies: to make room there would not help."""
     with pytest.raises(OutOfSpace) as caught, private_errors("/site/vault/folk.duckdb"):
         raise error
-    assert str(caught.value).startswith("the disk is full that a stage goes on on where its memory does not suffice: 'spill'")
+    assert str(caught.value).startswith("the vault's disk is full, on which a stage goes on where its memory does not suffice.")
     assert "folk" not in str(caught.value)
     assert "zyx" not in str(caught.value)
 
