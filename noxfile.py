@@ -19,7 +19,6 @@ TESTS = (
 )
 
 nox.options.default_venv_backend = "venv"
-nox.options.error_on_missing_interpreters = False
 
 
 def test_with(session: nox.Session, dagster: str) -> None:
