@@ -9,7 +9,7 @@ DEMO_READY := $(VENV)/.ready-demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-share test-all quick desk ui lint docs bench reproduce lock dist dagster-versions clean
+.PHONY: help demo test test-share test-all quick desk ui lint docs bench reproduce lock dist versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -115,17 +115,8 @@ lock:  ## refresh requirements.lock from pyproject.toml, and the locks that are 
 	echo 'uv>=0.9' | uv pip compile - $(LOCKED) -o $(UV_LOCK)
 	$(BIN)/python deploy/make_lock.py
 
-# The first version of Dagster that the range in pyproject.toml allows, and the last that there was; requirements.lock has one between.
-DAGSTER_VERSIONS = 1.13.0 1.13.28
-dagster-versions: $(READY)  ## Dagster's side under both ends of the range of versions, each in an environment of its own
-	@for version in $(DAGSTER_VERSIONS); do \
-	  other=$$(mktemp -d) && $(PYTHON) -m venv $$other && echo "Dagster $$version ..." && \
-	  $$other/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock && \
-	  $$other/bin/pip install --quiet --disable-pip-version-check dagster==$$version dagster-webserver==$$version && \
-	  $$other/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	    --editable . --editable packages/analyst && \
-	  $$other/bin/pytest -q tests/unit/dagster_app tests/integration/test_dagster*.py || exit 1; rm -rf $$other; \
-	done
+versions:  ## the oldest and the newest Python and Dagster, each in an environment of its own (needs nox, and both Pythons)
+	nox
 
 clean:  ## remove what make made
 	@$(NO_OTHER_SITE)

@@ -1,4 +1,4 @@
-"""What pages of the site have beyond their files: the order of pages, what each command says of itself, docstrings, examples.
+"""What pages of the site have beyond their files: the order of pages, help, keys of JSON documents, docstrings, examples.
 
 It is added while pages are read, from the program itself, so that nothing of it is written twice, and no made page is in the
 checkout.
@@ -138,10 +138,18 @@ def show_policies(text: str) -> str:
     return "\n".join(f"## {file.name}\n\n```yaml\n{file.read_text(encoding='utf-8')}```\n" for file in files)
 
 
+def list_keys(_text: str) -> str:
+    """What every key of every JSON document means, as its schema has it."""
+    from make_json import list_keys as make_tables  # beside this file: only conf.py can import it
+
+    return make_tables()
+
+
 MADE: dict[str, Callable[[str], str]] = {
     "docs/index": order_pages,
     "docs/decisions/README": order_decisions,
     "docs/commands": list_commands,
+    "docs/json": list_keys,
     "docs/reference": describe_names,
     "docs/policies": show_policies,
 }

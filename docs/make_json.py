@@ -1,8 +1,8 @@
-"""Make release_pipeline/schemas/ and docs/json.md anew from the views that `--json` prints, and from runs of the commands.
+"""Make release_pipeline/schemas/ and docs/json.md from the views that `--json` prints, and from runs of the commands.
 
     python docs/make_json.py [--site DEMO] [--check]
 
-The schemas and the tables follow from the views alone. The examples are what the commands print of a demo's site (`make demo`),
+The schemas follow from the views alone. The examples are what the commands print of a demo's site (`make demo`),
 with long lists cut; without --site those that stand in the page stay. --check only says whether anything would change.
 """
 
@@ -51,28 +51,24 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
 HEAD = """\
 # JSON for scripts
 
-`status`, `ledger`, `check`, `explore`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard
-output, nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code
-that prints.
+For anyone who writes a script. `status`, `ledger`, `check`, `explore`, `run`, `verify` and `audit-claims` take `--json` and print
+one JSON object on standard output, nothing else. Progress goes to standard error. `docs/make_json.py` makes this page.
 
 - **`format`** names the document and its version, like `release-pipeline/status/1`. Within a version keys and codes may be added;
-  none is removed, renamed or given another meaning, so ignore what you do not know. Anything else is a new version, and the
-  changelog says so.
+  none is removed, renamed or given another meaning. So ignore what you do not know.
 - **Exit codes** are those without `--json`: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped.
-- **A refusal or failure** prints [an error](#error) in the place of the command's own document, with the same exit code; the same
-  words are on standard error. Two documents are no errors though their exit code is 1: `check` of a policy with errors (`valid`
-  is false) or of one that a run would refuse (`refusals`), and `verify` of what does not hold (`ok` is false). Look at
-  `format` first.
-- **Epsilon is a text**, exact to the last of its nine decimals, as is every amount of a ledger. `infinity`: nothing bounds it.
-  Read it as a decimal, not as a float.
-- **Moments** are RFC 3339. **Hashes** are SHA-256 in hex.
-- **What is not known is null**: what is still to come, what the method does not have. Every
-  key is always there, but for those that are called optional below.
-- **No cell of data is in any of it**: column names, declared facts and counts. It is for the people of the site all the same:
-  reasons, warnings and how many records came in are not for the public, and `--exposure` is confidential.
+- **A refusal or failure** prints [an error](#error) instead of the command's document, with the same exit code. Two documents end
+  with 1 and are no errors: `check` of a policy with errors (`valid` is false) or that a run would refuse (`refusals`), `verify`
+  of what does not hold (`ok` is false). Look at `format` first.
+- **Epsilon is a text**, exact to its nine decimals, as is every amount of a ledger. `infinity`: nothing bounds it.
+- **Moments** are RFC 3339. **Hashes** are SHA-256 in hex. **What is not known is null**; every key is there
+  unless it is optional.
+- **No cell of data is in any of it.** It is for the people of the site all the same: reasons, warnings and counts of records are
+  not for the public, and `--exposure` is confidential.
 
-The JSON Schemas (2020-12) are in the package, in `release_pipeline/schemas/`; from Python:
-`importlib.resources.files("release_pipeline") / "schemas" / "status-1.json"`.
+The JSON Schemas (2020-12) say what every key means. They are in the package, in `release_pipeline/schemas/`; from Python:
+`importlib.resources.files("release_pipeline") / "schemas" / "status-1.json"`. The site that `make docs`
+makes lists all keys here.
 """
 ABOUT = {
     "status": "`release-pipeline status --json`: every release that is declared or was begun.",
@@ -190,6 +186,16 @@ def _kind(part: dict[str, Any]) -> str:
     return " or ".join(names.get(kind, kind) for kind in kinds)
 
 
+def list_keys() -> str:
+    """What every key of every document means, as tables: a part of the page that only the site has."""
+    tables = [
+        f"### Keys of {name}\n\n" + "\n".join(describe_schema(view))
+        for name in DOCUMENTS
+        for view in make_schema(name).get("oneOf", [make_schema(name)])
+    ]
+    return "\n\n".join(["## Every key", *tables])
+
+
 def make_page(examples: dict[str, str]) -> str:
     """The page, with these examples by their titles."""
     parts = [HEAD]
@@ -198,7 +204,6 @@ def make_page(examples: dict[str, str]) -> str:
         schema = make_schema(name)
         for view in schema.get("oneOf", [schema]):
             parts.append(f"{view['description']} ([schema](../release_pipeline/schemas/{name}-1.json))\n")
-            parts.append("\n".join(describe_schema(view)) + "\n")
         for title, (document, _) in EXAMPLES.items():
             if document == name:
                 parts.append(f"An example, {title}:\n\n```json\n{examples[title]}\n```\n")

@@ -5,7 +5,7 @@ Each column is masked by every rank method with its declared atoms left where th
 Kolmogorov-Smirnov distance, both in points of 100, and the error (mean square over variance), against the values on their
 declared grid; means over secrets.
 
-`python -m experiments.atoms FOLDER` prints the table of docs/policy.md; FOLDER has the reference data.
+`python -m experiments.atoms FOLDER` prints the table of docs/measured.md; FOLDER has the reference data.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def measure(
 
 
 def main() -> None:
-    """Print the table of docs/policy.md: in each cell points of share, points of KS, and the error."""
+    """Print the table of docs/measured.md: in each cell points of share, points of KS, and the error."""
     folder = find_data(Path(sys.argv[1]) if len(sys.argv) > 1 else None, ("adult", "wine", "census"))
     print(f"| column, share at its atoms | method | {' | '.join(WAYS)} |\n|{' --- |' * (2 + len(WAYS))}")
     for column in list_columns(folder):

@@ -21,7 +21,7 @@ values of several columns occur together. Was it made from D or from D'? What is
 What is said of probabilities is by Clopper and Pearson, with a confidence of 99.9% for both together. Where the event has to be
 chosen, half of the secrets choose it, and the other half count it.
 
-`python -m experiments.attack` prints the figures of docs/guarantees.md, in a few minutes, the same in every run.
+`python -m experiments.attack` prints the figures of docs/measured.md, in a few minutes, the same in every run.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def _secret(number: int) -> bytes:
 
 
 def run(secrets: int = SECRETS) -> list[Attack]:
-    """Every attack of the table in docs/guarantees.md."""
+    """Every attack of the table in docs/measured.md."""
     orders, statistics, scopes = get_args(Order), get_args(Statistic), get_args(VectorScope)[::-1]
     ways = product(scopes, orders, statistics)
     patterns = [*product(("dp-um", "idp-cbls"), ("isotonic", "none")), ("dp-mdav", None)]

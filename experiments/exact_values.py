@@ -14,7 +14,7 @@ Of each guess: the share of the clusters with such a value that have it without 
 that are so found, of those that the order restored left where they were; and how often the number of rows with a rightly guessed
 value is within 2k of the number of records that have it.
 
-`python -m experiments.exact_values` prints the figures of docs/guarantees.md, the same in every run.
+`python -m experiments.exact_values` prints the figures of docs/measured.md, the same in every run.
 """
 
 from __future__ import annotations

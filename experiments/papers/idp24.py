@@ -234,6 +234,7 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
             "Exact loss where that epsilon is advertised, alpha 1.5": write_table(
                 pick(error["loss"], alpha="1.5", k=(1, 5, 25, 100, 400)), "epsilon"),
         },
+        ("Least mean SSE, and its k, alpha 1.5", "Linked records, percent"),
     )  # fmt: skip
 
 

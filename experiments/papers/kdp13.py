@@ -183,4 +183,5 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
             "Loss of all that a reader sees, at most, where that epsilon is advertised": write_table(
                 pick(listed["loss"], share="split"), "epsilon"),
         },
+        ("Clusters without noise: SSE", "Clusters without noise: record linkage in percent"),
     )  # fmt: skip

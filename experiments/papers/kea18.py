@@ -351,4 +351,5 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
             "Linking risk": write_table(noise["linking"], "epsilon", "eps"),
             "Suppressed by confidence": write_table(noise["suppressed"], "epsilon", "eps"),
         },
+        ("Classes by k",),
     )  # fmt: skip

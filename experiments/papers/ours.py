@@ -249,4 +249,5 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
             "Counts by value: error of each column at the k of the least, alpha 1.5": by_value.write_columns(
                 tables[by_value.KIND]["error"]),
         },
+        ("Error at the k of the least", "dp-mdav, a claim for the whole table"),
     )  # fmt: skip

@@ -380,4 +380,5 @@ def report(tables: Mapping[str, pd.DataFrame]) -> Chapter:
             "Errors and losses by number of parts": "\n\n".join([
                 write_table(clusters, "parts"), write_table(error["error"], "parts"), write_table(error["loss"], "parts")]),
         },
+        ("A hash of the identity: two neighbours",),
     )  # fmt: skip

@@ -112,6 +112,20 @@ class Claim:
     def _holds(self, runs: Any) -> bool:
         return bool(np.all(runs > self.least) and np.all(runs < self.most))
 
+    def spread(self) -> str:
+        """The least, the greatest and the middle ratio; empty where nothing was measured."""
+        found = self._of_settings()
+        if not found:
+            return ""
+        ratios = np.concatenate(list(found.values()))
+        middle = float(np.median([np.median(runs) for runs in found.values()]))
+        return f"{show(ratios.min())} to {show(ratios.max())}, median {show(middle)}"
+
+    def summarise(self, verdict: str) -> str:
+        """What was measured, in a line: what the ratios are of, their spread, and why the claim fails where it does."""
+        measured = f"{self.note}: {self.spread()}." if self.note else f"{self.spread()}."
+        return f"{measured} {self.why}" if self.why and verdict != "holds" else measured
+
     def judge(self) -> tuple[str, str, str]:
         """The verdict, of how many settings the claim holds by the median of runs, and what was measured."""
         found = self._of_settings()
@@ -120,10 +134,7 @@ class Claim:
         failed = [name for name, runs in found.items() if not self._holds(runs)]
         by_median = sum(self._holds(np.median(runs)) for runs in found.values())
         verdict = "holds by the median" if by_median == len(found) else "holds in part" if by_median else "does not hold"
-        everything = np.concatenate(list(found.values()))
-        middle = float(np.median([np.median(runs) for runs in found.values()]))
-        measured = f"{show(everything.min())} to {show(everything.max())}, median {show(middle)}"
-        measured += f"; in every run in {len(found) - len(failed)} of {len(found)} settings"
+        measured = f"{self.spread()}; in every run in {len(found) - len(failed)} of {len(found)} settings"
         bounds = [f"above {self.least:g}"] if self.least > -inf else []
         bounds += [f"below {self.most:g}"] if self.most < inf else []
         bounds = ["where equal"] if self.most - self.least < EQUAL else bounds
@@ -137,11 +148,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """What the page says of one experiment, beside the docstring of its module; `tables` by heading."""
+    """What the page says of one experiment besides the docstring of its module; `tables` by heading. The committed page has
+    those that `essential` names."""
 
     title: str
     claims: Sequence[Claim]
     tables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    essential: Sequence[str] = ()
 
 
 def show(number: float) -> str:
@@ -198,6 +211,28 @@ Epsilon of individual differential privacy (iDP) is not epsilon of differential 
 grids come from these public tables, as in the papers. A release declares them beforehand: no experiment here is DP or iDP except
 for a reader who knew domain and grid. Papers are quoted as this project knows them."""
 
+SUMMARY_HEAD = ("claim", "said by", "verdict", "settings, by the median", "measured")
+SUMMARY = """\
+# The papers, reproduced
+
+For readers of the papers: which of their claims were found again, and by how much. A claim **holds** if it held in every run of
+every setting. It **holds by the median** if the median of the runs of every setting did, and **holds in part** if that of some
+did. *Measured* has what the claim compares, from the least to the greatest over all runs. What has noise has ten runs at least.
+
+Epsilon of individual differential privacy (iDP) is not epsilon of differential privacy (DP). Domains and grids come from these
+public tables, as in the papers: no experiment here is DP or iDP except for a reader who knew them. Papers are quoted as this
+project knows them."""
+
+HOW_TO_RUN = """\
+```sh example
+make reproduce             # everything with all tables, into the folder reproduction, in some ten minutes on two cores
+make reproduce SHORT=1     # fewer settings and runs, about a minute
+```
+
+A quick run compares its figures with the committed ones, and fails if they differ by more than chance allows. Reference data are
+not shipped: the command says which files are missing and where they are published. The docstrings of `experiments/papers` explain
+every measure."""
+
 BOTTOM = """\
 ## Run it yourself
 
@@ -232,6 +267,17 @@ def write_page(chapters: Mapping[str, tuple[str, Chapter]], made: str, compared:
         for heading, text in chapter.tables.items():
             parts += [f"### {heading}", text]
     return "\n\n".join([*parts, BOTTOM]) + "\n"
+
+
+def write_summary(chapters: Mapping[str, tuple[str, Chapter]]) -> str:
+    """The committed page: each claim with its verdict and its spread, and the tables that chapters call essential."""
+    parts = [SUMMARY, HOW_TO_RUN]
+    for words, chapter in chapters.values():
+        judged = [(claim, *claim.judge()[:2]) for claim in chapter.claims]
+        rows = [[claim.words, claim.source, verdict, share, claim.summarise(verdict)] for claim, verdict, share in judged]
+        parts += [f"## {chapter.title}", words.partition("\n\n")[2].partition("\n\n")[0].strip(), write_rows(SUMMARY_HEAD, rows)]
+        parts += [f"### {heading}\n\n{chapter.tables[heading]}" for heading in chapter.essential]
+    return "\n\n".join(parts) + "\n"
 
 
 def _anchor(title: str) -> str:

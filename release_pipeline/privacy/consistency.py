@@ -90,7 +90,7 @@ def isotonic_with_atoms(sums: IntArray, sizes: IntArray, atoms: Sequence[int], *
 def reach_of_atoms(scale: int, k: int, clusters: int) -> float:
     """Within how many grid steps of an atom `dp-um` can tell values from it: `NEAR` standard deviations of the mean of as many of
     its clusters as have 2% of the records. Where this is less than half a step, shares at atoms stay within two points of 100;
-    docs/policy.md has the measurement."""
+    docs/measured.md has the measurement."""
     return NEAR * _deviation(scale) / k / math.sqrt(max(SHARE * clusters, 1.0))
 
 

@@ -8,8 +8,12 @@ import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import get_args
 
+from pydantic import BaseModel
+
+from release_pipeline import policy
 from release_pipeline.policy.options import OPTIONS
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.catalogue.tables import TABLE_CLAIMS
@@ -114,6 +118,21 @@ def test_every_section_of_the_mathematics_that_is_cited_exists() -> None:
     assert len(cited) > 20
     assert not [(number, file) for number, file in cited if number not in there]
     assert there == set(range(11))
+
+
+def test_every_key_of_a_policy_is_on_its_page() -> None:
+    """Whatever a steward may write; `dated` is what dates are expanded to."""
+    page = (DOCS / "policy.md").read_text(encoding="utf-8")
+    modules = [import_module(found.name) for found in walk_packages(policy.__path__, f"{policy.__name__}.")]
+    models = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    keys = {
+        (field.alias or name).rstrip("_")
+        for model in models
+        if issubclass(model, BaseModel)
+        for name, field in model.model_fields.items()
+    }
+    assert len(keys) > 100
+    assert {key for key in keys if not re.search(rf"\b{re.escape(key)}\b", page)} == {"dated"}
 
 
 DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))

@@ -400,7 +400,7 @@ def test_kept_and_released_so_is_within_twice_epsilon(clamped: bool) -> None:
 
 
 def test_given_that_a_record_was_kept_the_factor_can_be_above_epsilon() -> None:
-    """The counterexample of docs/guarantees.md: class {0, 10, 10, 10}, k 3, confidence 50%, epsilon 1. The second rule cancels in
+    """The counterexample of docs/mechanisms.md: class {0, 10, 10, 10}, k 3, confidence 50%, epsilon 1. The second rule cancels in
     it, and not in the joint event."""
     worst, _, _ = both_rules([0, 10, 10, 10], 3, "0.5", "1")
     assert 1.3 < worst["given"] < 1.32

@@ -1,6 +1,6 @@
 """Attackers who see a whole masked table: none gets beyond what is claimed for the table, and what is not claimed is broken.
 
-Secrets are fixed, so nothing is flaky; the figures of docs/guarantees.md are those of four times as many.
+Secrets are fixed, so nothing is flaky; the figures of docs/measured.md are those of four times as many.
 """
 
 from __future__ import annotations

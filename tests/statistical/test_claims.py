@@ -37,7 +37,7 @@ PATCH = pytest.MonkeyPatch
     ],
 )
 def test_claims_hold_and_are_nearly_reached(name: str, covers: str, least: float) -> None:
-    """Of every tight claim most is proved, by few draws even; none is broken. (With more draws: docs/guarantees.md.)"""
+    """Of every tight claim most is proved, by few draws even; none is broken. (With more draws: docs/measured.md.)"""
     found = audit_closely(name, covers)
     assert found.holds
     assert found.proved is not None

@@ -17,7 +17,7 @@ PATCH = pytest.MonkeyPatch
 
 
 def test_claims_hold_and_are_nearly_reached() -> None:
-    """Most of the claim is proved, by few draws even; it is not broken. (With more draws: docs/guarantees.md.)"""
+    """Most of the claim is proved, by few draws even; it is not broken. (With more draws: docs/measured.md.)"""
     found = audit("dp-cdf", covers="list", effort=SOME)
     assert found.holds
     assert found.proved is not None

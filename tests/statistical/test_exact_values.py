@@ -1,4 +1,4 @@
-"""Values without noise can be guessed from a release of the demo's data, and what docs/guarantees.md says of that is measured."""
+"""Values without noise can be guessed from a release of the demo's data, and what docs/measured.md says of that is measured."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from experiments.exact_values import describe, measure
 
 pytestmark = pytest.mark.statistical
 
-GUARANTEES = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
+MEASURED = Path(__file__).resolve().parents[2] / "docs" / "measured.md"
 
 
-def test_the_guarantees_have_the_figures_of_the_command() -> None:
+def test_the_page_of_measurements_has_the_figures_of_the_command() -> None:
     """Whole, as it prints them."""
-    assert describe([measure(consistency) for consistency in ("none", "isotonic")]) in GUARANTEES.read_text(encoding="utf-8")
+    assert describe([measure(consistency) for consistency in ("none", "isotonic")]) in MEASURED.read_text(encoding="utf-8")
 
 
 def test_values_that_many_rows_share_have_no_noise() -> None:

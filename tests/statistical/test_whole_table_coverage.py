@@ -1,5 +1,5 @@
 """How often 95% intervals of releases by dp-table hold: part of what `python -m experiments.benchmarks.coverage` measures, whose
-tables are in docs/analyst.md.
+tables are in docs/measured.md.
 
 Of N answers as many must hold as would in one of a hundred cases if 88% did: kinds that are said to have the exact law of their
 noise must also miss as often as they would in one of a hundred cases if 98.5% held.

@@ -10,7 +10,7 @@ from release_pipeline.claims.suite import list_suite
 from release_pipeline.privacy.catalogue import METHODS
 
 SUITE = list_suite()
-GUARANTEES = Path(__file__).resolve().parents[3] / "docs" / "guarantees.md"
+MEASURED = Path(__file__).resolve().parents[3] / "docs" / "measured.md"
 CLAIMS = {claim.section for spec in METHODS.values() for claim in spec.claims}
 
 
@@ -20,9 +20,9 @@ def test_every_claim_of_the_catalogue_has_a_policy() -> None:
     assert [name for name, policy in SUITE.items() if not list_promises(policy)] == []
 
 
-def test_the_guarantees_have_a_row_for_every_promise() -> None:
+def test_the_page_of_measurements_has_a_row_for_every_promise() -> None:
     """Once, under the name that the audit has for the policy: a policy that nobody ran the audit for would be in no row."""
-    lines = GUARANTEES.read_text(encoding="utf-8").partition("| policy | what is promised | claimed |")[2].splitlines()
+    lines = MEASURED.read_text(encoding="utf-8").partition("| policy | what is promised | claimed |")[2].splitlines()
     rows = [tuple(line.strip("| ").split(" | ")[:2]) for line in takewhile(lambda line: line.startswith("|"), lines[2:])]
     promised = [(name, promise.words) for name, policy in SUITE.items() for promise in list_promises(policy)]
     assert sorted(rows) == sorted(promised)
