@@ -84,8 +84,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are processors: tests of processes, locks and timetables wait more than they work."""
-    return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 2
+    """As many as there are processors: each worker collects all tests, for half a minute of a processor's time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @pytest.fixture(scope="session")

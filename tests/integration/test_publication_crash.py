@@ -1,4 +1,4 @@
-"""Crash safety of what people do to a release, with real processes: each step is killed at every boundary, and at random.
+"""Crash safety of what people do to a release, with real processes: each step is killed at some of its boundaries, and at random.
 
 The clock of the children stands still, so that everything is determined: after every kill, what is noted and what is public is
 what an undisturbed step has at one of its boundaries; and the step done again ends as an undisturbed one, byte for byte.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -32,6 +31,7 @@ from release_pipeline.flow.trust import approvals, keys
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store import registry
+from tests.drawn import draw_cases, random_of_commit
 from tests.integration.people import CORRECTION, RELEASE, copy_site, read_keys, review
 from tests.integration.processes import LONGEST, PROCESSES, begin, both, finish
 from tests.integration.sites import TinySite
@@ -42,7 +42,7 @@ INTENT, BUILT = "the intent is noted", "the package is built"
 PLACED, PUBLISHED = "the package is in its place", "published is noted"
 SIGNED, TOMB = "the tombstone is signed", "the tombstone is written"
 HALF = "half of the tombstone is written"
-RANDOM_KILLS, SEED = 20, 7
+RANDOM_KILLS = 8
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ def test_undisturbed_step_passes_exactly_these_boundaries(undisturbed: dict[str,
     assert not [file for file in end.files if is_stray(file)]
 
 
-@pytest.mark.parametrize(("name", "boundary"), ALL)
+@pytest.mark.parametrize(("name", "boundary"), draw_cases(ALL, "a killed publication", least=5))
 def test_killed_at_boundary(
     starts: dict[str, Start], undisturbed: dict[str, tuple[Ended, End]], tmp_path: Path, name: str, boundary: str
 ) -> None:
@@ -321,11 +321,11 @@ def test_killed_at_boundary(
 
 @pytest.mark.slow
 def test_killed_at_random(starts: dict[str, Start], undisturbed: dict[str, tuple[Ended, End]], tmp_path: Path) -> None:
-    """Twenty kills from outside between any two boundaries, every third of them twice: before or after, and then done."""
+    """Eight kills from outside between any two boundaries, every third of them twice: before or after, and then done."""
     names = list(STEPS)
 
     def kill(place: int) -> tuple[str, str]:
-        numbers = random.Random(SEED + place)  # noqa: S311
+        numbers = random_of_commit(f"kill {place}")
         start = starts[names[place % len(names)]]
         calm, end = undisturbed[start.name]
         tiny = start.copy(tmp_path / str(place))
@@ -339,5 +339,4 @@ def test_killed_at_random(starts: dict[str, Start], undisturbed: dict[str, tuple
 
     last = both(kill, RANDOM_KILLS)
     killed = [boundary for _, boundary in last if boundary != "done"]
-    assert len(killed) >= RANDOM_KILLS // 2, f"the kills come too late to show anything: {last}"
-    assert len(set(killed)) > 3, f"the kills are all in one place: {last}"
+    assert len(set(killed)) > 1, f"the kills come too late, or all in one place: {last}"

@@ -50,6 +50,7 @@ def test_every_error_has_an_exit_code(kind: type[ReleasePipelineError], more: di
     assert (type(other), str(other), other.details, vars(other)) == (kind, str(error), error.details, vars(error))
 
 
+@pytest.mark.slow
 def test_no_text_of_another_exception_gets_into_an_error() -> None:
     """Libraries quote cells in their exceptions: their text is never formatted, and an error of ours is raised `from None`."""
     for file in SOURCES:

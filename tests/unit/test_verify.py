@@ -1028,6 +1028,15 @@ def test_an_event_removed_from_the_middle_or_changed(dossier: Files, tmp_path: P
         assert any(f"event {place + 1} was changed" in words for words in judge(with_lines(dossier, changed), tmp_path / "d"))
 
 
+def test_an_event_follows_the_one_whose_hash_it_has(dossier: Files, tmp_path: Path) -> None:
+    """Where one is taken out and all numbers and hashes after it are made to fit, the hash of the one before does not."""
+    bodies = [json.loads(json.loads(line)["body"]) for line in dossier["events.jsonl"].decode().splitlines()]
+    del bodies[3]
+    texts = [canonical(body | {"number": number}) for number, body in enumerate(bodies, 1)]
+    lines = [json.dumps({"body": text, "hash": digest(text)}) for text in texts]
+    assert any("event 4 was changed" in words for words in judge(with_lines(dossier, lines), tmp_path / "d"))
+
+
 def test_events_cut_off_before_the_head(dossier: Files, tmp_path: Path) -> None:
     """However many."""
     lines = dossier["events.jsonl"].decode().splitlines()

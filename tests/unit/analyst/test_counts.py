@@ -48,6 +48,7 @@ def counts_of(law: str, number: int = 0, noisy: bool = True) -> Counts:
     return Counts(GRID, len(TRUE), EDGES[:-1], EDGES[1:] - 1, true + draws, laplace, gaussian)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("asked", ASKED)
 def test_intervals_hold_as_often_as_they_say(law: str, asked: str) -> None:
@@ -77,6 +78,7 @@ def counts_with_reasons(law: str, number: int = 0, *, noisy: bool = True) -> Cou
     return dataclasses.replace(plain, records=ALL, reasons=reasons, missing=missing)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("asked", OF_VALUES)
 def test_intervals_of_records_with_a_value_hold_as_often_as_they_say(asked: str) -> None:
     """Means and quantiles are of those that have one, shares of all. Of 500 releases at a level of 0.9."""

@@ -62,6 +62,7 @@ def test_intervals_of_sums_are_those_of_the_parts() -> None:
     assert (exact.kind, exact.low, exact.estimate) == ("exact", exact.high, pytest.approx((TRUTH["n"] + TRUTH["n2"]).mean()))
 
 
+@pytest.mark.statistical
 def test_they_cover_as_often_as_they_say() -> None:
     """Over 300 releases, at 80%, where Bonferroni is not far from exact; narrower by half they would not."""
     truth = (TRUTH["a"] + TRUTH["b"]).mean()

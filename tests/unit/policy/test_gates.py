@@ -11,6 +11,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.stages.checks import Facts, check_facts, refusals
 from release_pipeline.stages.expected_linkage import judge_linkage
+from release_pipeline.stages.gates import Gate
 
 POLICY = """\
 policy: people
@@ -142,3 +143,13 @@ def test_linkage_that_was_not_simulated_does_not_pass() -> None:
     """Nobody knows whether it keeps the limit."""
     [gate] = judge_linkage(load("gates: {linkage: 10%}\n"), None)
     assert not gate.passed
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "passed"), [(1, False, True), (3, False, False), (1, True, False), (3, True, True)]
+)
+def test_a_gate_has_one_right_side(value: float, at_least: bool, passed: bool) -> None:
+    """Of a limit of 2: at it a figure passes either way, beside it one way, and without a figure never."""
+    assert Gate("a figure", value, 2, at_least).passed == passed
+    assert Gate("a figure", 2, 2, at_least).passed
+    assert not Gate("a figure", float("nan"), 2, at_least).passed

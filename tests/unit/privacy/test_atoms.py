@@ -10,6 +10,7 @@ import pytest
 from experiments.atoms import FIVES, INCOMES, Column, make_heaped_ages, make_zero_heavy, measure
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import Grid, mask_column
+from release_pipeline.privacy.consistency import isotonic
 
 SECRET = bytes(31) + b"\x07"
 KEPT = ("idp-ls", "idp-cbls")
@@ -69,3 +70,8 @@ def test_atoms_that_no_value_can_be_at_are_refused(atoms: list[Any], words: str)
     """Off the grid, outside the domain, or twice."""
     with pytest.raises(InvalidArgument, match=words):
         mask(ZEROS, "idp-cbls", atoms=atoms)
+
+
+def test_clusters_weigh_as_many_records_as_they_have() -> None:
+    """Two clusters in the wrong order meet at the mean of their records."""
+    assert isotonic(np.array([4.0, 1.0]), np.array([3, 1])).tolist() == [3.25, 3.25]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy import Grid, mask_column
+from release_pipeline.privacy import Epsilon, Grid, mask_column
+from release_pipeline.privacy.sensitivity import Moves, calibrate_column, centroid_loss, column_loss
 
 VALUES = np.random.default_rng(0).lognormal(3, 1, 500)
 GOOD: dict[str, Any] = {"domain": (0, 1000), "grid": "0.1", "method": "idp-cbls", "epsilon": 1, "k": 10, "secret": bytes(32)}
@@ -112,3 +113,22 @@ def test_extreme_but_admissible_sizes_are_exact() -> None:
     assert masked.statistic.tolist() == [0, 0, 5 * 2**52, 5 * 2**52]
     assert set(masked.scale.tolist()) == {2**52}
     assert masked.loss["column"] == 1.0
+
+
+def test_scales_that_rounding_made_too_small_grow_until_the_sum_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verified loss is the sum over clusters: with two alike ones the largest term fits long before the sum does."""
+    ceil, moves, sizes, epsilon = np.ceil, Moves(np.full(2, 1000), np.full(2, 1000)), np.full(2, 10), Epsilon.of(1)
+    monkeypatch.setattr(np, "ceil", lambda wanted: ceil(0.7 * wanted))
+    scales = calibrate_column(moves, sizes, epsilon)
+    assert 0.5 < column_loss(moves, scales) <= 1
+
+
+def test_one_moving_sum_without_noise_is_an_infinite_loss() -> None:
+    """Whatever noise the others have."""
+    assert centroid_loss(Moves(np.array([1, 2]), np.array([0, 0])), np.array([0, 5])) == np.inf
+
+
+def test_the_loss_of_counts_by_value_is_the_sum_over_their_stages() -> None:
+    """Each stage has a share of epsilon, and together they use it up."""
+    masked = mask_column(VALUES, **GOOD | {"method": "dp-cdf", "epsilon": "0.5"})
+    assert masked.loss == {"centroid": 0.5, "column": 0.5}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.stages.suppress import Suppression, suppress_small_groups
+from release_pipeline.stages.suppress import Suppression, group_sizes, suppress_small_groups
 
 Table = list[list[int]]
 
@@ -70,3 +70,15 @@ def test_first_column_that_suffices_is_blanked() -> None:
     assert not done.blank.any()
     done = suppress_small_groups(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), 2)
     assert done.blank.tolist() == [[True, False]] * 4
+
+
+def test_rows_count_as_many_records_as_they_stand_for() -> None:
+    """Rows of equal codes add up their records, and not themselves."""
+    assert group_sizes(np.array([[0], [0], [1]]), np.array([2, 3, 4])).tolist() == [5, 5, 4]
+
+
+def test_fixed_columns_are_never_blank() -> None:
+    """Rows that a blank in the first column would save are blanked in the second, or dropped."""
+    done = suppress_small_groups(np.array([[0, 0], [0, 1], [1, 0], [1, 0], [2, 0]]), 2, fixed=1)
+    assert done.blank.tolist() == [[False, True], [False, True], [False, False], [False, False], [False, False]]
+    assert done.dropped.tolist() == [False, False, False, False, True]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from release_pipeline.errors import OverCap, StoreError
 from release_pipeline.policy.loss import LOSSES, Account, Loss
 from release_pipeline.policy.populations import Cap, Population
-from release_pipeline.store.ledger import RESERVED, Charge, add_charge, list_charges, read_charge
+from release_pipeline.store.ledger import RESERVED, Charge, add_charge, find_budget_faults, list_charges, read_charge
 from release_pipeline.store.registry import Registry, RegistryChanged, ReleaseId, open_registry
 from tests.unit.store.anchors import Kept
 
@@ -293,6 +293,18 @@ def test_a_cap_raised_in_the_row_helps_nobody(opened: Callable[[], Any]) -> None
         registry.connection.execute("UPDATE budgets SET cap = 1000000")
     with pytest.raises(OverCap), opened() as registry:
         charge(registry, 2, loss_of(1), cap_of("0.000000005"))
+
+
+@pytest.mark.parametrize("change", ["DELETE FROM budgets", "UPDATE budgets SET spent = 0", "INSERT INTO budgets FROM budgets"])
+def test_an_auditor_is_told_of_a_row_that_somebody_changed(opened: Callable[[], Any], change: str) -> None:
+    """Removed, lowered, or twice there; an untouched row is no fault."""
+    with opened() as registry:
+        charge(registry, 1, loss_of(5), cap_of(5))
+    with opened() as registry:
+        assert not list(find_budget_faults(registry))
+        registry.connection.execute(change)
+    with opened() as registry:
+        assert ["of folk" in fault for fault in find_budget_faults(registry)] == [True]
 
 
 def test_a_removed_row_is_made_anew_from_the_events(opened: Callable[[], Any]) -> None:

@@ -99,6 +99,7 @@ def test_the_error_of_plain_noise_is_what_its_law_says() -> None:
     assert (view.linkage_ladder[-1].columns, view.draws) == (("income", "rent"), 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [None, 2_000, 9_000])
 def test_linkage_is_of_records_that_are_there_once(rows: int | None) -> None:
     """Of a file that is not the source every draw has records drawn anew, some of them twice, who are linked half as often; what

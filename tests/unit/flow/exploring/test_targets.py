@@ -69,6 +69,7 @@ def test_so_many_draws_are_needed() -> None:
     assert count_sequences(settings) == 2
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("draws", [8, 30])
 def test_what_does_not_meet_a_target_is_rarely_said_to(draws: int) -> None:
     """Five epsilons and four k, each of which misses a target in 51 of 100 releases: one is said to meet it in 5 of 100 searches
