@@ -9,7 +9,7 @@ import pandas as pd
 
 WARDS = ["medicine", "surgery", "paediatrics"]
 CODES = ["I10", "I21", "I25", "J18", "J44", "J45", "K35", "K80", "S72", "S82"]
-STAYS = 1_200  # in each quarter
+STAYS = 1_500  # in each quarter
 
 
 def main() -> None:

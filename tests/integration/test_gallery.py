@@ -52,7 +52,7 @@ EXAMPLES = {
     "hospital": Example(
         {
             "check policies/cohort.yaml": ("values of age, stay, earlier, chapter change places", "0 of 5 (releases)"),
-            "run cohort --release 2024-Q1": ("cohort/2024-Q1/r1: candidate, 1,200 rows",),
+            "run cohort --release 2024-Q1": ("cohort/2024-Q1/r1: candidate, 1,500 rows",),
             "run discharges": ("column stay: clamping took more than 10% of its variance",),
         },
         {"cohort/2024-Q1/r1": ("3", 5), "discharges/2024-Q1/r1": ("2", 20)},
