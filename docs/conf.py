@@ -25,8 +25,9 @@ language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "docs/index"  # the checkout as it is, so that a link is the same in it and here
-include_patterns = [*TOP, "docs/*.md", "docs/decisions/*.md"]
-exclude_patterns = [place.name for place in ROOT.iterdir() if place.name not in (*TOP, "docs")]  # nothing else is looked into
+include_patterns = [*TOP, "docs/*.md", "docs/decisions/*.md", "examples/README.md", "examples/*/README.md"]
+SEEN = (*TOP, "docs", "examples")
+exclude_patterns = [path.name for path in ROOT.iterdir() if path.name not in SEEN]  # Sphinx looks into nothing else
 nitpicky = True
 nitpick_ignore_regex = [("py:class", ".*")]  # types in signatures: of other libraries, and of what is inside
 

@@ -71,8 +71,8 @@ def order_pages(text: str) -> str:
     return "\n".join(_toctree(LISTED.findall(listed), caption) for caption, listed in zip(parts[::2], parts[1::2], strict=True))
 
 
-def order_decisions(text: str) -> str:
-    """Decisions, below their list."""
+def order_listed(text: str) -> str:
+    """The pages that a page lists, below it."""
     return _toctree(LISTED.findall(text))
 
 
@@ -147,7 +147,8 @@ def list_keys(_text: str) -> str:
 
 MADE: dict[str, Callable[[str], str]] = {
     "docs/index": order_pages,
-    "docs/decisions/README": order_decisions,
+    "docs/decisions/README": order_listed,
+    "examples/README": order_listed,
     "docs/commands": list_commands,
     "docs/json": list_keys,
     "docs/reference": describe_names,

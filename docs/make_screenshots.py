@@ -1,19 +1,17 @@
-"""Regenerates docs/screenshots/ from the demo's Dagster UI, a wave's report and the demo's desk, with headless Chromium and its
-driver (Debian: chromium-driver).
+"""Make docs/screenshots/ again from the demo: its Dagster UI, a reviewers' page, the desk and the overview of the README. It
+needs Chromium.
 
     make demo && .venv/bin/python docs/make_screenshots.py          # all of them
-    .venv/bin/python docs/make_screenshots.py desk                  # those of the desk alone, from the demo as it is
-
-Standard library only: it speaks the WebDriver protocol itself.
+    .venv/bin/python docs/make_screenshots.py desk                  # those of the desk only, from the demo as it is
 """
 
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -25,20 +23,18 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.integration.browser import open_browser  # noqa: E402  the line above says where it is
+
+if TYPE_CHECKING:
+    from tests.integration.browser import Page
+
 OUT = ROOT / "docs" / "screenshots"
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-]
+DEMO = ROOT / "demo"
 SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text of a button to press first
     ("lineage", "assets/rand_hie_table/published?view=lineage&lineageScope=upstream&lineageDepth=10", (2500, 800), ""),
     ("zones", "asset-groups", (1900, 700), ""),
@@ -64,87 +60,106 @@ DESK = [  # name, person, path, and the button of a form that is sent before the
     ("desk-operations", "ana", "/operations", ""),
 ]
 DESK_SIZE = (1280, 1150)
-REPORT = ROOT / "demo" / "vault" / "candidates" / "election-licensed" / "once" / "r1" / "report.html"
+WAIT = 10.0  # seconds
+REPORT = DEMO / "vault" / "candidates" / "election-licensed" / "once" / "r1" / "report.html"
+PACKAGE = DEMO / "releases" / "rand-hie-table" / "1" / "r1"
+SHOWN = {"site": "site", "female": "female", "xage": "age", "num": "family", "income": "income", "mdvis": "visits"}
+ROWS = 3
+OVERVIEW = """<!DOCTYPE html><meta charset="utf-8"><style>
+body {{ margin: 0; padding: 24px 26px; width: 1188px; font: 15px/1.4 system-ui, sans-serif; color: #1d2327; }}
+main {{ display: grid; grid-template-columns: 577px 577px; gap: 24px 34px; }}
+h2 {{ margin: 0 0 10px; font-size: 18px; color: #0b4a55; }}
+b {{ display: inline-block; width: 24px; margin-right: 8px; border-radius: 50%; background: #0b4a55; color: #fff;
+  font-size: 14px; line-height: 24px; text-align: center; }}
+p {{ margin: 0 0 12px; color: #555e66; }}
+table {{ width: 100%; border-collapse: collapse; }}
+th, td {{ padding: 4px 8px; text-align: left; border-bottom: 1px solid #d9dee2; }}
+div {{ height: 430px; overflow: hidden; border: 1px solid #ccd2d7; border-radius: 8px; }}
+iframe {{ width: 824px; height: 614px; border: 0; transform: scale(.7); transform-origin: 0 0; }}
+</style><main>
+<section><h2><b>1</b>Original rows</h2><p>Confidential; they stay in the vault.</p>{original}</section>
+<section><h2><b>2</b>Published rows</h2><p>Synthetic, made from noisy counts: no row belongs to a person.</p>{published}</section>
+<section><h2><b>3</b>The reviewers' page</h2><p>Two people decide from it, and sign.</p>
+<div><iframe src="{report}" scrolling="no"></iframe></div></section>
+<section><h2><b>4</b>The public card</h2><p>Says what is guaranteed and what is not.</p>
+<div><iframe src="{card}" scrolling="no"></iframe></div></section>
+</main>"""
 
 
 def main() -> None:
-    """Serve the demo's UI, visit each page, and write each picture."""
+    """Open a browser, visit each page, and write each picture."""
     OUT.mkdir(exist_ok=True)
-    shoot_desk(ROOT / "demo", OUT)
-    if sys.argv[1:] == ["desk"]:
-        return
-    with _ui() as link, _browser() as session:
-        _call(f"{session}/url", {"url": link})
-        time.sleep(8)
-        address = _call(f"{session}/url").rpartition("/")[0]
+    with tempfile.TemporaryDirectory() as folder, open_browser(Path(folder) / "profile") as page:
+        shoot_desk(page)
+        if sys.argv[1:] != ["desk"]:
+            shoot_ui(page)
+            shoot_report(page)
+            shoot_overview(page, Path(folder))
+
+
+def shoot_ui(page: Page) -> None:
+    """Pictures of Dagster's pages. They load their parts one after the other, and nothing says when the last is there."""
+    with _ui() as link:
+        page.go(link)
+        time.sleep(WAIT)
+        address = page.evaluate("location.href").rpartition("/")[0]
         for name, path, (width, height), button in SHOTS:
-            _call(f"{session}/window/rect", {"width": width, "height": height})
-            _call(f"{session}/url", {"url": f"{address}/{path}"})
-            time.sleep(8)
+            _resize(page, width, height)
+            page.go(f"{address}/{path}")
+            time.sleep(WAIT)
             if button:
-                script = (
-                    "for (const b of document.querySelectorAll('button,label'))"
-                    " if (b.textContent.trim() === arguments[0]) { b.click(); return true } return false"
-                )
-                _call(f"{session}/execute/sync", {"script": script, "args": [button]})
-                time.sleep(4)
-            picture = base64.b64decode(_call(f"{session}/screenshot"))
-            (OUT / f"{name}.png").write_bytes(picture)
-            print(f"docs/screenshots/{name}.png")
-    with tempfile.TemporaryDirectory() as made:
-        measured = shoot_report(REPORT, Path(made))
-        for name, *_ in VIEWS:
-            shutil.move(Path(made) / f"{REPORT.stem}-{name}.webp", OUT / f"{REPORT.stem}-{name}.webp")
-            print(f"docs/screenshots/{REPORT.stem}-{name}.webp")
-    print("the report: {milliseconds:.0f} ms to load without a network, {kilobytes:.0f} kB".format(**measured))
+                page.evaluate(f"({_CLICK})({json.dumps(button)})")
+                time.sleep(WAIT / 2)
+            _write(page, f"{name}.png")
 
 
-def shoot_report(page: Path, out: Path) -> dict[str, float]:
-    """Pictures of an HTML file: its top, and the whole of it on a desktop, on a phone, in the dark and as print styles make it on
-    paper as wide as A4 (NAME-top.webp and so on); and NAME.pdf, which printing gives. The network is off meanwhile. Returned:
-    milliseconds from the start of the navigation to the end of loading, and the size of the file in kB."""
-    out.mkdir(parents=True, exist_ok=True)
-    with _browser() as session:
-
-        def tell(command: str, **parameters: Any) -> Any:
-            return _call(f"{session}/goog/cdp/execute", {"cmd": command, "params": parameters})
-
-        tell("Network.enable")
-        tell("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
-        _call(f"{session}/url", {"url": page.resolve().as_uri()})
-        script = "const [e] = performance.getEntriesByType('navigation'); return e.loadEventEnd - e.startTime"
-        took = float(_call(f"{session}/execute/sync", {"script": script, "args": []}))
-        for name, width, top, media, scheme in VIEWS:
-            features = [{"name": "prefers-color-scheme", "value": scheme}]
-            tell("Emulation.setEmulatedMedia", media=media, features=features)
-            phone = width < 500
-            tell("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=phone)
-            script = "return document.documentElement.scrollHeight"
-            height = top or _call(f"{session}/execute/sync", {"script": script, "args": []})
-            tell(
-                "Emulation.setDeviceMetricsOverride",
-                width=width,
-                height=height,
-                deviceScaleFactor=1,
-                mobile=phone,
-            )
-            picture = tell("Page.captureScreenshot", format="webp", quality=70, captureBeyondViewport=not top)["data"]
-            (out / f"{page.stem}-{name}.webp").write_bytes(base64.b64decode(picture))
-        tell("Emulation.clearDeviceMetricsOverride")
-        tell("Emulation.setEmulatedMedia", media="", features=[])
-        printed = tell("Page.printToPDF", preferCSSPageSize=True, printBackground=False)["data"]
-        (out / f"{page.stem}.pdf").write_bytes(base64.b64decode(printed))
-    return {"milliseconds": took, "kilobytes": page.stat().st_size / 1000}
+def shoot_report(page: Page) -> None:
+    """Pictures of the reviewers' page: its top, and the whole of it on a desktop, a phone, in the dark and on paper."""
+    page.go(REPORT.as_uri())
+    page.wait("document.readyState == 'complete' && location.protocol == 'file:'")
+    for name, width, top, media, scheme in VIEWS:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        page.tell("Emulation.setEmulatedMedia", media=media, features=features)
+        _resize(page, width, 900)
+        _resize(page, width, top or page.evaluate("document.documentElement.scrollHeight"))
+        _write(page, f"report-{name}.webp", captureBeyondViewport=not top)
+    page.tell("Emulation.setEmulatedMedia", media="", features=[])
 
 
-def shoot_desk(home: Path, out: Path) -> None:
-    """Pictures of the desk of a demo's folder, each as the person who works there sees it."""
-    sys.path.insert(0, str(ROOT))
-    from tests.integration.browser import open_browser  # it needs Chromium alone
+def shoot_overview(page: Page, folder: Path) -> None:
+    """The picture of the README: rows before and after, what reviewers see and what the public sees."""
+    with (DEMO / "data" / "randhie.csv").open(newline="") as file:
+        original = [{"zper": "person"} | SHOWN, *_first_rows(file, ["zper", *SHOWN])]
+    with (PACKAGE / "data.csv").open(newline="") as file:
+        released = {"age" if name == "xage" else name: title for name, title in SHOWN.items()}
+        published = [released, *_first_rows(file, list(released))]
+    pages = {"report": REPORT.as_uri(), "card": (PACKAGE / "privacy-card.html").as_uri()}
+    overview = folder / "overview.html"
+    overview.write_text(OVERVIEW.format(original=_table(original), published=_table(published), **pages), encoding="utf-8")
+    _resize(page, 1240, 750)
+    page.go(overview.as_uri())
+    page.wait("document.readyState == 'complete' && location.pathname.endsWith('overview.html')")
+    _write(page, "overview.png")
 
-    with _desk(home) as links, tempfile.TemporaryDirectory() as profile, open_browser(Path(profile)) as page:
-        width, height = DESK_SIZE
-        page.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+def _first_rows(file: Any, names: list[str]) -> list[dict[str, str]]:
+    return [{name: row[name] for name in names} for row, _ in zip(csv.DictReader(file), range(ROWS), strict=False)]
+
+
+def _table(rows: list[dict[str, str]]) -> str:
+    """A table whose first row is its heading; amounts without digits after the point."""
+    cells = [
+        [f"{float(cell):,.0f}" if name == "income" and number else cell for name, cell in row.items()]
+        for number, row in enumerate(rows)
+    ]
+    lines = ["".join(f"<{'td' if number else 'th'}>{cell}" for cell in row) for number, row in enumerate(cells)]
+    return f"<table><tr>{'<tr>'.join(lines)}</table>"
+
+
+def shoot_desk(page: Page) -> None:
+    """Pictures of the demo's desk, each as the person who works there sees it."""
+    with _desk(DEMO) as links:
+        _resize(page, *DESK_SIZE)
         for name, person, path, pressed in DESK:
             page.go("about:blank")
             page.go(links[person])
@@ -154,11 +169,26 @@ def shoot_desk(home: Path, out: Path) -> None:
             if pressed:
                 page.evaluate(f"window.before = 1; ({_PRESS})({json.dumps(pressed)})")
                 page.wait("!window.before && document.readyState == 'complete'")
-            picture = page.tell("Page.captureScreenshot", format="webp", quality=70)["data"]
-            (out / f"{name}.webp").write_bytes(base64.b64decode(picture))
-            print(f"docs/screenshots/{name}.webp")
+            _write(page, f"{name}.webp")
 
 
+def _resize(page: Page, width: int, height: int) -> None:
+    phone = width < 500
+    page.tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
+
+
+def _write(page: Page, name: str, **how: Any) -> None:
+    """Write the picture of what the page shows."""
+    kind = {"format": "webp", "quality": 70} if name.endswith(".webp") else {"format": "png"}
+    picture = page.tell("Page.captureScreenshot", **kind, **how)["data"]
+    (OUT / name).write_bytes(base64.b64decode(picture))
+    print(f"docs/screenshots/{name}")
+
+
+_CLICK = (
+    "text => { for (const part of document.querySelectorAll('button,label'))"
+    " if (part.textContent.trim() === text) { part.click(); return true } return false }"
+)
 _PRESS = (
     "text => { const form = [...document.forms].find(f => f.innerText.includes(text));"
     " const choice = form.querySelector('input[type=radio]'); if (choice) choice.checked = true; form.requestSubmit() }"
@@ -192,20 +222,6 @@ def _ui() -> Iterator[str]:
 
 
 @contextmanager
-def _browser() -> Iterator[str]:
-    port = _free_port()
-    with tempfile.TemporaryDirectory() as profile, _process(["chromedriver", f"--port={port}"]):
-        _wait(f"http://127.0.0.1:{port}/status")
-        options = {"args": [*FLAGS, f"--user-data-dir={profile}"]}
-        asked = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}}
-        session = f"http://127.0.0.1:{port}/session/" + _call(f"http://127.0.0.1:{port}/session", asked)["sessionId"]
-        try:
-            yield session
-        finally:
-            urllib.request.urlopen(urllib.request.Request(session, method="DELETE")).close()
-
-
-@contextmanager
 def _process(command: list[str], out: Any = subprocess.DEVNULL) -> Iterator[None]:
     with subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, start_new_session=True) as process:  # noqa: S603
         try:
@@ -216,13 +232,6 @@ def _process(command: list[str], out: Any = subprocess.DEVNULL) -> Iterator[None
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-def _call(address: str, body: dict[str, Any] | None = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=90) as answer:  # noqa: S310
-        return json.load(answer)["value"]
 
 
 def _wait(address: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import cleandoc
@@ -15,6 +15,7 @@ import click
 from release_pipeline.errors import WrongUsage
 
 PROGRAM = "release-pipeline"
+WHOLE = "\N{NON-BREAKING HYPHEN}"  # while help is broken into lines
 Params: TypeAlias = Mapping[str, Any]
 Stopped: TypeAlias = str | Callable[[Params], str] | None
 SECTIONS = {  # command: its module, which is imported when the command is called, and what it does
@@ -81,8 +82,33 @@ class Running:
     before: Mapping[Path, object] = field(default_factory=dict[Path, object])
 
 
+class Formatter(click.HelpFormatter):
+    """Help in which no line ends within a name: lines break at spaces, and never at a hyphen."""
+
+    def write(self, string: str) -> None:
+        """Write a part, with its hyphens as they were."""
+        super().write(string.replace(WHOLE, "-"))
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph, broken into lines."""
+        super().write_text(text.replace("-", WHOLE))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write a list of names and what each means."""
+        whole = [(name.replace("-", WHOLE), text.replace("-", WHOLE)) for name, text in rows]
+        super().write_dl(whole, col_max, col_spacing)
+
+
+class Context(click.Context):
+    """What a command is called with; its help is written by `Formatter`."""
+
+    formatter_class = Formatter
+
+
 class Command(click.Command):
     """A command with one example in its help, options that exclude each other, and words for when it is stopped."""
+
+    context_class = Context
 
     def __init__(self, *args: Any, example: str, stopped: Stopped = None, exclusive: Collection[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
@@ -118,6 +144,8 @@ class Actions(Command, click.Group):
 
 class Program(click.Group):
     """All commands in their groups. Only the module of the command that is called is imported."""
+
+    context_class = Context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command, in the order of the groups."""

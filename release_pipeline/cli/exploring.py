@@ -61,8 +61,8 @@ _TARGET = (
 _SIZES, _SWAPS = Listed(click.IntRange(1, 10**9)), Listed(click.IntRange(0, 10**9))
 
 
-@cli.command("explore policies/people.yaml --shape --epsilons 0.5,1,2", exclusive=("like", "shape", "choose"))
-@click.argument("policy", type=cli.PATH, metavar="POLICY", help="The policy file.")
+@cli.command("explore policies/people.yaml --like public.csv --public https://example.org", exclusive=("like", "shape", "choose"))
+@click.argument("policy", type=cli.PATH, metavar="POLICY.yaml", help="The policy file.")
 @cli.path("--like", "FILE", f"Try on a public file that is like the source: {cli.FILES}.")
 @cli.flag("--shape", "Try on a table that is made up from the policy's `shape`.")
 @cli.value("--choose", "N", "With --write: setting N of the list that these options make.", type=cli.ROWS)

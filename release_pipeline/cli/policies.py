@@ -22,7 +22,7 @@ from release_pipeline.policy.skeleton import draft_unsaid
 
 
 @cli.command("init people --from people.csv -o policies/people.yaml")
-@click.argument("name", metavar="NAME", help="The name of the policy.")
+@click.argument("name", metavar="POLICY", help="The name of the policy.")
 @click.option("--from", "file", type=cli.PATH, required=True, metavar="FILE", help=f"A file: {cli.FILES}.")
 @click.option("--columns", metavar="A,B,...", help="The columns that you need; the others go to `drop` (default: all).")
 @cli.flag("--header", "Confirm that the first line of FILE names its columns: you have looked.")
@@ -47,7 +47,7 @@ def init(name: str, file: Path, columns: str | None, header: bool, output: Path 
 
 
 @cli.command("check policies/people.yaml", exclusive=("json", "skeleton"))
-@click.argument("policy", type=cli.PATH, metavar="POLICY", help="The policy file.")
+@click.argument("policy", type=cli.PATH, metavar="POLICY.yaml", help="The policy file.")
 @click.option("--rows", type=cli.ROWS, help="Plan for this many records (default: the policy's min_rows).")
 @cli.as_json("the plan or the errors")
 @cli.flag("--skeleton", "Print only what the policy must still say before it can be approved, to paste.")
@@ -78,8 +78,8 @@ def check(policy: Path, rows: int | None, json: bool, skeleton: bool, home: Path
 
 
 @cli.command("diff old.yaml policies/people.yaml")
-@click.argument("old", type=cli.PATH, metavar="OLD", help="The policy as it was.")
-@click.argument("new", type=cli.PATH, metavar="NEW", help="The policy as it is to be.")
+@click.argument("old", type=cli.PATH, metavar="OLD.yaml", help="The policy as it was.")
+@click.argument("new", type=cli.PATH, metavar="NEW.yaml", help="The policy as it is to be.")
 def diff(old: Path, new: Path) -> None:
     """It names each change and what it means for the guarantee."""
     print_lines(list(describe_diff(load_policy(old), load_policy(new))) or ["no change: both have the same hash"])

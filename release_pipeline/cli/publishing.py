@@ -38,7 +38,7 @@ def publish(target: str, key: Path, site: Site) -> None:
 
 
 @cli.command("deliver people/1 --target archive", stopped=AGAIN)
-@click.argument("release", required=False, metavar="RELEASE", help="Default: all that are published.")
+@click.argument("release", required=False, metavar="[RELEASE]", help="Default: all that are published.")
 @click.option("--target", metavar="NAME", help="Only this target of site.yaml.")
 @cli.home
 def deliver(release: str | None, target: str | None, site: Site) -> None:

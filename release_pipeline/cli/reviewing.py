@@ -35,7 +35,7 @@ def review() -> None:
 
 
 @review.command("export", example="review export people/1 -o bundle.zip")
-@click.argument("target", metavar="TARGET", help="A candidate, policies/NAME.yaml, or populations.yaml.")
+@click.argument("target", metavar="TARGET", help="A candidate, policies/POLICY.yaml, or populations.yaml.")
 @cli.output("BUNDLE.zip", "The file to write.")
 @cli.path("--remarks", "REMARKS.json", "Remarks to be signed with it, as docs/formats.md describes.")
 @cli.home
@@ -65,7 +65,7 @@ def import_(statements: tuple[Path, ...], remarks: Path | None, site: Site) -> N
 
 
 @review.command("show", example="review show people/1")
-@click.argument("target", metavar="TARGET", help="A candidate, or policies/NAME.yaml.")
+@click.argument("target", metavar="TARGET", help="A candidate, or policies/POLICY.yaml.")
 @cli.home
 def show(target: str, site: Site) -> None:
     """Show the remarks, and the votes once all are in."""
@@ -94,7 +94,7 @@ def sign(**given: Any) -> None:
 
 
 @cli.command("approve people/1 --key reviewer", stopped=describe_approval)
-@click.argument("target", metavar="TARGET", help="A candidate, policies/NAME.yaml, or populations.yaml.")
+@click.argument("target", metavar="TARGET", help="A candidate, policies/POLICY.yaml, or populations.yaml.")
 @click.option("--why", default="", help="A remark, signed with it.")
 @cli.key("Your key")
 @cli.home
@@ -147,7 +147,7 @@ def return_(target: str, why: str, key: Path, site: Site) -> None:
 
 
 @cli.command('remark people/1 --at columns.income --text "Why 3?" --key reviewer', stopped=AGAIN)
-@click.argument("target", metavar="TARGET", help="A candidate, or policies/NAME.yaml.")
+@click.argument("target", metavar="TARGET", help="A candidate, or policies/POLICY.yaml.")
 @click.option("--at", default="", metavar="PASSAGE", help="A section of the page, or a path like columns.income (default: all).")
 @click.option("--text", required=True, help="Your remark, signed; line breaks are kept.")
 @cli.key("Your key")

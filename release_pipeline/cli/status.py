@@ -51,7 +51,7 @@ def _show_health(site: Site, *, json: bool) -> int:
 
 
 @cli.command("ledger people --home site")
-@click.argument("population", required=False, metavar="POPULATION", help="Default: all that are declared or ever spent budget.")
+@click.argument("population", required=False, metavar="[POPULATION]", help="Default: all that are declared or ever spent budget.")
 @cli.flag("--exposure", "Count people by how much they were exposed to; confidential.")
 @cli.flag("--overlap", "Count people who are in two populations or policies; confidential.")
 @cli.as_json("the ledgers")

@@ -45,7 +45,7 @@ def verify(
 
 
 @cli.command("audit-claims policies/people.yaml --quick", name="audit-claims")
-@click.argument("policy", type=cli.PATH, required=False, metavar="POLICY", help="The policy file.")
+@click.argument("policy", type=cli.PATH, required=False, metavar="[POLICY.yaml]", help="The policy file.")
 @cli.flag("--all-methods", "Attack every method and scope, with made-up policies.")
 @cli.flag("--quick", "Draw less, for an answer in under a minute.")
 @cli.as_json("the findings")

@@ -49,13 +49,21 @@ def check_cap(
 
 def refuse_loss(account: Account, loss: Loss, policy: Policy, release: ReleaseId, *, at_least: bool = False) -> OverCap:
     """The refusal of a release that its population has no room for."""
-    is_uncountable = account.of(loss) is None and not policy.adds_up
+    reason = f"{explain_infinity(policy, account)} " if account.of(loss) is None else ""
     return OverCap(
         f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
         f"{account.spent} is spent), and this release would take {'at least ' * at_least}{account.words(account.of(loss))}.",
         where=str(release),
-        remedy=f"{f'{NEEDS_RELEASES} ' * is_uncountable}The cap is the privacy officer's: populations.yaml.",
+        remedy=f"{reason}The cap is the privacy officer's: populations.yaml.",
     )
+
+
+def explain_infinity(policy: Policy, account: Account) -> str:
+    """Why nothing fits under the cap of a population, and what would."""
+    if not policy.adds_up:
+        return NEEDS_RELEASES
+    kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
+    return f"Nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}."
 
 
 def open_account(caps: Caps, policy: Policy, charges: Sequence[Charge]) -> Account:

@@ -76,7 +76,10 @@ def _find_faults(caps: Caps, charges: Sequence[Charge]) -> Iterator[str]:
     for name, population in caps.declared.items():
         for ancestor in population.ancestors:
             if ancestor not in charged and ancestor not in caps.declared:
-                yield f"'{name}' comes from '{ancestor}', which is not declared and was never charged."
+                yield (
+                    f"'{name}' comes from '{ancestor}', which is not declared and was never charged. Declare '{ancestor}' with "
+                    f"its cap, or take it out of the entry of '{name}'."
+                )
     for name in sorted(charged - named - set(caps.declared)):
         yield (
             f"the population '{name}' was charged and is not declared any more: its people's budget would begin anew. Declare it "

@@ -17,7 +17,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import FAILED, OPENED, ReleaseStatus, latest_revision, list_statuses, move, read_statuses
 from release_pipeline.flow.texts import check_line
 from release_pipeline.policy import Policy
-from release_pipeline.policy.periods import end_of
+from release_pipeline.policy.periods import EXAMPLE, end_of
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.rooms import locked_vault
 
@@ -126,7 +126,8 @@ def _parse(policy: Policy, text: str | None) -> tuple[str, int | None]:
         _check_period(policy, name)
     elif name not in names:
         what = f"policy {policy.policy} has no release {name}." if name else f"policy {policy.policy} has several releases."
-        raise WrongUsage(what, remedy=f"Name one with --release: {', '.join(names) or f'a {policy.every} that has ended'}.")
+        ended = f"a {policy.every} that has ended, like {EXAMPLE[policy.every]}" if policy.every else ", ".join(names)
+        raise WrongUsage(what, remedy=f"Name one with --release: {ended}.")
     return name, int(match[2]) if match and match[2] else None
 
 

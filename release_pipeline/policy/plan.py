@@ -91,7 +91,10 @@ def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     policy = plan.policy
     if policy.parts == 1:
         return
-    sizes = f" of {plan.rows // policy.parts:,} to {-(-plan.rows // policy.parts):,} rows" if plan.rows is not None else ""
+    sizes = ""
+    if plan.rows is not None:
+        least, most = plan.rows // policy.parts, -(-plan.rows // policy.parts)
+        sizes = f" of {least:,} rows" if least == most else f" of {least:,} to {most:,} rows"
     family = find_family(policy.protect)
     yield "parts", f"{policy.parts} random parts{sizes} by the number of the row, {family.part_words}"
     yield from (("", words) for words in family.explain_parts(policy))

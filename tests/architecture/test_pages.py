@@ -27,7 +27,11 @@ from tests.integration.browser import Page, open_browser
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-PAGES = [*TOP, *sorted(DOCS.glob("*.md")), *sorted((DOCS / "decisions").glob("*.md"))]
+EXAMPLES = ROOT / "examples"
+PAGES = [
+    *(*TOP, *sorted(DOCS.glob("*.md")), *sorted((DOCS / "decisions").glob("*.md"))),
+    *(EXAMPLES / "README.md", *sorted(EXAMPLES.glob("*/README.md"))),
+]
 FENCE = re.compile(r"^ *```(.*)\n((?:.*\n)*?) *```$", re.MULTILINE)
 EXECUTED = {  # pages whose sh and python blocks a test executes, and the test
     "analyst.md": "tests/integration/test_examples.py",
@@ -56,6 +60,9 @@ NOT_EXECUTED = {  # pages with blocks that nothing executes, how many these are,
     "docs/desk.md": (3, "they serve until they are stopped, or need root and systemd"),
     "docs/reproduction.md": (1, "it takes minutes; tests/integration/test_reproduce.py makes parts of it"),
 }
+GALLERY = "tests/integration/test_gallery.py calls its commands in this process"
+NOT_EXECUTED |= {f"examples/{name}/README.md": (1, GALLERY) for name in ("diary", "hospital", "households", "pay")}
+NOT_EXECUTED |= {"examples/register/README.md": (2, GALLERY)}
 MADE = ("deploy/.env",)  # by the blocks themselves
 SHOWN = {"sh example", "python example", "yaml", "json", "text"}  # and executed by nothing
 READERS = ("Steward", "Privacy officer", "Reviewer", "Analyst", "Operator", "Auditor", "Contributor")
@@ -157,7 +164,7 @@ def test_the_first_page_knows_every_page_and_every_reader() -> None:
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     links = re.findall(r"^- \[[^\]]+\]\(([^)#]+)\)", text.rpartition("\n## ")[2], re.MULTILINE)
     listed = [(DOCS / link).resolve() for link in links]
-    top = [*TOP, ROOT / "CHANGELOG.md", DOCS / "decisions" / "README.md"]
+    top = [*TOP, ROOT / "CHANGELOG.md", DOCS / "decisions" / "README.md", EXAMPLES / "README.md"]
     assert sorted(listed) == sorted([*top, *(page for page in DOCS.glob("*.md") if page.name != "index.md")])
     headings = [heading.partition(":")[0] for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)]
     assert headings == [*READERS, "All pages"]

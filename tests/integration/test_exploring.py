@@ -144,12 +144,12 @@ def test_what_the_ledger_would_refuse_is_not_simulated(
     assert [one["words"] for one in told["settings"]] == ["dp-cdf, epsilon 1, k 5"]
     assert [one["number"] for one in (*told["settings"], *told["refused"])] == [2, 1, 3, 4]
     refused = {one["words"]: one["why"] for one in told["refused"] if one["by_ledger"]}
-    assert "nothing bounds this policy" in refused["idp-cbls, epsilon 2, k 5"]
+    assert "Nothing bounds this policy" in refused["idp-cbls, epsilon 2, k 5"]
     assert "it takes 2, of which 1 is left" in refused["dp-cdf, epsilon 2, k 5"]
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "3 settings would be refused by the ledger: --refused tries them all the same" in said
-    assert "idp-cbls was not tried: the ledger would refuse it: nothing bounds this policy" in said
+    assert "idp-cbls was not tried: the ledger would refuse it: Nothing bounds this policy" in said
     assert main([*arguments, "--all"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not tried: idp-cbls, epsilon 2, k 5: ")]
     assert len(lines) == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.cap import NEEDS_RELEASES, refuse_loss
+from release_pipeline.flow.cap import explain_infinity, refuse_loss
 from release_pipeline.flow.lineage import check_lineage, check_population
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
@@ -48,7 +48,7 @@ class Headroom:
         """What has to be otherwise before anything fits; empty where something could."""
         if not self.losses or self.account.of(self.losses[0]) is not None:
             return ""
-        return _explain_infinity(self.policy, self.account)
+        return explain_infinity(self.policy, self.account)
 
 
 def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
@@ -158,11 +158,3 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
         fitting=None if headroom.losses is None else headroom.fitting,
         needs=headroom.needs or None,
     )
-
-
-def _explain_infinity(policy: Policy, account: Account) -> str:
-    """Why nothing fits under the cap, and what would."""
-    if not policy.adds_up:
-        return NEEDS_RELEASES
-    kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
-    return f"nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}"

@@ -156,7 +156,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             grid, share = column.exact_grid, total / policy.column_epsilon[name].nano
             wide, narrow = (
                 ", ".join(
-                    show_figure(share * _epsilon_for_noise(grid.width // part, float(wanted) * grid.width)) for wanted in WANTED
+                    _show_epsilon(share * _epsilon_for_noise(grid.width // part, float(wanted) * grid.width)) for wanted in WANTED
                 )
                 for part in (1, 10)
             )
@@ -168,12 +168,17 @@ class ClassFamily(Family[KEpsilonOptions]):
             limit = policy.gates.relative_error.get(name)
             if limit is not None:
                 middle = float(sum(column.domain)) / 2
-                needed = show_figure(_epsilon_for_noise(grid.width, float(limit) * abs(middle) / float(grid.step)) * share)
+                needed = _show_epsilon(_epsilon_for_noise(grid.width, float(limit) * abs(middle) / float(grid.step)) * share)
                 yield "", f"a relative error of {limit:f} at {middle:g}, the middle of the domain, needs {needed}"
 
 
 def _drops_after_noise(policy: Policy) -> bool:
     return policy.suppress is not None and policy.suppress.confidence is not None
+
+
+def _show_epsilon(epsilon: float) -> str:
+    """An epsilon, or that none is enough: noise is whole steps of the grid."""
+    return show_figure(epsilon) if math.isfinite(epsilon) else "out of reach"
 
 
 def _epsilon_for_noise(diameter: int, wanted: float) -> float:

@@ -45,7 +45,10 @@ class Intervals(Frozen):
         finer: npt.NDArray[np.int64] | None = None
         for number, starts in enumerate(self._starts(), start=1):
             if finer is not None and not np.isin(starts, finer).all():
-                raise ValueError(f"the intervals of level {number} do not consist of whole ones of level {number - 1}")
+                raise ValueError(
+                    f"the intervals of level {number} do not consist of whole ones of level {number - 1}: each must begin where "
+                    f"one of level {number - 1} begins"
+                )
             finer = starts
         return self
 

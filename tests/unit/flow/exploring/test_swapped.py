@@ -91,10 +91,7 @@ def test_a_ladder_above_ten_percent_has_swapping_proposed(bench: Bench) -> None:
     plain = view_setting(try_setting(bench, Setting({"method": "dp-cdf", "epsilon": Decimal(8)})), 1)
     assert plain.linkage is not None
     assert plain.linkage > 0.1
-    assert plain.proposal == (
-        "swap with k 10 would bring this to at most 10% on average "
-        "(`explore POLICY --like FILE --public WHERE --swap 10` tries it)."
-    )
+    assert plain.proposal == ("swap with k 10 would bring this to at most 10% on average (`explore` with `--swap 10` tries it).")
     swapped = view_setting(try_setting(bench, SWAP), 2)
     assert swapped.linkage is not None
     assert swapped.linkage < 0.2
