@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from release_pipeline.errors import StoreBusy, StoreError
 from release_pipeline.store.connections import WAIT_SECONDS
@@ -27,6 +28,7 @@ _CONNECT = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
 }
 
 
@@ -34,7 +36,7 @@ def split_address(text: str) -> tuple[str, str, str] | None:
     """An address of a Postgres server up to its password, the name of the password (empty without one), and what follows; None
     where it is no such address, or has the password itself."""
     match = _ADDRESS.fullmatch(text) if text.isprintable() else None
-    if match is None or "password" in match[4].lower():
+    if match is None or "password" in unquote(match[4]).lower():
         return None
     scheme, user, password, rest = match.groups(default="")
     return f"{scheme}{user}", password[3:-1], f"@{rest}" if user else rest

@@ -25,6 +25,7 @@ from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, Stor
 from release_pipeline.flow import reservation
 from release_pipeline.flow import site as sites
 from release_pipeline.flow.backup import write_backup
+from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.entering import accept
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.reservation import Reservation, reserve
@@ -35,7 +36,7 @@ from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import Policy
 from release_pipeline.store import registry, registry_server
 from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.ledger import find_budget_faults, list_charges
+from release_pipeline.store.ledger import _update_budget, find_budget_faults, list_charges
 from release_pipeline.store.registry import TABLES, RegistryChanged, ReleaseId
 from release_pipeline.store.registry_server import Server, ServerConnection, split_address
 from tests.integration.people import copy_site, review
@@ -178,6 +179,7 @@ def test_two_hosts_charge_a_thousand_and_no_more(tiny: TinySite, tmp_path: Path)
         hears, tells = PROCESSES.Pipe(duplex=False)
         process = PROCESSES.Process(target=charge_many, args=(home, host, CHARGES // 2 + 20, tells))
         begin(process)
+        tells.close()
         running.append((process, hears))
     refused = [hears.recv() for _, hears in running]
     assert [finish(process) for process, _ in running] == [0, 0]
@@ -372,8 +374,9 @@ def test_who_waits_too_long_is_told_and_may_try_again(tiny: TinySite, monkeypatc
         assert len(opened.events) == 3
 
 
-def test_without_the_lock_nobody_writes_over_another(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second line: where the lock fails, of two who go on from one event only the first is noted."""
+def test_without_the_lock_nobody_writes_over_another(tiny: TinySite, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second line: where the lock fails, of two who go on from one event only the first is noted. Three things see to it: the
+    row of the cap, the index of events, and the head."""
     begin_vault(tiny)
     monkeypatch.setattr(registry_server, "statement", lambda name: "SELECT 1" if name.endswith("begin_writing") else READ(name))
     site = tiny.site
@@ -387,13 +390,43 @@ def test_without_the_lock_nobody_writes_over_another(tiny: TinySite, monkeypatch
             else:
                 late.add("held", policy="people", why="a test", by="ana")
 
-    for number, (kind, refusal) in enumerate({"charge": "do not agree on what is spent", "event": "SQLSTATE 23505"}.items()):
+    refusals = [("charge", "do not agree on what is spent"), ("event", "SQLSTATE 23505"), ("event", "somebody else wrote")]
+    for number, (kind, refusal) in enumerate(refusals):
+        if number == 2:
+            ledger.ask("DROP INDEX events_number_idx")
         with pytest.raises(StoreError, match=refusal):
             write_over_another(number, kind)
         assert is_whole(tiny) == number + 1
 
 
 READ = registry_server.statement
+
+
+def test_the_server_does_not_go_over_a_cap(tiny: TinySite) -> None:
+    """Whatever was computed before: the row of the cap refuses it, in the words of a charge that does not fit."""
+    begin_vault(tiny)
+    reserve(tiny.site, wanted(tiny.site), PLAIN)
+    policy = tiny.site.policy("people")
+
+    def overspend() -> None:
+        with tiny.site.open_registry() as opened:
+            [charge] = list_charges(opened)
+            account, _ = check_cap(tiny.site, opened, policy, ReleaseId("people", "2"), records=60)
+            beyond = account.most + 1
+            _update_budget(opened, charge, account, spent=account.total, after=beyond, happened=False)
+
+    with pytest.raises(OverCap, match="the database refused to go over the cap"):
+        overspend()
+    assert is_whole(tiny) == 1
+
+
+def test_the_head_of_the_vault_never_goes_back(tiny: TinySite) -> None:
+    """Whoever wrote an earlier event and comes later to the vault changes nothing there."""
+    begin_vault(tiny)
+    anchor = sites._RegistryAnchor(tiny.site)
+    last = anchor.read()
+    anchor.write(1, tiny.events()[0].hash)
+    assert anchor.read() == last == (3, tiny.events()[-1].hash)
 
 
 # what somebody changed on the server
@@ -553,6 +586,7 @@ def test_no_address_has_its_password_in_it() -> None:
         "ledger:kanarienvogel@db/a",
         "kanarienvogel@db/a",
         "db/a?password=kanarienvogel",
+        "db/a?p%61ssword=kanarienvogel",
         "ledger:${NAME}kanarienvogel@db/a",
         "a:b@kanarienvogel@db",
     ):
