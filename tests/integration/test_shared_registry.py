@@ -611,6 +611,9 @@ def test_the_password_is_nowhere(
     with dg.DagsterInstance.local_temp(str(tmp_path / "dagster")) as instance:
         assert run_job(tiny, instance=instance).success
         spoken["job"] = repr(materializations(run_job(tiny, "2", instance=instance))).encode()
+        settings.write_text(f"registry: {json.dumps(right.replace(str(ledger.port), '1'))}\n")
+        assert not run_job(tiny, instance=instance).success  # what it says of that is in the folder, too
+    settings.write_text(f"registry: {json.dumps(right)}\n")
     assert tiny_charges(tiny) == 2
     commands = [
         ["status"],
