@@ -30,6 +30,18 @@ def move_to_server(
     A server that has another registry is refused, unless the events of the file may replace one with that head: its tables are
     then renamed, and stay. Stopped at any moment, the same call again does the rest.
     """
+    try:
+        _copy_to_server(file, server, anchor, may_replace)
+    except StoreError:
+        if file.exists():
+            raise  # else another process has moved it meanwhile
+    for left in (file, file.with_name(f"{file.name}.wal")):  # a file without its log would be an older registry
+        left.unlink(missing_ok=True)
+
+
+def _copy_to_server(
+    file: Path, server: Server, anchor: RegistryAnchor, may_replace: Callable[[Sequence[Event], Head], bool]
+) -> None:
     with open_registry(file, anchor=anchor, read_only=True) as registry, server.open() as connection:
         tables = connection.list_tables()
         rows = connection.execute(statement("ledger/list_events")).fetchall() if tables else []
@@ -48,5 +60,3 @@ def move_to_server(
             if there or not tables:
                 make_tables(connection)
             registry.copy_into(connection)
-    for left in (file.with_name(f"{file.name}.wal"), file):
-        left.unlink(missing_ok=True)

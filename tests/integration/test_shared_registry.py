@@ -38,6 +38,7 @@ from release_pipeline.store import registry, registry_server
 from release_pipeline.store.holdings import VaultDamaged
 from release_pipeline.store.ledger import _update_budget, find_budget_faults, list_charges
 from release_pipeline.store.registry import TABLES, RegistryChanged, ReleaseId
+from release_pipeline.store.registry_copies import move_to_server
 from release_pipeline.store.registry_server import Server, ServerConnection, split_address
 from tests.integration.people import copy_site, review
 from tests.integration.processes import PROCESSES, begin, finish
@@ -300,7 +301,8 @@ def test_killed_at_any_step_a_registry_moves_to_the_server(ledger: Ledger, tmp_p
     begin_vault(tiny)
     before = tiny.events()
     shutil.copytree(tiny.home, tmp_path / "before")
-    share(TinySite(tmp_path / "before"), ledger)
+    place = share(TinySite(tmp_path / "before"), ledger).site.registry
+    assert isinstance(place, Server)
 
     def reset() -> None:
         ledger.ask("DROP TABLE IF EXISTS events, head, budgets")
@@ -311,6 +313,8 @@ def test_killed_at_any_step_a_registry_moves_to_the_server(ledger: Ledger, tmp_p
         forget_verified()
         assert tiny.events() == before
         assert not tiny.site.registry_file.exists()
+        move_to_server(tiny.site.registry_file, place, anchor=sites._RegistryAnchor(tiny.site), may_replace=lambda *_: False)
+        assert tiny.events() == before  # who came a moment later than another changes nothing
 
     assert kill_before_each(attempt_opening, tiny.home, reset, check) > 10
 
