@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, transaction
-from release_pipeline.store.registry import TABLES, Event, Registry, RegistryAnchor, make_tables, open_registry
+from release_pipeline.store.registry import TABLES, Event, Registry, RegistryAnchor, Row, make_tables, open_registry
 from release_pipeline.store.registry_server import Server
 from release_pipeline.store.sql import statement
 
@@ -44,7 +44,7 @@ def _copy_to_server(
 ) -> None:
     with open_registry(file, anchor=anchor, read_only=True) as registry, server.open() as connection:
         tables = connection.list_tables()
-        rows = connection.execute(statement("ledger/list_events")).fetchall() if tables else []
+        rows: list[Row] = connection.execute(statement("ledger/list_events")).fetchall() if tables else []
         there: list[Head] = [(number, digest) for number, _, digest, _ in rows]
         mine = [(event.number, event.hash) for event in registry.events]
         if there[: len(mine)] != mine:

@@ -142,7 +142,7 @@ def _connect(server: Server, *, read_only: bool) -> ServerConnection:
         connection = psycopg2.connect(server.address, **_CONNECT)
         level = "REPEATABLE READ" if read_only else "READ COMMITTED"  # a writer sees what was committed while it waited
         connection.set_session(isolation_level=level, readonly=read_only)
-        register_type(new_type(_NUMERIC, "INTEGER", lambda text, _: None if text is None else int(text)), connection)
+        register_type(new_type(_NUMERIC, "INTEGER", _read_integer), connection)
         return ServerConnection(server, connection, psycopg2.Error)
     except (psycopg2.Error, ValueError):
         pass
@@ -151,6 +151,10 @@ def _connect(server: Server, *, read_only: bool) -> ServerConnection:
         where=server.name,
         remedy="Check the address, the password and the server. Nothing was noted.",
     )
+
+
+def _read_integer(text: str | None, _: object) -> int | None:
+    return None if text is None else int(text)
 
 
 @lru_cache
