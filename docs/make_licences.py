@@ -36,7 +36,8 @@ COPYLEFT = {  # what their licences ask of those who pass them on, and what that
     "docutils": f"Public domain and BSD, some files GPL: for the site of these pages, as Sphinx uses it. {NEVER_SHIPPED}",
     "hypothesis": f"MPL-2.0: for tests. {NEVER_SHIPPED}",
     "pathspec": f"MPL-2.0: for building the wheels. {NEVER_SHIPPED}",
-    "psycopg2-binary": "LGPL with exceptions: imported as it is, by `dagster-postgres`, only with the extra `postgres`, which "
+    "psycopg2-binary": "LGPL with exceptions: imported as it is, by `dagster-postgres` and for a registry in Postgres, "
+    "only with the extra `postgres`, which "
     "the image has. Who passes the image on offers the source of psycopg2 too, or builds the image without that extra.",
     "text-unidecode": f"Artistic licence or GPL, at choice: for tests, through `frictionless`. {NEVER_SHIPPED}",
     "tqdm": "MPL-2.0 and MIT: progress bars of Great Expectations. Nothing of it is changed.",

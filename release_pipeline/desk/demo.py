@@ -48,7 +48,7 @@ class Player:
 
 def check_demo(site: Site) -> None:
     """Refuse a folder that the demo did not make."""
-    if not is_demo(site.home) or not site.registry.exists():
+    if not is_demo(site.home) or not site.has_registry:
         raise WrongUsage(
             "this is not a folder that the demo made.",
             where=str(site.home),
@@ -108,7 +108,7 @@ def _publish_until(site: Site, ended: threading.Event, tell: Callable[[str, Rele
     told: set[str] = set()
     seen: object = None
     while not ended.wait(_EVERY_SECONDS):
-        stamp = site.registry.stat().st_mtime_ns
+        stamp = site.registry_file.stat().st_mtime_ns
         if stamp == seen:
             continue
         try:

@@ -16,6 +16,12 @@ def find_waiting(events: Sequence[Event]) -> Event | None:
     return next((event for event in reversed(events) if event.kind == RESTORING and event.number not in accepted), None)
 
 
+def is_restore_over(events: Sequence[Event], head: tuple[int, str]) -> bool:
+    """Whether a backup was put back that replaces the registry with this last event: nothing came to it since it was read."""
+    last = {"event": head[0], "hash": head[1]}
+    return any(event.kind == RESTORING and event.content.get("replaces") == last for event in events)
+
+
 def check_accepted(events: Sequence[Event]) -> None:
     """Refuse to go on before the officer has entered what was charged after the backup."""
     if (waiting := find_waiting(events)) is not None:

@@ -15,6 +15,7 @@ import io
 import json
 import os
 import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ from release_pipeline.plain_files import open_below, open_plain
 from release_pipeline.policy.populations import Population, list_ancestors
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, make_folder, sync
+from release_pipeline.store.registry import Registry
+from release_pipeline.store.registry_copies import write_copy
+from release_pipeline.store.registry_server import Server
 
 FORMAT, MANIFEST = "release-pipeline/backup/1", "manifest.json"
 _FILES = ("populations.yaml", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig", "registry.duckdb", "registry.duckdb.wal")
@@ -56,18 +60,21 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
     """Write a backup of the site, whole or not at all. Confidential: it has the vault, its key, and the secrets of noise that is
     not drawn yet."""
     check_output(output, endings=(".tar",), overwrite=overwrite)
-    if not site.registry.exists():
+    if not site.has_registry:
         raise WrongUsage("nothing has happened at this site that could be lost.", where=str(site.home))
     with ExitStack() as files, ExitStack() as held:  # what is held is let go first
         held.enter_context(site.publishing_alone())
         for file in _list_vaults(site):
             held.enter_context(open_database(file, wait=_PATIENCE))
         held.enter_context(locked(site.vault / "secrets"))
-        head = Head.of(held.enter_context(site.open_registry()).events[-1])
+        registry = held.enter_context(site.open_registry())
+        head = Head.of(registry.events[-1])
         made = datetime.now(UTC).isoformat(timespec="seconds")
         with appearing(output) as partial:
             with tarfile.open(fileobj=partial, mode="w") as archive:
                 sums = {name: _add(archive, site.home, name, files) for name in _list_files(site.home)}
+                if isinstance(site.registry, Server):
+                    sums[site.registry_file.name] = _add_copy(archive, registry, site.registry_file.name)
                 content = {"format": FORMAT, "made": made, "software": TOOL, "head": json.loads(head.text), "files": sums}
                 manifest = (json.dumps(content, indent=2) + "\n").encode()
                 info = tarfile.TarInfo(MANIFEST)
@@ -179,6 +186,14 @@ def _add(archive: tarfile.TarFile, home: Path, name: str, files: ExitStack) -> s
             what = "this was removed while it was to be copied."
             raise ReleasePipelineError(what, where=str(path), remedy="Take the backup again.") from None
         return _copy(archive, content, name)
+
+
+def _add_copy(archive: tarfile.TarFile, registry: Registry, name: str) -> str:
+    """Put the registry of a server into the archive as a file, and give its hash."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_copy(registry, file := Path(folder, name))
+        with file.open("rb") as content:
+            return _copy(archive, content, name)
 
 
 def _copy(archive: tarfile.TarFile, content: IO[bytes], name: str) -> str:

@@ -37,7 +37,14 @@ from release_pipeline.flow.states import (
     ReleaseStatus,
     read_statuses,
 )
-from release_pipeline.flow.survivors import Card, Survivor, list_later, read_release, read_survivors
+from release_pipeline.flow.survivors import (
+    Card,
+    Survivor,
+    list_later,
+    read_release,
+    read_server,
+    read_survivors,
+)
 from release_pipeline.flow.trust.clocks import CLOCK
 from release_pipeline.flow.trust.members import TRUSTED
 from release_pipeline.flow.trust.office import REVOKED
@@ -103,10 +110,11 @@ def restore(
         if swap.aside is not None:
             _check_site(home)
         unpack(file, swap.staged, backup)
-        site = Site(swap.staged, dict(os.environ))
+        site = Site(swap.staged, dict(os.environ), in_file=True)
         places = [*([home] if swap.aside else []), *(place.resolve() for place in survived)]
         survivors = read_survivors(site, places, backup.head)
-        found, all_known = _note(site, backup, survivors, witnessed)
+        replaced = read_server(site, swap.staged, survivors, backup.head)
+        found, all_known = _note(site, backup, survivors, witnessed, replaced)
         try:
             swap.finish()
         except OSError as error:
@@ -134,8 +142,11 @@ def _check_site(home: Path) -> None:
         raise WrongUsage("something lies here that is no site.", where=str(home), remedy="Name a new folder.")
 
 
-def _note(site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: Head | None) -> tuple[_Found, bool]:
-    """Note what was put back, and what is known of later releases."""
+def _note(
+    site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: Head | None, replaced: Head | None
+) -> tuple[_Found, bool]:
+    """Note what was put back, and what is known of later releases. `replaced`: the last event on the server that the registry
+    goes back to."""
     chains = [survivor.events for survivor in survivors if survivor.events is not None]
     chain = max(chains, key=len, default=())
     with site.open_registry() as registry:
@@ -156,6 +167,7 @@ def _note(site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: 
         head = {"event": last.number, "hash": last.hash}
         content: dict[str, Any] = {"made": backup.made, "last": head, "releases": [*found.lost.values()], "all_known": all_known}
         content |= {"doubted": [*found.doubted.values()]} if found.doubted else {}
+        content |= {"replaces": {"event": replaced.number, "hash": replaced.hash}} if replaced is not None else {}
         registry.add(RESTORING, None, **content)
     return found, all_known
 

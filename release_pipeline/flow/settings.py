@@ -31,6 +31,7 @@ from release_pipeline.policy.messages import raise_problems, suggest
 from release_pipeline.policy.text import EMPTY, Document, Problem, read_yaml
 from release_pipeline.policy.text import Path as Place
 from release_pipeline.store.memory import LEAST, format_size, read_size
+from release_pipeline.store.registry_server import split_address
 
 FILE = "site.yaml"
 Looks: TypeAlias = Literal["allowed", "forbidden"]  # at confidential records, for parameters
@@ -138,6 +139,14 @@ def _one_of(name: str, kind: Any) -> Say:
     return Say(f"{name} is not said as it should be.", f"Allowed: {', '.join(get_args(kind))}.")
 
 
+Registry: TypeAlias = Annotated[
+    StrictStr,
+    meets(lambda text: split_address(text) is not None),
+    Say(
+        "registry is no address of a Postgres server, or has its password in it.",
+        "Say it as in postgresql://ledger:${LEDGER_PASSWORD}@db.example.org/ledger, or with ${file:/FILE}.",
+    ),
+]
 Section: TypeAlias = dict[str, Any] | None  # empty where every line below it is commented out
 
 
@@ -158,6 +167,7 @@ class SiteSettings(Settings):
         ]
         | None
     ) = None
+    registry: Registry | None = None
     upstream: Annotated[Section, _as_in("upstream", "upstream: {POLICY: ASSET/KEY}")] = None
     alerts: Annotated[list[Any] | None, _as_in("alerts", "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}")] = None
     lineage: Annotated[Section, _as_in("lineage", "lineage: {openlineage: URL or FOLDER}")] = None
@@ -165,7 +175,7 @@ class SiteSettings(Settings):
     desk: Annotated[Section, _as_in("desk", "desk: {people: {NAME: [auditor]}}")] = None
 
 
-_SITE = TypeAdapter(SiteSettings)
+_SITE, _REGISTRY = TypeAdapter(SiteSettings), TypeAdapter[str](Registry)
 
 
 def read_document(file: Path) -> Document | None:
@@ -184,6 +194,13 @@ def read_settings(file: Path) -> SiteSettings:
     """What the file says; refused with every fault, its line, and what may stand there."""
     document = read_document(file)
     return SiteSettings() if document is None else read_as_said(document, _SITE, file=file)
+
+
+def read_registry(file: Path) -> str | None:
+    """The address of the registry's server, if the file names one; whatever else is wrong with it. The file is parsed only where
+    the word is in it, for a run opens the registry often."""
+    named = file.is_file() and "registry" in read_text(file)
+    return read_section(file, "registry", _REGISTRY) if named else None
 
 
 def read_section(file: Path, name: str, kind: TypeAdapter[Any], context: Any = None) -> Any:

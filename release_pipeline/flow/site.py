@@ -11,12 +11,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, StoreError, WrongUsage
-from release_pipeline.flow.settings import FILE, SiteSettings, read_section, read_settings
+from release_pipeline.flow.accepted import is_restore_over
+from release_pipeline.flow.settings import FILE, SiteSettings, read_registry, read_section, read_settings
 from release_pipeline.flow.upstream import UPSTREAM, Upstream
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies
@@ -25,6 +27,8 @@ from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
 from release_pipeline.store.memory import machine_memory, read_size
 from release_pipeline.store.registry import BEGIN, Event, Registry, RegistryChanged, open_registry
+from release_pipeline.store.registry_copies import move_to_server
+from release_pipeline.store.registry_server import Server, split_address
 from release_pipeline.store.swap import is_stopped
 
 HOME = "RELEASE_PIPELINE_HOME"
@@ -34,10 +38,12 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The places of one site. `environment` is where ${NAME} in a source is looked up."""
+    """The places of one site. `environment` is where ${NAME} in a source is looked up. `in_file`: its registry is a file whatever
+    site.yaml says, for it comes from a backup and is not put back yet."""
 
     home: Path
     environment: Mapping[str, str]
+    in_file: bool = False
 
     @property
     def populations_file(self) -> Path:
@@ -50,25 +56,62 @@ class Site:
         return self.home / "vault"
 
     @property
-    def registry(self) -> Path:
-        """Everything that happened, chained."""
+    def registry_file(self) -> Path:
+        """Where the registry is, unless site.yaml names a server."""
         return self.home / "registry.duckdb"
+
+    @property
+    def registry(self) -> Path | Server:
+        """Everything that happened, chained: a file, or the server that site.yaml names."""
+        try:
+            address = None if self.in_file else read_registry(self.home / FILE)
+        except ReleasePipelineError:
+            if not self.registry_file.exists():
+                raise
+            address = None
+        parts = None if address is None else split_address(address)
+        if parts is None:
+            return self.registry_file
+        before, password, after = parts
+        secret = f":{quote(self._read_password(password), safe='')}" if password else ""
+        return Server(f"{before}{after}", f"{before}{secret}{after}")
+
+    def _read_password(self, name: str) -> str:
+        """What the environment has for NAME, or a file (file:/FILE)."""
+        try:
+            if name.startswith("file:"):
+                return Path(name.removeprefix("file:")).read_text("utf-8").rstrip("\r\n")
+            return self.environment[name]
+        except (KeyError, OSError, UnicodeDecodeError):
+            what = f"the password of the registry is missing: {name} is not set, or cannot be read."
+        remedy = "Set the variable, or let this account read the file."
+        raise ReleasePipelineError(what, where=str(self.home / FILE), remedy=remedy)
 
     @contextmanager
     def open_registry(self, *, read_only: bool = False) -> Generator[Registry]:
         """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
-        if self.registry.exists() and not is_unfinished(self.registry) and not (self.vault / "key").exists():
+        if not (self.vault / "key").exists() and self.has_registry:
             raise VaultDamaged(
                 "the vault's key is missing, and there is a registry.", where=str(self.vault / "key"), remedy=RESTORE
             )
         if not read_only:
             self._vault_key()  # before there is a registry: of several who begin one, nobody finds it without a key
-        with open_registry(self.registry, anchor=_RegistryAnchor(self), read_only=read_only, tool=TOOL) as registry:
+        place, anchor = self.registry, _RegistryAnchor(self)
+        if isinstance(place, Server) and self.registry_file.exists():
+            move_to_server(self.registry_file, place, anchor=anchor, may_replace=is_restore_over)
+        with open_registry(place, anchor=anchor, read_only=read_only, tool=TOOL) as registry:
             if not read_only:
                 check_populations(self.vault, registry.events)
             yield registry
 
-    def read_other_registry(self, file: Path) -> tuple[Event, ...]:
+    @property
+    def has_registry(self) -> bool:
+        """Whether anything was ever noted here."""
+        place = self.registry
+        begun_in_file = self.registry_file.exists() and not is_unfinished(self.registry_file)
+        return begun_in_file or (isinstance(place, Server) and place.exists())
+
+    def read_other_registry(self, file: Path | Server) -> tuple[Event, ...]:
         """The events of another copy of this site's registry, sealed with its key; how many there were, nobody says."""
         with open_registry(file, anchor=_OtherAnchor(self), read_only=True) as registry:
             return registry.events
@@ -276,13 +319,16 @@ class _RegistryAnchor:
     def write(self, number: int, digest: str) -> None:
         """Keep these."""
         make_vault(self._file.parent)
-        partial = self._file.with_name(f".{self._file.name}.new")  # always the same: whoever writes holds the registry's lock
-        with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as new:
-            new.write(f"{number} {digest or _NONE} {self._seal((number, digest))}\n")
-            new.flush()
-            os.fsync(new.fileno())
-        partial.replace(self._file)
-        sync(self._file.parent)
+        with locked(self._file.parent):  # a server's lock ends with the commit, before this
+            if (known := self.read()) is not None and known[0] > number:
+                return  # another process has come further
+            partial = self._file.with_name(f".{self._file.name}.new")  # always the same: one at a time is here
+            with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as new:
+                new.write(f"{number} {digest or _NONE} {self._seal((number, digest))}\n")
+                new.flush()
+                os.fsync(new.fileno())
+            partial.replace(self._file)
+            sync(self._file.parent)
 
     def _seal(self, known: tuple[int, str]) -> str:
         return self._site.keyed_hash(f"head of the registry: {known[0]} {known[1]}".encode())

@@ -21,6 +21,7 @@ from release_pipeline.flow.trust.revocation import revoked_text
 from release_pipeline.flow.vaults import list_files
 from release_pipeline.flow.witness import Head
 from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.store.registry_server import Server
 from release_pipeline.store.rooms import open_rooms
 from release_pipeline.verify import RELEASE, examine
 from release_pipeline.verify import WrongUsage as NotVerifiable
@@ -102,14 +103,35 @@ def read_release(text: str) -> ReleaseId:
 
 
 def _read_events(site: Site, place: Path, head: Head) -> tuple[Event, ...] | None:
-    file = place / "registry.duckdb"
+    other = Site(place, site.environment)
     try:
-        found = site.read_other_registry(file) if file.is_file() else ()
+        registry = other.registry_file if other.registry_file.is_file() else other.registry
+        found = site.read_other_registry(registry) if isinstance(registry, Server) or registry.is_file() else ()
     except StoreBusy:
         raise
     except ReleasePipelineError:  # damaged: then what lies beside it must do
         return None
-    return found if [event.hash for event in found[head.number - 1 : head.number]] == [head.hash] else None
+    return _if_later(found, head)
+
+
+def _if_later(events: tuple[Event, ...], head: Head) -> tuple[Event, ...] | None:
+    """These events, if they go on where the backup ends."""
+    return events if [event.hash for event in events[head.number - 1 : head.number]] == [head.hash] else None
+
+
+def read_server(site: Site, place: Path, survivors: list[Survivor], head: Head) -> Head | None:
+    """The last event on the server that the site.yaml of a backup names, if one is there that can be read. What the server has
+    joins the survivors, unless the site that is replaced has shown it."""
+    server = Site(place, site.environment).registry
+    try:
+        events = site.read_other_registry(server) if isinstance(server, Server) else ()
+    except StoreBusy:
+        raise
+    except ReleasePipelineError:
+        return None
+    if events and all(survivor.events is None or survivor.events[-1:] != events[-1:] for survivor in survivors):
+        survivors.append(Survivor(place, _if_later(events, head), ()))
+    return Head.of(events[-1]) if events else None
 
 
 def _read_card(file: Path) -> Card:

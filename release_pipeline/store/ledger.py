@@ -10,6 +10,7 @@ import duckdb
 from release_pipeline.errors import OverCap
 from release_pipeline.policy.loss import LOSSES, UNBOUNDED, Account, Loss, format_amount
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
+from release_pipeline.store.registry_server import CheckFailed
 from release_pipeline.store.sql import statement
 
 RESERVED = "reserved"
@@ -144,5 +145,5 @@ def _update_budget(
     most = max(account.most, after) if happened else account.most
     try:
         registry.connection.execute(statement("ledger/spend"), {**whose, "cost": after - spent, "cap": most})
-    except duckdb.ConstraintException:
+    except (duckdb.ConstraintException, CheckFailed):
         raise OverCap("the database refused to go over the cap.", where=str(charge.id)) from None

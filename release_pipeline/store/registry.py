@@ -27,10 +27,11 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished, open_database, transaction
 from release_pipeline.store.formats import SITE
 from release_pipeline.store.frozen import FrozenDict, freeze
+from release_pipeline.store.registry_server import Server, ServerConnection
 from release_pipeline.store.sql import statement
 
 _PIECE = 1 << 18  # bytes
-_TABLES = ("events", "head", "budgets")
+TABLES = ("events", "head", "budgets")
 CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
 BEGIN = ""  # what the first event names as the hash before it
 FORMAT = "format"  # the first event, which names the format of all
@@ -113,6 +114,14 @@ class RegistryAnchor(Protocol):
         ...
 
 
+class Database(Protocol):
+    """A connection in whose transaction the registry is written: DuckDB's, or one to a server."""
+
+    def execute(self, text: str, values: Any = ..., /) -> Any:
+        """What a statement gives, with `fetchall`."""
+        ...
+
+
 _ONE_AT_A_TIME = RLock()
 
 
@@ -121,7 +130,7 @@ class Registry:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection | None,
+        connection: Database | None,
         events: list[Event],
         anchor: RegistryAnchor,
         tool: str | None = None,
@@ -140,7 +149,7 @@ class Registry:
         return tuple(self._events)
 
     @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
+    def connection(self) -> Database:
         """The connection of the transaction, for what must be written together with an event."""
         if self._connection is None:
             raise StoreError("the registry was opened for reading.")
@@ -166,16 +175,33 @@ class Registry:
         self._events.append(event)
         return event
 
+    def copy_into(self, connection: Database) -> None:
+        """Write all that it had when it was opened into a database that has its tables, and nothing in them."""
+        for event in self._events:
+            row = {"number": event.number, "body": event.body, "hash": event.hash, "seal": self._anchor.seal(event.hash)}
+            connection.execute(statement("ledger/insert_event"), row)
+        head = {"number": len(self._events), "previous": 0, "hash": _last_hash(self._events)}
+        connection.execute(statement("ledger/move_head"), head)
+        for population, unit, spent, cap in self.budgets:
+            row = {"population": population, "unit": unit, "spent": spent, "cap": cap}
+            connection.execute(statement("ledger/insert_budget"), row)
+
 
 @contextmanager
-def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None) -> Generator[Registry]:
+def open_registry(
+    path: Path | Server, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None
+) -> Generator[Registry]:
     """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written, and
     `FormatNewer` when a later version wrote to it. With `tool`, what begins it is noted with the format.
 
-    It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, between
-    the threads of one a lock of ours, for there two transactions would both see the cap not reached.
+    It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, or one
+    of the server; between the threads of one a lock of ours, for there two transactions would both see the cap not reached.
     """
     with _ONE_AT_A_TIME:
+        if isinstance(path, Server):
+            with _open_on_server(path, anchor=anchor, read_only=read_only, tool=tool) as registry:
+                yield registry
+            return
         known_head, records = anchor.read(), anchor.has_records()  # first: another process may be making all of it just now
         if read_only and (not path.exists() or is_unfinished(path)):  # somebody is making it, or died doing so
             _compare_head(path, [], known_head, records=records)
@@ -193,9 +219,7 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
                 if anchor.read() is None and not anchor.has_records():
                     anchor.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
                 with transaction(connection):
-                    for name in _TABLES:
-                        connection.execute(statement(f"ledger/create_{name}"))
-                    connection.execute(statement("ledger/insert_head"))
+                    make_tables(connection)
             with transaction(connection):
                 if known_file:
                     events = list(_verified.events)
@@ -214,6 +238,37 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
                 anchor.write(*head)  # still under the lock, so that it never goes back
             if head[0] > known:
                 _keep_written(path, connection, registry, after)
+
+
+@contextmanager
+def _open_on_server(server: Server, *, anchor: RegistryAnchor, read_only: bool, tool: str | None) -> Generator[Registry]:
+    """The registry of a server, in one transaction. The vault's head follows the commit, so it is at most as far as the registry:
+    who dies between them leaves it behind, and the next writer moves it."""
+    head, records = anchor.read(), anchor.has_records()  # before a reader's moment: others go on meanwhile
+    with server.open(read_only=read_only) as connection:
+        begun = _has_all_tables(server, connection.list_tables())
+        if not (begun or read_only):
+            if anchor.read() is None and not anchor.has_records():
+                anchor.write(0, BEGIN)
+            make_tables(connection)
+        events = _load_later_events(server, connection, anchor) if begun else []
+        _compare_head(server, events, head if read_only and head is not None else anchor.read(), records=records)
+        registry = Registry(None if read_only else connection, events, anchor, tool, _verified.budgets if events else ())
+        known = len(events)
+        yield registry
+        last = (len(registry.events), _last_hash(registry.events))
+        if last[0] > known and connection.execute(statement("ledger/select_head")).fetchall() != [last]:
+            raise StoreError("somebody else wrote to the registry meanwhile; nothing was noted.", where=str(server))
+    if not read_only and anchor.read() != last:
+        anchor.write(*last)
+
+
+def make_tables(connection: Database) -> None:
+    """Make the tables of a registry that has no event yet."""
+    is_on_server = isinstance(connection, ServerConnection)
+    for name in ("events", "head", *(("budgets_in_postgres", "order_in_postgres") if is_on_server else ("budgets",))):
+        connection.execute(statement(f"ledger/create_{name}"))
+    connection.execute(statement("ledger/insert_head"))
 
 
 def canonical_json(content: Any) -> str:
@@ -246,8 +301,11 @@ def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
     with suppress(duckdb.CatalogException):
         connection.execute(statement("ledger/find_tables"))
         return True
-    found = {name for (name,) in connection.execute(statement("ledger/list_tables")).fetchall()}
-    if found and not found >= set(_TABLES):
+    return _has_all_tables(path, {name for (name,) in connection.execute(statement("ledger/list_tables")).fetchall()})
+
+
+def _has_all_tables(path: Path | Server, found: set[str]) -> bool:
+    if found and not found >= set(TABLES):
         raise _changed(path, "it is not a registry, or its tables were removed")
     return bool(found)
 
@@ -261,13 +319,13 @@ class _Verified:
     """The rows of a registry that this process has verified, the events that they are, the budgets beside them, and the file that
     had just these."""
 
-    path: Path
+    path: Path | Server
     rows: Sequence[Row] = ()
     events: Sequence[Event] = ()
     content: bytes = b""
     budgets: Sequence[Budget] = ()
 
-    def begins(self, path: Path, rows: Sequence[Row], anchor: RegistryAnchor) -> bool:
+    def begins(self, path: Path | Server, rows: Sequence[Row], anchor: RegistryAnchor) -> bool:
         """Whether these rows begin with the same ones, byte for byte, and the key of their seals is still the same."""
         return self.path == path and bool(self.rows) and rows[: len(self.rows)] == self.rows and self._has_key(anchor)
 
@@ -284,9 +342,7 @@ class _Verified:
 _verified = _Verified(Path())  # of the registry that was opened last, under the lock of `open_registry`
 
 
-def _keep(
-    path: Path, connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], events: Sequence[Event], content: bytes
-) -> None:
+def _keep(path: Path | Server, connection: Database, rows: Sequence[Row], events: Sequence[Event], content: bytes = b"") -> None:
     """Keep what was verified, or written by ourselves after that; `content`: all of the file, read under its lock, or nothing
     where it has a log beside it."""
     global _verified
@@ -309,6 +365,25 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
     row by row or all of the file, and only what came after is verified: so nothing is taken from memory that the database does
     not say today."""
     rows: list[Row] = connection.execute(statement("ledger/list_events")).fetchall()
+    events = _verify_rows(path, connection, rows, anchor)
+    _keep(path, connection, rows, events, content)
+    return events
+
+
+def _load_later_events(server: Server, connection: Database, anchor: RegistryAnchor) -> list[Event]:
+    """Every event of a server's registry. Of what this process has verified only the last is read again, and the head: a long
+    history does not come over the network each time. Whoever opens the registry first reads all of it."""
+    text, known = statement("ledger/list_later_events"), list(_verified.rows) if _verified.path == server else []
+    rows: list[Row] = known[:-1] + connection.execute(text, {"known": max(len(known) - 1, 0)}).fetchall()
+    if not _verified.begins(server, rows, anchor):
+        rows = connection.execute(text, {"known": 0}).fetchall()
+    events = _verify_rows(server, connection, rows, anchor)
+    _keep(server, connection, rows, events)
+    return events
+
+
+def _verify_rows(path: Path | Server, connection: Database, rows: list[Row], anchor: RegistryAnchor) -> list[Event]:
+    """The events that these rows are, when all are as they were written, and the last one is the head's."""
     last = connection.execute(statement("ledger/select_head")).fetchall()
     events = list(_verified.events) if _verified.begins(path, rows, anchor) else []
     for place, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
@@ -328,7 +403,6 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
         events.append(event)
     if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
-    _keep(path, connection, rows, events, content)
     return events
 
 
@@ -375,7 +449,7 @@ def _check_head(path: Path, events: list[Event], anchor: RegistryAnchor) -> None
     _compare_head(path, events, anchor.read(), records=anchor.has_records())
 
 
-def _compare_head(path: Path, events: Sequence[Event], known: tuple[int, str] | None, *, records: bool) -> None:
+def _compare_head(path: Path | Server, events: Sequence[Event], known: tuple[int, str] | None, *, records: bool) -> None:
     if known is None:
         if events or records:
             raise _changed(path, "the vault does not say which event was the last (registry.head), and there were some")
@@ -389,7 +463,7 @@ def _compare_head(path: Path, events: Sequence[Event], known: tuple[int, str] | 
         raise _changed(path, f"event {number} is not the one that the vault knows of: the chain was written anew")
 
 
-def _changed(path: Path, what: str) -> RegistryChanged:
+def _changed(path: Path | Server, what: str) -> RegistryChanged:
     return RegistryChanged(
         f"{what}.",
         where=str(path),

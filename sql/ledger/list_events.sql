@@ -1,2 +1,2 @@
 -- Every event, in order.
-SELECT number, body, hash, seal FROM events ORDER BY number, rowid;
+SELECT number, body, hash, seal FROM events ORDER BY number;

@@ -37,7 +37,17 @@ OUTSIDE = {  # third-party modules each folder may import
     "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
     "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
     "store": {
-        *("numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager", "pyreadstat", "fsspec", "pandas"),
+        *(
+            "numpy",
+            "pyarrow",
+            "duckdb",
+            "adbc_driver_postgresql",
+            "adbc_driver_manager",
+            "psycopg2",
+            "pyreadstat",
+            "fsspec",
+            "pandas",
+        ),
         "httpx",  # servers that packages go to, and web hooks
     },
     "report": {"numpy", "pyarrow", "jinja2"},

@@ -67,7 +67,7 @@ def keep(
 
 def stamp_site(site: Site) -> tuple[tuple[str, int, int, int], ...]:
     """What is another one when a policy, a file beside it, a cap, a setting or the registry is another."""
-    files = [site.registry, site.populations_file, site.home / "site.yaml", site.home / "trusted-keys.yaml"]
+    files = [site.vault / "registry.head", site.populations_file, site.home / "site.yaml", site.home / "trusted-keys.yaml"]
     found: list[tuple[str, int, int, int]] = []
     for file in (*files, *sorted((site.home / "policies").rglob("*"))):
         try:

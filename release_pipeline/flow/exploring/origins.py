@@ -75,7 +75,7 @@ def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
     if file.resolve().is_relative_to(site.vault.resolve()):
         return "it lies in the vault"
     events: tuple[Event, ...] = ()
-    if site.registry.exists():
+    if site.has_registry:
         with site.open_registry(read_only=True) as registry:
             events = registry.events
     for written in dict.fromkeys(_list_paths(site, events)):

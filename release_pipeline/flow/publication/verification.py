@@ -86,7 +86,7 @@ def verify_release(site: Site, release: ReleaseId) -> list[Finding]:
     revoked, and whether candidate and package are what the registry has."""
     with site.open_registry(read_only=True) as registry:
         events, status = registry.events, status_of(registry, release)
-    found = [Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")]
+    found = [Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")]
     officers = _with_chain([] if site.officer is None else [site.officer], read_office(events))
     found += _verify_candidate(site, status)
     package, name = site.package(str(release)), f"releases/{release}"
@@ -134,7 +134,8 @@ def _find_site(path: Path) -> Site | None:
     home = path.parent if path.name == "registry.duckdb" else path
     if is_stopped(home):
         return find_site(home)  # which says so
-    return find_site(home) if (home / "registry.duckdb").exists() and not (home / SUMS).exists() else None
+    is_begun = any((home / name).exists() for name in ("registry.duckdb", "vault/registry.head"))
+    return find_site(home) if is_begun and not (home / SUMS).exists() else None
 
 
 def write_events(events: Iterable[Event]) -> str:
@@ -147,16 +148,17 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
     try:
         with site.open_registry(read_only=True) as registry:
             events = registry.events
-            yield Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")
+            yield Finding("ok", f"{site.registry.name}: {len(events)} events, sealed by this site; the last is the vault's")
             yield from verify_events(write_events(events).splitlines(), officers)
             yield from _verify_trust(site, registry, officers)
             yield from _verify_public(site, events)
             office = read_office(events)
             officers = _with_chain(officers, office)
             yield from _verify_sums(site, registry)
-            yield from (Finding("FAIL", f"registry.duckdb: {fault}") for fault in find_budget_faults(registry))
+            name = site.registry.name
+            yield from (Finding("FAIL", f"{name}: {fault}") for fault in find_budget_faults(registry))
             if since is not None:
-                yield _verify_witnessed(events, since)
+                yield _verify_witnessed(name, events, since)
             hashes = {event.content["policy_hash"] for event in events if event.kind == RESERVED}
             charged = {digest: policy_of(registry, digest) for digest in sorted(hashes)}
     except ReleasePipelineError as error:
@@ -178,11 +180,11 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
         yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
 
 
-def _verify_witnessed(events: Sequence[Event], since: Head) -> Finding:
+def _verify_witnessed(name: str, events: Sequence[Event], since: Head) -> Finding:
     if [event.hash for event in events[since.number - 1 : since.number]] == [since.hash]:
-        return Finding("ok", f"registry.duckdb: event {since.number} is the one that was witnessed")
+        return Finding("ok", f"{name}: event {since.number} is the one that was witnessed")
     words = f"event {since.number} is not the one that was witnessed: the registry was written anew, or an older copy put back"
-    return Finding("FAIL", f"registry.duckdb: {words}")
+    return Finding("FAIL", f"{name}: {words}")
 
 
 def _verify_vault(

@@ -143,7 +143,7 @@ def plan_policy(policy: Policy, *, rows: int | None, home: Path | None) -> Check
 def _find_last(home: Path, policy: Policy) -> Charge | None:
     """The last release of the policy that was charged: how many records it had is public."""
     site = find_site(home)
-    if not site.registry.is_file():
+    if not site.has_registry:
         return None
     with site.open_registry(read_only=True) as registry:
         mine = [charge for charge in list_charges(registry) if charge.id.policy == policy.policy]

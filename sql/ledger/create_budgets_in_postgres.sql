@@ -1,0 +1,8 @@
+-- As create_budgets, whose numbers have another name here.
+CREATE TABLE budgets (
+    population VARCHAR NOT NULL,
+    unit       VARCHAR NOT NULL,
+    spent      NUMERIC(39, 0) NOT NULL,
+    cap        NUMERIC(39, 0) NOT NULL,
+    CHECK (spent <= cap)
+);
