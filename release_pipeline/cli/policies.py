@@ -14,7 +14,6 @@ from release_pipeline.cli.options import check_input, print_document, read_name
 from release_pipeline.cli.visible import Progress, print_lines
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.files import PUBLIC, check_output, write_text
-from release_pipeline.flow.init import draft_policy
 from release_pipeline.flow.status.check import check_policy, describe_check, describe_obstacles, view_check, view_refusal
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.diff import describe_diff
@@ -29,6 +28,8 @@ from release_pipeline.policy.skeleton import draft_unsaid
 @cli.output("FILE.yaml", "Where to write it (default: standard output).", required=False)
 def init(name: str, file: Path, columns: str | None, header: bool, output: Path | None) -> None:
     """A person fills in what the header does not say."""
+    from release_pipeline.flow.init import draft_policy  # it reads files, which the other commands here do not
+
     if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name) is None:
         raise WrongUsage("this is not a name for a policy.", where=name, remedy="Use lower-case letters, digits, hyphens.")
     text = draft_policy(

@@ -19,6 +19,7 @@ from release_pipeline.cli.stopping import STOPPED, describe_stop
 from release_pipeline.cli.visible import keep_line, visible_output
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, own_frame, read_out_of_space
 
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it looks for some in every installed package
 for _library in ("OPENBLAS", "OMP"):  # before NumPy and scikit-learn load: threads that wait by spinning cost more than they gain
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 

@@ -30,17 +30,21 @@ def build_defs(
     automations: str = "off",
     resource_overrides: Mapping[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
+    only: str | None = None,
 ) -> dg.Definitions:
     """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched. Raises
     where there is no site.
 
     They merge with others (`dg.Definitions.merge`): they name no executor, for every job of theirs brings its own, and under a
     `prefix` all names carry it, so that several sites stand side by side. `automations`: `on` or `off`, how schedules and sensors
-    begin. `say` is told steps and warnings of releases that are made in this process."""
+    begin. `say` is told steps and warnings of releases that are made in this process. With `only` the policy of that name is the
+    only one, for a run of one release needs no other; unless its source is an asset, which may be another policy's."""
     site = find_site(home)
+    if only is not None and _upstream_of(site, only):
+        only = None
     home, names, begin = site.home, read_prefix(prefix), read_automations(automations)
     loaded = stamp_files(home)
-    files = [build_policy_asset(file, names) for file in list_policies(home)]
+    files = [build_policy_asset(file, names) for file in list_policies(home) if only in (None, file.stem)]
     checking = dg.define_asset_job(
         names.name("check_policies"),
         selection=dg.AssetSelection.assets(*files),
@@ -51,7 +55,7 @@ def build_defs(
     jobs: list[Any] = [checking]
     pruning, daily = build_prune(names, begin)
     delivering, hourly = build_delivery(names, begin)
-    policies, _ = site.read_policies()
+    policies = site.read_policies()[0] if only is None else [site.policy(only)]
     publications: list[Any] = []
     for policy in policies:
         chain, job = build_release_assets(policy, names, upstream=_upstream_of(site, policy.policy), say=say)

@@ -73,7 +73,7 @@ def _run(site: Site, job: str, assets: Sequence[dg.AssetKey], policy: str, relea
             instance.add_dynamic_partitions(_NAMES.releases(known.policy), [release])
         with stopping_after():
             result = (
-                build_defs(site.home, say=progress)
+                build_defs(site.home, say=progress, only=policy)
                 .resolve_job_def(job)
                 .execute_in_process(
                     partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()

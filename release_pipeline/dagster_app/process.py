@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import os
 
+from release_pipeline.dagster_app.engines import keep_engines
 from release_pipeline.dagster_app.records import report_in_words
 
 
@@ -18,3 +19,4 @@ def set_up_process() -> None:
     redacted.addHandler(logging.NullHandler())
     redacted.propagate = False
     report_in_words()
+    keep_engines()

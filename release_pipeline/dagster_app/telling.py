@@ -10,7 +10,6 @@ import dagster as dg
 from release_pipeline.dagster_app.automations import Automations
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.alerts.sender import NOBODY, describe_sent, tell
 
 LOOK_SECONDS = 30
 
@@ -26,6 +25,8 @@ def build_telling(names: Names, automations: Automations) -> dg.SensorDefinition
         description="Tells those whom site.yaml names what happened, each thing once, and sends lineage.",
     )
     def telling(context: dg.SensorEvaluationContext) -> Any:
+        from release_pipeline.flow.alerts.sender import NOBODY, describe_sent, tell  # what sends takes long to load
+
         try:
             done = tell(names.site_of(context).open())
         except ReleasePipelineError as error:

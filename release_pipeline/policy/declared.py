@@ -32,7 +32,7 @@ class Frozen(BaseModel):
     entries). So an option that a later version adds changes no hash, as long as it is empty by default.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     @model_serializer(mode="wrap")
     def _leave_out(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -39,6 +39,7 @@ with contextlib.redirect_stdout(io.StringIO()):
     code = main(sys.argv[1:])
 print(json.dumps([code, sorted({name.partition(".")[0] for name in sys.modules})]))
 """
+LAUNCH = "import json, sys, release_pipeline.dagster_app.launch; print(json.dumps(list(sys.modules)))"
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,12 @@ def test_a_command_that_only_tells_imports_nothing_heavy(home: Path, command: st
     assert code == 0
     assert HEAVY & set(imported) == set()
     assert {"numpy", "duckdb", "pydantic"} <= set(imported)  # what it cannot do without is seen
+
+
+@pytest.mark.slow
+def test_the_module_that_runs_releases_neither_builds_definitions_nor_loads_what_its_stages_do() -> None:
+    done = subprocess.run([sys.executable, "-c", LAUNCH], capture_output=True, text=True, check=True)
+    imported = set(json.loads(done.stdout))
+    assert "release_pipeline.dagster_app.definitions" not in imported  # it would build those of the whole site, by its import
+    assert {"great_expectations", "httpx", "numba", "pandas", "scipy", "sklearn"} & imported == set()
+    assert "dagster" in imported

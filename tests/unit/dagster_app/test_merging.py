@@ -131,3 +131,16 @@ def test_a_file_that_is_no_policy_takes_no_definitions_down(tmp_path: Path, name
     keys = {key.to_user_string() for key in build_defs(tmp_path).resolve_asset_graph().get_all_asset_keys()}
     assert "policy/a_b" in keys
     assert len(keys) == len(list_policies(tmp_path))
+
+
+def test_a_run_of_one_release_defines_its_own_policy_alone(home: Path) -> None:
+    alone = build_defs(home, only="census-once").resolve_all_asset_keys()
+    assert {key.path[-2] for key in alone if key.path[-1] in STAGES} == {"census_once"}
+    assert set(alone) < set(build_defs(home).resolve_all_asset_keys())
+
+
+def test_where_its_source_is_an_asset_all_policies_are_defined(home: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(home, tmp_path / "site")
+    (site / "site.yaml").write_text("upstream: {census-once: warehouse/people}\n")
+    alone = build_defs(site, only="census-once").resolve_all_asset_keys()
+    assert set(alone) == set(build_defs(site).resolve_all_asset_keys())
