@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import os
 
-from release_pipeline.dagster_app.engines import keep_engines
 from release_pipeline.dagster_app.records import report_in_words
 
 
@@ -19,4 +18,3 @@ def set_up_process() -> None:
     redacted.addHandler(logging.NullHandler())
     redacted.propagate = False
     report_in_words()
-    keep_engines()

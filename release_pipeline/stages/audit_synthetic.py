@@ -35,6 +35,7 @@ from release_pipeline.stages.audit import (
     ATTACKED_SAMPLE,
     LEAST_ATTACKED,
     Streams,
+    draw_attacked,
     measure_by_group,
     measure_rules,
     round_figures,
@@ -44,7 +45,7 @@ from release_pipeline.stages.audit import (
 from release_pipeline.stages.column_table import take_few
 from release_pipeline.stages.compared import Compared, Numbers, Read
 from release_pipeline.stages.counted import CountedRecords
-from release_pipeline.stages.measures.columns import measure_columns
+from release_pipeline.stages.measures.columns import measure_columns, measure_counted
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
 from release_pipeline.stages.measures.structure import measure_structure
@@ -64,16 +65,18 @@ def audit_synthetic(
     """Every figure of a synthetic table, as evidence keeps it. `remake`: a table like it, of other records."""
     policy = compared.policy
     progress("measuring utility")
-    figures: dict[str, Any] = measure_columns(compared)
-    figures["structure"] = _measure_structure(compared, before, after, streams)
+    few = draw_attacked(compared, streams)
+    weighted = policy.weight is not None  # by records: a tally has no weights
+    figures: dict[str, Any] = measure_columns(compared) if weighted else measure_counted(compared, few, before, after)
+    figures["structure"] = _measure_structure(few, before, after, streams)
     if policy.audit.groups:
-        figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
-    figures |= measure_rules(compared)
+        figures["subgroups"] = {name: measure_by_group(few, name) for name in policy.audit.groups}
+    figures |= measure_rules(few)
     if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
         figures |= attack_without_control(compared, remake, streams)
     progress("training models")
-    return round_figures({**figures, **train_models(compared, streams)})
+    return round_figures({**figures, **train_models(few, streams)})
 
 
 def _measure_structure(compared: Compared, before: CountedRecords, after: CountedRecords, streams: Streams) -> dict[str, Any]:

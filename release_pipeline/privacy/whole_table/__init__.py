@@ -15,11 +15,11 @@ __all__ = [
     "Impossible",
     "Measured",
     "Pair",
+    "RowPlan",
     "TableBudget",
     "expect_column",
     "make_design",
-    "RowPlan",
-    "plan_rows",
     "measure_table",
+    "plan_rows",
     "synthesise",
 ]

@@ -33,6 +33,7 @@ from release_pipeline.privacy.utility import (
     variance_of,
 )
 from release_pipeline.stages.compared import Compared, Numbers
+from release_pipeline.stages.counted import CountedRecords
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.shape import measure_atoms, weigh_atoms
 
@@ -69,6 +70,18 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
     names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
     figures = {name: _measure_column(compared, name, weights) for name in names}
     return {**by_figure(figures), **(_measure_links(compared, names) if names else {})}
+
+
+def measure_counted(compared: Compared, few: Compared, before: CountedRecords, after: CountedRecords) -> dict[str, Any]:
+    """The same of synthetic rows, by counts of all records and rows, and so against what the method saw. `few`: those that links
+    between columns are measured in."""
+    figures: dict[str, dict[str, Any]] = {}
+    for place, name in enumerate(before.encoders):
+        if (column := compared.policy.noise_columns.get(name)) is not None:
+            tallies = (side.tally(place) for side in (before, after))
+            values = (Tally(column.coded_grid.values_of(tally.entries), tally.ends) for tally in tallies)
+            figures[name] = describe_change(column, *values)
+    return {**by_figure(figures), **(_measure_links(few, list(figures)) if figures else {})}
 
 
 def by_figure(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
