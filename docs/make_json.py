@@ -73,10 +73,10 @@ makes lists all keys here.
 ABOUT = {
     "status": "`release-pipeline status --json`: every release that is declared or was begun.",
     "ledger": "`release-pipeline ledger [POPULATION] [--exposure] --json`: what people were exposed to.",
-    "check": "`release-pipeline check POLICY.yaml [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
-    "its errors. Reads no record.",
-    "explore": "`release-pipeline explore POLICY.yaml (--like FILE --public WHERE | --shape) --json`: every setting that was tried, "
-    "with what readers would be left with and what it costs.",
+    "check": "`release-pipeline check POLICY.yaml [--rows N] --json`: the plan of a policy and the ledger before and after, "
+    "or all of its errors. Reads no record.",
+    "explore": "`release-pipeline explore POLICY.yaml (--like FILE --public WHERE | --shape) --json`: every setting that was "
+    "tried, with what readers would be left with and what it costs.",
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "
     "is.",
     "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "

@@ -43,7 +43,6 @@ SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text
     ("checks", "assets/rand_hie_table/validated?view=checks", (1500, 1000), ""),
     ("partitions", "assets/rand_hie_table/candidate?view=partitions&partition=1", (1500, 1100), ""),
     ("columns", "assets/rand_hie_table/candidate?view=partitions&partition=1", (1500, 1700), ""),
-    ("policy", "assets/policy/rand_hie_table?view=checks", (1500, 1100), ""),
 ]
 
 VIEWS = [  # of a page: name, width, height (0: all of it), media, colours; 703 is A4 without the margins
@@ -60,10 +59,10 @@ DESK = [  # name, person, path, and the button of a form that is sent before the
     ("desk-operations", "ana", "/operations", ""),
 ]
 DESK_SIZE = (1280, 1150)
-WAIT = 10.0  # seconds
+WAIT = 20.0  # seconds, enough on a busy machine
 REPORT = DEMO / "vault" / "candidates" / "election-licensed" / "once" / "r1" / "report.html"
 PACKAGE = DEMO / "releases" / "rand-hie-table" / "1" / "r1"
-SHOWN = {"site": "site", "female": "female", "xage": "age", "num": "family", "income": "income", "mdvis": "visits"}
+SHOWN = {"site": "site", "female": "female", "age": "age", "num": "family", "income": "income", "mdvis": "visits"}
 ROWS = 3
 OVERVIEW = """<!DOCTYPE html><meta charset="utf-8"><style>
 body {{ margin: 0; padding: 24px 26px; width: 1188px; font: 15px/1.4 system-ui, sans-serif; color: #1d2327; }}
@@ -90,6 +89,7 @@ def main() -> None:
     """Open a browser, visit each page, and write each picture."""
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, open_browser(Path(folder) / "profile") as page:
+        page.tell("Emulation.setScrollbarsHidden", hidden=True)
         shoot_desk(page)
         if sys.argv[1:] != ["desk"]:
             shoot_ui(page)
@@ -129,30 +129,25 @@ def shoot_report(page: Page) -> None:
 def shoot_overview(page: Page, folder: Path) -> None:
     """The picture of the README: rows before and after, what reviewers see and what the public sees."""
     with (DEMO / "data" / "randhie.csv").open(newline="") as file:
-        original = [{"zper": "person"} | SHOWN, *_first_rows(file, ["zper", *SHOWN])]
+        people = [row | {"age": row["xage"].partition(".")[0]} for row in csv.DictReader(file) if row["year"] == "1"]
     with (PACKAGE / "data.csv").open(newline="") as file:
-        released = {"age" if name == "xage" else name: title for name, title in SHOWN.items()}
-        published = [released, *_first_rows(file, list(released))]
-    pages = {"report": REPORT.as_uri(), "card": (PACKAGE / "privacy-card.html").as_uri()}
+        rows = list(csv.DictReader(file))
+    files = {"report": REPORT.as_uri(), "card": (PACKAGE / "privacy-card.html").as_uri()}
+    tables = {"original": _table({"zper": "person", **SHOWN}, people), "published": _table(SHOWN, rows)}
     overview = folder / "overview.html"
-    overview.write_text(OVERVIEW.format(original=_table(original), published=_table(published), **pages), encoding="utf-8")
-    _resize(page, 1240, 750)
+    overview.write_text(OVERVIEW.format(**tables, **files), encoding="utf-8")
+    _resize(page, 1240, 760)
     page.go(overview.as_uri())
     page.wait("document.readyState == 'complete' && location.pathname.endsWith('overview.html')")
     _write(page, "overview.png")
 
 
-def _first_rows(file: Any, names: list[str]) -> list[dict[str, str]]:
-    return [{name: row[name] for name in names} for row, _ in zip(csv.DictReader(file), range(ROWS), strict=False)]
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    """A table whose first row is its heading; amounts without digits after the point."""
-    cells = [
-        [f"{float(cell):,.0f}" if name == "income" and number else cell for name, cell in row.items()]
-        for number, row in enumerate(rows)
-    ]
-    lines = ["".join(f"<{'td' if number else 'th'}>{cell}" for cell in row) for number, row in enumerate(cells)]
+def _table(titles: dict[str, str], rows: list[dict[str, str]]) -> str:
+    """The first rows as HTML, with columns by their titles."""
+    lines = ["".join(f"<th>{title}" for title in titles.values())]
+    for row in rows[:ROWS]:
+        cells = (f"{float(row[name]):,.0f}" if name == "income" else row[name] for name in titles)
+        lines.append("".join(f"<td>{cell}" for cell in cells))
     return f"<table><tr>{'<tr>'.join(lines)}</table>"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import cleandoc
@@ -93,7 +93,7 @@ class Formatter(click.HelpFormatter):
         """Write a paragraph, broken into lines."""
         super().write_text(text.replace("-", WHOLE))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write a list of names and what each means."""
         whole = [(name.replace("-", WHOLE), text.replace("-", WHOLE)) for name, text in rows]
         super().write_dl(whole, col_max, col_spacing)

@@ -102,7 +102,7 @@ def test_every_command_says_what_it_does_in_a_line_and_by_an_example() -> None:
         ([], 2, ("Usage: release-pipeline ", *SECTIONS), ""),
         (["check", "-h"], 0, ("Usage: release-pipeline check ", "Example: release-pipeline check "), ""),
         (["--version"], 0, (f"release-pipeline {__version__}",), ""),
-        (["check"], 2, (), "Missing argument 'POLICY'. See 'release-pipeline check --help'."),
+        (["check"], 2, (), "Missing argument 'POLICY.yaml'. See 'release-pipeline check --help'."),
         (["check", "x", "--json", "--skeleton"], 2, ('"code": "wrong-usage"',), "--json and --skeleton exclude each other."),
         (["desk", "--port", "9", "web", "--socket", "x"], 2, (), "--port: this option must follow the action."),
         (["check", "x", "--rows", "1" + "0" * 400], 2, (), "Invalid value for '--rows'"),
