@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from release_pipeline import __version__
-from release_pipeline.claims.audit import FULL, QUICK, Effort, Finding, audit_promise
+from release_pipeline.claims.audit import BRIEF, FULL, QUICK, Effort, Finding, audit_promise
 from release_pipeline.claims.promises import Promise, list_promises
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.flow.files import write_private_json
@@ -123,8 +123,9 @@ def audit_all_methods(*, quick: bool, jobs: int | None = None, progress: Progres
 def audit_policies(
     policies: Mapping[str, Policy], *, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None
 ) -> Audited:
-    """Every promise of these policies, so many at a time (default: one for each core); with one job, in this process."""
-    effort = QUICK if quick else FULL
+    """Every promise of these policies, so many at a time (default: one for each core); with one job, in this process. A quick
+    audit of several policies draws least."""
+    effort = FULL if not quick else QUICK if len(policies) == 1 else BRIEF
     work = [(name, policy, promise) for name, policy in policies.items() for promise in list_promises(policy)]
     done: dict[int, Finding] = {}
     for number, finding in _each(work, effort, jobs or os.cpu_count() or 1):

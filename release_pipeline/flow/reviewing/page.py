@@ -81,7 +81,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         candidate_hash_words="" if stopped_at else REVIEWERS("page.part_of_candidate"),
         before_charge=stopped_at == BEFORE_CHARGE,
         stopped_at=_STOPPED[stopped_at]() if stopped_at in _STOPPED else stopped_at,
-        gates=tuple(list_gates(policy, evidence)),
+        gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
         decide=(),
         warnings=evidence.warnings,
         columns=tuple(view_columns(policy, evidence, audit)) if evidence.audit else (),
@@ -175,12 +175,6 @@ def _answer_output_check(policy: Policy, evidence: Evidence) -> Iterator[tuple[s
 def ask_reviewers(policy: Policy, view: InternalView) -> list[Question]:
     """What a page asks, each with what to weigh it by."""
     return list(list_questions(view, is_dp=policy.adds_up))
-
-
-def list_gates(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
-    """Every limit that was judged, on counts, before the charge and after it."""
-    yield from _met_before(policy, evidence)
-    yield from map(_view_gate, evidence.gates)
 
 
 def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
