@@ -18,7 +18,7 @@ from release_pipeline.store.connections import WAIT_SECONDS
 from release_pipeline.store.sql import statement
 
 _T = TypeVar("_T")
-_ADDRESS = re.compile(r"(postgres(?:ql)?://)(?:([^:@/?]+)(:\$\{(?:[A-Za-z_]\w*|file:/[^{}]+)\})?@)?([^@]*)")
+_ADDRESS = re.compile(r"(postgres(?:ql)?:/{2})(?:([^:@/?]+)(:\$\{(?:[A-Za-z_]\w*|file:/[^{}]+)\})?@)?([^@]*)")
 _NUMERIC = (1700,)  # the type of that name, as Postgres numbers it
 _CHECK, _BUSY = "23514", "55P03"  # SQLSTATE of a check that failed, and of a lock that did not come
 _CONNECT = {

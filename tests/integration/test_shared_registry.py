@@ -574,7 +574,7 @@ def test_a_server_that_went_on_is_not_replaced(candidate: Path, ledger: Ledger, 
 
 
 def test_no_address_has_its_password_in_it() -> None:
-    """Only the name of a variable or of a file; nothing of a refused address is in the words."""
+    """Only the name of a variable or of a file."""
     good = {
         "postgresql://ledger:${NAME}@db.example.org/a": ("postgresql://ledger", "NAME", "@db.example.org/a"),
         "postgres://ledger:${file:/run/a}@[::1]:5/a?sslmode=verify-full": (
@@ -587,16 +587,14 @@ def test_no_address_has_its_password_in_it() -> None:
     }
     assert {text: split_address(text) for text in good} == good
     for text in (
-        "ledger:kanarienvogel@db/a",
-        "kanarienvogel@db/a",
-        "db/a?password=kanarienvogel",
-        "db/a?p%61ssword=kanarienvogel",
-        "ledger:${NAME}kanarienvogel@db/a",
-        "a:b@kanarienvogel@db",
+        "ledger:kanarienvogel@db.example.org/a",
+        "db.example.org/a?password=kanarienvogel",
+        "db.example.org/a?p%61ssword=kanarienvogel",
+        "ledger:${NAME}kanarienvogel@db.example.org/a",
+        "a:b@kanarienvogel@db.example.org",
     ):
-        before = split_address(f"postgresql://{text}")
-        assert before is None or ("kanarienvogel" in before[0] and text == "kanarienvogel@db/a")
-    assert split_address("mysql://ledger@db/a") is None
+        assert split_address(f"postgresql://{text}") is None
+    assert split_address("mysql://ledger@db.example.org/a") is None
 
 
 @pytest.mark.filterwarnings("ignore")
