@@ -29,8 +29,10 @@ from release_pipeline.flow.demo import find_demo_data
 from release_pipeline.privacy import Grid, noise_stream
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import shuffled_positions
+from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import rank_correlation_matrix
 from release_pipeline.privacy.whole_table import Column
+from release_pipeline.privacy.whole_table.measure import CountedArrays
 from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.structure import measure_structure
 
@@ -167,7 +169,9 @@ def compare(whole: Whole, rows: Sequence[IntArray]) -> dict[str, float]:
     """What is measured of synthetic rows of the table."""
     both = dict(zip(whole.names, zip(whole.entries, rows, strict=True), strict=True))
     nominal = [name for name in whole.names if name not in whole.grids]
-    structure = measure_structure(whole.names, both.__getitem__, nominal, noise_stream(KEY, "whole", whole.name))
+    sizes = {name: column.width + 1 + column.labels for name, column in zip(whole.names, whole.columns, strict=True)}
+    sides = (CountedArrays(side.__getitem__) for side in (whole.entries, rows))
+    structure = measure_structure(sizes, *sides, nominal, make_random(KEY, "whole", whole.name))
     numbers = {name: [whole.grids[name].restore(own.astype(np.float64)) for own in both[name]] for name in whole.ordered}
     return {
         "pairs": structure["pairs"],

@@ -73,7 +73,7 @@ class NumberEncoder:
 
 
 def _as_numpy(cells: Any) -> npt.NDArray[np.float64]:
-    numbers = cells if isinstance(cells, np.ndarray) else cells.to_numpy(zero_copy_only=False)
+    numbers: npt.NDArray[Any] = cells if hasattr(cells, "astype") else cells.to_numpy(zero_copy_only=False)
     return numbers.astype(np.float64)
 
 

@@ -84,8 +84,9 @@ def _measure_structure(compared: Compared, before: CountedRecords, after: Counte
     columns = pick_synthetic(compared.policy.columns)
     nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
     random = make_random(take_secret(streams("tables of columns")))
+    sizes = {name: encoder.size for name, encoder in before.encoders.items()}
     return {
-        **measure_structure(before, after, nominal, random),
+        **measure_structure(sizes, before, after, nominal, random),
         "group_means": _measure_group_means(compared, streams),
     }
 

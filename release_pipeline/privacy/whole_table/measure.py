@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.errors import SourceError
 from release_pipeline.privacy.by_value.noise_laws import Noise
@@ -139,7 +140,7 @@ def measure_table(counting: Counting, design: Design, stream: Stream, progress: 
     return Measured(design, tuple(cells), tuple(margins), tuple(groups), tables)
 
 
-def _check_margins(exact: Sequence[IntArray], plan: TablePlan, held: Sequence[FloatArray]) -> None:
+def _check_margins(exact: Sequence[IntArray], plan: TablePlan, held: Sequence[npt.NDArray[Any]]) -> None:
     """Refuse tables whose groups do not hold as many records as the tallies said: the records have changed in between."""
     for columns, counts in zip(plan.wanted, exact, strict=True):
         for axis, column in enumerate(columns):

@@ -48,7 +48,8 @@ class Placing:
                 continue
             rows = random.permutation(rows) if scores is None else rows[np.argsort(scores[rows])]
             ends = np.cumsum(self.rows[own])
-            places = np.arange(first, first + len(rows)) * find_stride(int(ends[-1])) % ends[-1]
+            total = int(ends[-1])
+            places: IntArray = np.arange(first, first + len(rows), dtype=np.int64) * find_stride(total) % total
             each = np.bincount(np.searchsorted(ends, places, side="right"), minlength=len(own))
             found[rows] = np.repeat(own, each)
             starts = np.repeat(np.cumsum(each) - each, each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.unclaimed import Random
 from release_pipeline.privacy.whole_table.blocks import cover_pairs
-from release_pipeline.stages.counted import CountedRecords
+from release_pipeline.privacy.whole_table.measure import Counting
 
 GROUPS = 12  # of a column of numbers, of about as many original records each; so many values of others, the rare ones together
 MOST_CELLS = 1 << 15  # of a table that is counted so that others are sums of it
@@ -22,20 +22,24 @@ MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
 
-def measure_structure(before: CountedRecords, after: CountedRecords, nominal: Sequence[str], random: Random) -> dict[str, Any]:
+Table: TypeAlias = tuple[int, ...]  # its columns
+
+
+def measure_structure(
+    sizes: Mapping[str, int], before: Counting, after: Counting, nominal: Sequence[str], random: Random
+) -> dict[str, Any]:
     """Of every column, every pair, and some sets of three: the mean distance, and that of records drawn anew; of pairs
     also the worst."""
-    names = list(before.encoders)
+    names = list(sizes)
     groups = [
-        _find_groups(before.tally(place), encoder.size, is_nominal=name in nominal)
-        for place, (name, encoder) in enumerate(before.encoders.items())
+        _find_groups(before.tally(place), size, is_nominal=name in nominal) for place, (name, size) in enumerate(sizes.items())
     ]
-    columns, pairs, triples = (list(combinations(range(len(names)), count)) for count in (1, 2, 3))
+    columns, pairs, triples = (list[Table](combinations(range(len(names)), count)) for count in (1, 2, 3))
     chosen = [triples[place] for place in sorted(random.permutation(len(triples))[:MOST_TRIPLES].tolist())]
-    sizes = [GROUPS] * len(names)
-    plan = plan_tables(groups, sizes, [*columns, *pairs, *chosen], cover_pairs(sizes, MOST_CELLS))
+    of_each = [GROUPS] * len(names)
+    plan = plan_tables(groups, of_each, [*columns, *pairs, *chosen], cover_pairs(of_each, MOST_CELLS))
     was, now = (plan.split(side.count(plan)) for side in (before, after))
-    distances = {table: _compare(*both, random) for table, *both in zip(plan.wanted, was, now, strict=True)}
+    distances = {table: _compare(own, other, random) for table, own, other in zip(plan.wanted, was, now, strict=True)}
     worst = sorted(pairs, key=lambda pair: -distances[pair][0])[:WORST]
     return {
         "columns": {names[place]: distances[place,][0] for (place,) in columns},
@@ -49,9 +53,7 @@ def measure_structure(before: CountedRecords, after: CountedRecords, nominal: Se
     }
 
 
-def _average(
-    distances: Mapping[tuple[int, ...], tuple[float, float]], tables: Iterable[tuple[int, ...]]
-) -> tuple[float | None, float | None]:
+def _average(distances: Mapping[Table, tuple[float, float]], tables: Iterable[Table]) -> tuple[float | None, float | None]:
     """The mean distance of these tables, and of records drawn anew."""
     own = [distances[table] for table in tables]
     if not own:
