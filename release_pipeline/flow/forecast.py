@@ -1,7 +1,7 @@
 """How much memory a release will need: known before anything is charged, so that no release dies of it afterwards.
 
 The figures are measured (`python -m experiments.benchmarks.scale`) and rounded up: the largest stage counts. A method that
-masks column by column holds arrays of one column at a time, whatever number of columns there are; others hold them all.
+masks column by column holds arrays of one column at a time, and of all columns the cluster of each record; others hold all.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from release_pipeline.store.memory import DATABASE, format_size
 PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
 STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it goes on on disk
 HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
-    "columns": (60, 0),
-    "by-value": (85, 0),
+    "columns": (60, 4),
+    "by-value": (85, 4),
     "vectors": (60, 30),
     "mdav": (130, 48),
     "classes": (160, 64),
@@ -37,6 +37,7 @@ CLUSTERED: dict[Family, tuple[int, int, int]] = {
     "vectors": (55, 22, 175),
     "mdav": (55, 22, 175),
 }
+SUMS = 28  # of a cluster for each masked column, beside its name, in the table of exact sums
 NAMED = 8  # of a cluster for each masked column, beside its name, when what is stored of exact sums is hashed
 UNITED = 64  # and where those of random parts are put together, of which all are held
 RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
@@ -70,6 +71,8 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int) -> MemoryView
     arrays = max(records * (fixed + each * len(policy.released_columns)), _count_clustered(policy, records))
     if policy.parts > 1:
         arrays += records * PARTS * len(policy.released_columns) + _count_named(policy, records, UNITED)
+    if policy.method.family == "columns":
+        arrays += _count_named(policy, records, SUMS)
     arrays = max(arrays + records * more, _count_named(policy, records, NAMED))
     swapped = len(policy.swapped_columns)
     blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
