@@ -1,33 +1,25 @@
-"""What a task counts in one reading of its part of the records: how many have each entry of a column, and how many are
-in each combination of groups of columns. No noise is here: all of it is confidential.
+"""How many records are in each combination of groups of columns, of which they have the entries. No noise is here: all of
+it is confidential.
 
-A task may run on another machine, which has NumPy and PyArrow alone: functions go there by value, and this module
-imports nothing of ours. Tables of few columns are sums of tables of more, so that fewer are counted: the pairs of 20
-columns are sums of about 40 tables.
+This module imports nothing of ours, so that it can be sent to another machine. Tables of few columns are sums of tables of
+more, so that fewer are counted: the pairs of 20 columns are sums of about 40 tables.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute
-
-_compute: Any = pyarrow.compute  # its functions are made at run time
 
 Ints = npt.NDArray[np.int64]
 Columns = tuple[int, ...]  # the places of columns, ascending
 AT_ONCE = 1 << 16  # records whose groups stay in the cache
 DENSE = 1 << 24  # entries of a column that are counted in an array of all of them
 _DENSE_GROUPS = 1 << 20  # entries of a column whose groups lie in an array
-_MERGED = 16  # counts of batches that are put together at once
-PARTIAL = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
-"""What a task gives: of each column, or of all tables, the entries and their counts as bytes."""
 
 
 class Encoder(Protocol):
@@ -75,24 +67,6 @@ class NumberEncoder:
 def _as_numpy(cells: Any) -> npt.NDArray[np.float64]:
     numbers: npt.NDArray[Any] = cells if hasattr(cells, "astype") else cells.to_numpy(zero_copy_only=False)
     return numbers.astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class ListEncoder:
-    """Declared texts, and the entry of each: several may share one."""
-
-    texts: tuple[str, ...]
-    entries: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """As many as the largest entry says."""
-        return max(self.entries) + 1
-
-    def find(self, cells: Any) -> Ints:
-        """The entry of each text; every one is declared."""
-        places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
-        return np.array(self.entries, dtype=np.int64)[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,36 +120,6 @@ def plan_tables(
     return TablePlan(tuple(groups), tuple(sizes), tables, tuple(sorted(counted)))
 
 
-def tally_batches(encoders: Sequence[Encoder], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The entries of every column that records of these batches have, and how many have each."""
-    dense = [np.zeros(own.size, dtype=np.int64) if own.size <= DENSE else None for own in encoders]
-    sparse: list[list[tuple[Ints, Ints]]] = [[] for _ in encoders]
-    for batch in batches:
-        for place, encoder in enumerate(encoders):
-            entries, counts = encoder.find(batch.column(place)), dense[place]
-            if counts is None:
-                sparse[place].append(np.unique(entries, return_counts=True))
-                if len(sparse[place]) >= _MERGED:
-                    sparse[place] = [add_counts(sparse[place])]
-            elif len(counts) <= len(entries):
-                counts += np.bincount(entries, minlength=len(counts))
-            else:
-                np.add.at(counts, entries, 1)
-    for place, counts in enumerate(dense):
-        if counts is not None:
-            held = np.flatnonzero(counts)
-            yield _pack(place, held, counts[held])
-        elif sparse[place]:
-            yield _pack(place, *add_counts(sparse[place]))
-
-
-def count_batches(encoders: Sequence[Encoder], plan: TablePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The counts of all wanted tables, one after the other, of the records of these batches."""
-    parts = ([encoder.find(cells) for encoder, cells in zip(encoders, batch.columns, strict=True)] for batch in batches)
-    counts = count_tables(plan, parts)
-    yield _pack(0, np.arange(len(counts)), counts)
-
-
 def count_tables(plan: TablePlan, parts: Iterable[Sequence[npt.NDArray[np.integer[Any]]]]) -> Ints:
     """The counts of all wanted tables, one after the other. Each of `parts` has the entries of some records, by column."""
     shapes = {columns: [plan.sizes[column] for column in columns] for columns in plan.counted}
@@ -216,29 +160,3 @@ def add_counts(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     counts = np.zeros(len(entries), dtype=np.int64)
     np.add.at(counts, places, np.concatenate([own for _, own in parts]))
     return entries, counts
-
-
-def _pack(place: int, entries: Ints, counts: Ints) -> pa.RecordBatch:
-    """Entries, ascending, and counts in as few bytes as they need."""
-    steps = np.diff(entries, prepend=0)
-    columns = [pa.array([place], pa.int32())]
-    columns += [pa.array([_shorten(numbers)], pa.binary()) for numbers in (steps, counts)]
-    return pa.record_batch(columns, schema=PARTIAL)
-
-
-def _shorten(numbers: Ints) -> bytes:
-    """Numbers that are not negative: how many bytes each takes, and they themselves."""
-    kind = np.min_scalar_type(int(numbers.max(initial=0)))
-    return bytes([kind.itemsize]) + numbers.astype(kind).tobytes()
-
-
-def unpack(partial: pa.Table) -> dict[int, tuple[Ints, Ints]]:
-    """By place the entries and counts of all tasks together."""
-    parts: dict[int, list[tuple[Ints, Ints]]] = {}
-    for place, steps, counts in zip(*(partial.column(name).to_pylist() for name in PARTIAL.names), strict=True):
-        parts.setdefault(place, []).append((np.cumsum(_lengthen(steps)), _lengthen(counts)))
-    return {place: add_counts(own) for place, own in parts.items()}
-
-
-def _lengthen(numbers: bytes) -> Ints:
-    return np.frombuffer(numbers, f"u{numbers[0]}", offset=1).astype(np.int64)

@@ -9,9 +9,10 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from release_pipeline.privacy.counting import AT_ONCE, Encoder, TablePlan, count_batches, tally_batches, unpack
+from release_pipeline.privacy.counting import AT_ONCE, Encoder, TablePlan
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.tally import Tally
+from release_pipeline.stages.batches import count_batches, tally_batches, unpack
 from release_pipeline.stages.column_table import AnyTable
 from release_pipeline.stages.compared import Read
 
@@ -23,7 +24,7 @@ class Engine(Protocol):
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records of each part of the table, which has these columns: exact counts as
-        `counting.PARTIAL`, one part after the other."""
+        `batches.PARTIAL`, one part after the other."""
         ...
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
-from release_pipeline.privacy.counting import Encoder, ListEncoder
+from release_pipeline.privacy.counting import Encoder
 from release_pipeline.privacy.grid import IntArray
+from release_pipeline.stages.batches import ListEncoder
 
 
 def find_encoder(column: NoiseColumn | ListedColumn) -> Encoder:

@@ -13,19 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.privacy import counting
-from release_pipeline.privacy.counting import (
-    GroupsOfEntries,
-    ListEncoder,
-    NumberEncoder,
-    TablePlan,
-    count_batches,
-    plan_tables,
-    tally_batches,
-    unpack,
-)
+from release_pipeline.privacy.counting import GroupsOfEntries, NumberEncoder, TablePlan, plan_tables
 from release_pipeline.privacy.distributions import compare_ranks, find_gap
 from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table.blocks import cover_pairs
+from release_pipeline.stages import batches
+from release_pipeline.stages.batches import ListEncoder, count_batches, tally_batches, unpack
 from tests.counting import count_together
 
 ENTRIES = st.lists(st.integers(0, 40), min_size=1, max_size=60)
@@ -104,7 +97,7 @@ class Records:
         cuts = np.sort(np.random.default_rng(seed).integers(0, self.rows + 1, 2 * tasks - 1))
         parts = [self.table.slice(first, beyond - first) for first, beyond in zip([0, *cuts], [*cuts, self.rows], strict=True)]
         made = [function(batch for part in parts[number::tasks] for batch in part.to_batches()) for number in range(tasks)]
-        return pa.Table.from_batches([batch for task in made for batch in task], counting.PARTIAL)
+        return pa.Table.from_batches([batch for task in made for batch in task], batches.PARTIAL)
 
 
 @given(seed=st.integers(0, 2**32), tasks=st.integers(1, 7), most=st.sampled_from([4, 9, 18]), dense=st.booleans())
@@ -112,9 +105,9 @@ def test_counts_are_those_of_the_records_however_they_are_cut(seed: int, tasks: 
     """Tallies of columns with few entries and with many, and tables of one, two and three columns."""
     records = Records(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "DENSE", 1 << 24 if dense else 5)
+        patch.setattr(batches, "DENSE", 1 << 24 if dense else 5)
         patch.setattr(counting, "AT_ONCE", 7)
-        patch.setattr(counting, "_MERGED", 2)
+        patch.setattr(batches, "_MERGED", 2)
         tallies = unpack(records.reduce(partial(tally_batches, records.encoders), tasks, seed))
         plan = records.plan(most)
         _, counts = unpack(records.reduce(partial(count_batches, records.encoders, plan), tasks, seed))[0]
