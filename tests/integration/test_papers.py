@@ -150,6 +150,8 @@ def test_the_command_writes_for_its_owner_alone_and_overwrites_nothing(
 def test_a_policy_that_says_nothing_of_its_data_has_no_papers(tmp_path: Path) -> None:
     """A site without trusted keys makes candidates of one; the papers and the package would have no title and no terms."""
     tiny = make_site(tmp_path / "site", suppress=PARTS["suppress"], about="")
+    with tiny.site.policy_file("people").open("a") as policy:
+        policy.write("audience: internal\n")
     tiny.flow().run()
     with pytest.raises(Blocked, match="does not say what the data are"):
         write_papers(tiny.site, ReleaseId("people", "1", 1), tmp_path / "papers")

@@ -816,6 +816,10 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "the officer approves": ({"cara": ["olga"]}, "'olga' has the role officer"),
     "the steward by role approves": ({"cara": ["ana"]}, "'ana' has the role steward"),
     "a reviewer who is the policy's steward approves": ({"trust": ["trust", reviewing_steward]}, "'ben' is the steward"),
+    "a reviewer who is the steward approves before the charge names the policy": (
+        {"trust": ["trust", reviewing_steward], "reserve": [], "cara": ["cara", "reserve"]},
+        "'ben' is the steward of the policy and approved the candidate",
+    ),
     "one reviewer twice": ({"cara": ["ben"]}, "1 reviewers approved"),
     "one reviewer only": ({"cara": []}, "1 reviewers approved"),
     "another candidate was approved": ({"cara": [approve_other_candidate("cara")]}, "1 reviewers approved"),
