@@ -95,6 +95,7 @@ def write_anew(tiny: TinySite, keep: Callable[[Event], bool]) -> None:
     """Begin the registry and the vault's head again with some of the events only: sealed, for the vault's key is at hand."""
     events = tiny.events()
     tiny.site.registry.unlink()
+    (tiny.site.vault / "registry.head").unlink()
     _RegistryAnchor(tiny.site).write(0, "")
     note(tiny, *(event for event in events if keep(event)))
 
