@@ -41,10 +41,7 @@ class ColumnTable:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column, made now."""
-        made = self.make(name)
-        if isinstance(made, Parts):
-            return made.load()
-        return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+        return _join(self.make(name))
 
     def parts(self, name: str) -> Iterator[Any]:
         """The same, part by part."""
@@ -62,7 +59,14 @@ class ColumnTable:
             parts = zip(*(column.make() for column in made.values()), strict=True)
             yield from (pa.table(dict(zip(made, columns, strict=True))) for columns in parts)
         else:
-            yield self.select(self.column_names)
+            yield pa.table({name: _join(column) for name, column in made.items()})
+
+
+def _join(made: Any) -> pa.ChunkedArray:
+    """A column that was made, in memory."""
+    if isinstance(made, Parts):
+        return made.load()
+    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
