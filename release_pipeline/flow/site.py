@@ -322,6 +322,12 @@ class _RegistryAnchor:
         with locked(self._file.parent):  # a server's lock ends with the commit, before this
             if (known := self.read()) is not None and known[0] > number:
                 return  # another process has come further
+            if known is not None and known[0] == number and digest and known[1] not in ("", digest):
+                raise RegistryChanged(
+                    f"the vault knows of another event {number} of the registry.",
+                    where=str(self._file),
+                    remedy="The server lost events: restore it, and then run again.",
+                )
             partial = self._file.with_name(f".{self._file.name}.new")  # always the same: one at a time is here
             with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as new:
                 new.write(f"{number} {digest or _NONE} {self._seal((number, digest))}\n")

@@ -102,7 +102,7 @@ def find_gap(first: Tally, second: Tally) -> float:
     >>> find_gap(Tally.of(np.array([1.0, 2.0, 3.0, 4.0])), Tally.of(np.array([3.0, 4.0, 5.0, 6.0])))
     0.5
     """
-    places = np.union1d(first.entries, second.entries)
+    places = _merge(first.entries, second.entries)
     return float(np.max(np.abs(share_at_most(first, places) - share_at_most(second, places))))
 
 
@@ -126,11 +126,18 @@ def compare_ranks(first: Tally, second: Tally) -> float:
 def _match_ranks(first: Tally, second: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Runs of ranks in which neither column changes: the share of each of all ranks, and the values of both columns."""
     ends = [first.ends * len(second), second.ends * len(first)]  # whole numbers: both columns have as many ranks
-    both = np.union1d(*ends)
+    both = _merge(*ends)
     one, other = (
         column.entries[np.searchsorted(own, both)].astype(np.float64) for column, own in zip((first, second), ends, strict=True)
     )
     return np.diff(both, prepend=0) / both[-1], one, other
+
+
+def _merge(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different numbers of both, ascending, as those of each are: NumPy's own union does not know that they are."""
+    both = np.concatenate([first, second])
+    both.sort(kind="stable")
+    return both[np.append(True, both[1:] != both[:-1])]
 
 
 def share_at(column: Tally, points: npt.NDArray[Any]) -> FloatArray:

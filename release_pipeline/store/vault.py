@@ -72,10 +72,10 @@ class ReleaseWorkspace(BesideRooms):
             if types is None:
                 relation.create(name)
                 self._find_stored()[name], types = tuple(part.column_names), relation.types
-            elif relation.types == types:
+            elif relation.types == types and tuple(part.column_names) == self._find_stored()[name]:
                 relation.insert_into(name)
             else:  # the database would make of them what came before
-                raise TypeError(f"a part of the table '{name}' is of other types than those before.")
+                raise TypeError(f"a part of the table '{name}' has other columns or types than those before.")
 
     def count_rows(self, name: str) -> int:
         """How many rows the table `name` has."""
@@ -116,12 +116,15 @@ class ReleaseWorkspace(BesideRooms):
     def read_earlier_blocks(self, policy: str) -> IntArray:
         """The block that each record's person (table `owners`) was in, in earlier releases of a policy that swapped values; -1 of
         who was in none. Of several records of one person each has its own."""
+        self._check("owners", ["person"])
         text = statement("stages/read_earlier_blocks", owners="owners")
         return self._connection.sql(text, params={"policy": policy}).to_arrow_table().column(0).to_numpy()
 
     def keep_blocks(self, policy: str, table: str, column: str) -> None:
         """Keep beside the rooms in which block each record's person is, by a column of a table of this room, and who of earlier
         releases of the policy is not here: these stay with the others of their block."""
+        self._check("owners", ["person"])
+        self._check(table, [column])
         text = statement(
             "stages/find_new_blocks",
             owners="owners",

@@ -72,6 +72,43 @@ def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> N
 KEYS = b"k" * 32, b"e" * 32
 
 
+def test_what_tells_something_else_each_time_is_no_column(room: ReleaseWorkspace) -> None:
+    """A generated column, which a table may have as well as a view: what was hashed would not be what is used."""
+    connection = room._connection  # pyright: ignore[reportPrivateUsage]
+    connection.execute("CREATE SEQUENCE told")
+    connection.execute("CREATE TABLE odd (town VARCHAR, income DOUBLE AS (nextval('told')))")
+    connection.execute("CREATE VIEW owners AS SELECT 'somebody'::BLOB AS person")
+    again = ReleaseWorkspace(connection, Path())
+    assert again.columns("odd") == ("town",)
+    assert "owners" not in again.tables()
+    with pytest.raises(StoreError, match="no column 'income'"):
+        again.read("odd", ["income"])
+    for asked in (lambda: again.read_earlier_blocks("people"), lambda: again.keep_blocks("people", "odd", "town")):
+        with pytest.raises(StoreError, match="no table 'owners'"):
+            asked()
+
+
+class Parts:
+    """A table in two parts."""
+
+    def __init__(self, *parts: pa.Table) -> None:
+        self.parts = parts
+
+    def iterate(self) -> Iterator[pa.Table]:
+        """One after the other."""
+        return iter(self.parts)
+
+
+def test_parts_of_a_table_have_the_same_columns(room: ReleaseWorkspace) -> None:
+    """In the same order, and of the same types."""
+    first = pa.table({"x": [1.0], "y": [2.0]})
+    room.write("masked", Parts(first, pa.table({"x": [3.0], "y": [4.0]})))
+    assert room.read("masked").to_pydict() == {"x": [1.0, 3.0], "y": [2.0, 4.0]}
+    for other in (pa.table({"y": [4.0], "x": [3.0]}), pa.table({"x": [3], "y": [4.0]})):
+        with pytest.raises(TypeError, match="other columns or types"):
+            room.write("masked", Parts(first, other))
+
+
 def hash_person(person: str) -> tuple[bytes, bytes]:
     """By Python's own HMAC."""
     first, second = (hmac.digest(key, person.encode(), "sha256")[:16] for key in KEYS)
