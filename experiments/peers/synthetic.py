@@ -170,8 +170,8 @@ def compare(whole: Whole, rows: Sequence[IntArray]) -> dict[str, float]:
     both = dict(zip(whole.names, zip(whole.entries, rows, strict=True), strict=True))
     nominal = [name for name in whole.names if name not in whole.grids]
     sizes = {name: column.width + 1 + column.labels for name, column in zip(whole.names, whole.columns, strict=True)}
-    sides = (CountedArrays(side.__getitem__) for side in (whole.entries, rows))
-    structure = measure_structure(sizes, *sides, nominal, make_random(KEY, "whole", whole.name))
+    before, after = (CountedArrays(side.__getitem__) for side in (whole.entries, rows))
+    structure = measure_structure(sizes, before, after, nominal, make_random(KEY, "whole", whole.name))
     numbers = {name: [whole.grids[name].restore(own.astype(np.float64)) for own in both[name]] for name in whole.ordered}
     return {
         "pairs": structure["pairs"],

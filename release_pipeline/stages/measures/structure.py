@@ -35,7 +35,8 @@ def measure_structure(
         _find_groups(before.tally(place), size, is_nominal=name in nominal) for place, (name, size) in enumerate(sizes.items())
     ]
     columns, pairs, triples = (list[Table](combinations(range(len(names)), count)) for count in (1, 2, 3))
-    chosen = [triples[place] for place in sorted(random.permutation(len(triples))[:MOST_TRIPLES].tolist())]
+    drawn: list[int] = np.sort(random.permutation(len(triples))[:MOST_TRIPLES]).tolist()
+    chosen = [triples[place] for place in drawn]
     of_each = [GROUPS] * len(names)
     plan = plan_tables(groups, of_each, [*columns, *pairs, *chosen], cover_pairs(of_each, MOST_CELLS))
     was, now = (plan.split(side.count(plan)) for side in (before, after))
