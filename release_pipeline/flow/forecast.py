@@ -27,7 +27,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "vectors": (60, 30),
     "mdav": (130, 48),
     "classes": (160, 64),
-    "whole-table": (130, 24),
+    "whole-table": (60, 4),
 }
 # where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
 # that are held at once
