@@ -15,8 +15,10 @@ from release_pipeline.claims.promises import list_promises
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.claims.whole_table import make_whole_pairs
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
+from release_pipeline.privacy.distributions import find_quantiles
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table import measure
 from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.cuts import CutLaw, Node
@@ -70,9 +72,10 @@ def test_tables_differ_in_one_person_and_are_made_of_declared_entries(name: str)
             assert entries <= {*listed.declared_texts, *listed.codes}
 
 
-def _middle(self: CutLaw, values: IntArray, node: Node, stream: NoiseStream) -> int:
+def _middle(self: CutLaw, values: Tally, node: Node, stream: NoiseStream) -> int:
     """A cut at the exact median, or next to it."""
-    return min(max(int(np.median(values)) if len(values) else sum(node) // 2, node[0] + 1), node[1] - 1)
+    middle = int(find_quantiles(values, [0.5])[0]) if len(values) else sum(node) // 2
+    return min(max(middle, node[0] + 1), node[1] - 1)
 
 
 def _a_tenth(self: TableBudget, share: Fraction) -> LaplaceNoise:
@@ -86,11 +89,11 @@ def _the_same(secret: bytes, context: Any) -> Any:
     return lambda purpose, *_: streams(purpose, 0)
 
 
-def _add_up(entries: IntArray, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
+def _add_up(entries: Tally, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
     """Cells whose values add up to as many records as have one: the last takes what the noise of the others made of it."""
     cells, margin = COUNTED_AS_BUILT(entries, design, place, stream)
     last = len(cells.edges) - 2
-    margin[last] = np.count_nonzero(entries <= cells.column.width) - margin[:last].sum()
+    margin[last] = entries.count_up_to(cells.column.width) - margin[:last].sum()
     return cells, margin
 
 
