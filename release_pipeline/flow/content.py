@@ -63,5 +63,5 @@ def content_of(workspace: ReleaseWorkspace, table: str, columns: Sequence[str] |
 def stored_table(workspace: ReleaseWorkspace, name: str, columns: Sequence[str] | None = None) -> CutTable:
     """A table in the vault, or some of its columns."""
     names = workspace.columns(name) if columns is None else tuple(columns)
-    slices = partial(workspace.slices, name, names, rows=PART)
+    slices = partial(workspace.slices, name, rows=PART)
     return CutTable(names, workspace.count_rows(name), lambda column: workspace.read(name, [column]).column(0), slices)

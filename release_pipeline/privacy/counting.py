@@ -156,7 +156,12 @@ def add_counts(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     """The entries and counts of all parts together, ascending."""
     if len(parts) == 1:
         return parts[0]
-    entries, places = np.unique(np.concatenate([own for own, _ in parts]), return_inverse=True)
-    counts = np.zeros(len(entries), dtype=np.int64)
-    np.add.at(counts, places, np.concatenate([own for _, own in parts]))
-    return entries, counts
+    return sum_counts(np.concatenate([own for own, _ in parts]), np.concatenate([own for _, own in parts]))
+
+
+def sum_counts(entries: npt.NDArray[Any], counts: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Ints]:
+    """The different entries, ascending, and the sum of the counts of each."""
+    different, places = np.unique(entries, return_inverse=True)
+    sums = np.zeros(len(different), dtype=np.int64)
+    np.add.at(sums, places, counts)
+    return different, sums

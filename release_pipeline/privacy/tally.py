@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.counting import DENSE
+from release_pipeline.privacy.counting import DENSE, sum_counts
 from release_pipeline.privacy.grid import IntArray
 
 
@@ -42,10 +42,7 @@ class Tally:
     @classmethod
     def of_clusters(cls, values: npt.NDArray[Any], sizes: npt.NDArray[np.integer]) -> Tally:
         """The tally of records of which so many have each of these values, in any order."""
-        entries, places = np.unique(values, return_inverse=True)
-        counts = np.zeros(len(entries), dtype=np.int64)
-        np.add.at(counts, places, sizes)
-        return cls.of_counts(entries, counts)
+        return cls.of_counts(*sum_counts(values, sizes))
 
     @property
     def counts(self) -> IntArray:
@@ -89,18 +86,6 @@ class Tally:
         start, stop = np.searchsorted(self.entries, [first, beyond])
         before = self.ends[start - 1] if start else 0
         return Tally(self.entries[start:stop], self.ends[start:stop] - before)
-
-    def sum_ranks(self, starts: npt.NDArray[np.integer]) -> IntArray:
-        """The exact sum of the entries of each run of ranks: from one of these to before the next, the last to
-        the end. Sums beyond 64 bits on the way do no harm, if each run's own fits.
-
-        >>> Tally.of(np.array([3, 5, 3, 9])).sum_ranks(np.array([0, 1])).tolist()
-        [3, 17]
-        """
-        place = np.searchsorted(self.ends, starts, side="right")
-        totals = np.append(0, np.cumsum(self.entries * self.counts))
-        sums = totals[place] + (starts - self._before(place)) * self.entries[place]
-        return np.diff(np.append(sums, totals[-1]))
 
     def _before(self, places: npt.NDArray[np.intp]) -> IntArray:
         """How many records come before the entry at each of these places."""

@@ -43,18 +43,13 @@ class ColumnTable:
         """One column, made now."""
         return _join(self.make(name))
 
-    def parts(self, name: str) -> Iterator[Any]:
-        """The same, part by part."""
-        made = self.make(name)
-        return made.make() if isinstance(made, Parts) else iter(made.chunks if isinstance(made, pa.ChunkedArray) else [made])
-
     def select(self, names: Sequence[str]) -> pa.Table:
         """Some columns, in memory."""
         return pa.table({name: self.column(name) for name in names})
 
-    def iterate(self) -> Iterator[pa.Table]:
-        """All of it, in parts if all columns come in parts."""
-        made = {name: self.make(name) for name in self.column_names}
+    def iterate(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Some columns, or all, in parts if all of these come in parts."""
+        made = {name: self.make(name) for name in (self.column_names if names is None else names)}
         if all(isinstance(column, Parts) for column in made.values()):
             parts = zip(*(column.make() for column in made.values()), strict=True)
             yield from (pa.table(dict(zip(made, columns, strict=True))) for columns in parts)
@@ -71,13 +66,13 @@ def _join(made: Any) -> pa.ChunkedArray:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CutTable(ColumnTable):
-    """The same of one whose rows come some at a time, too: `cut` begins anew at every call."""
+    """The same of one whose rows come some at a time, too: `cut` gives some columns of all rows, from the start at every call."""
 
-    cut: Callable[[], Iterator[pa.Table]]
+    cut: Callable[[Sequence[str]], Iterator[pa.Table]]
 
-    def iterate(self) -> Iterator[pa.Table]:
-        """All of it, in parts."""
-        return self.cut()
+    def iterate(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Some columns, or all, in parts."""
+        return self.cut(self.column_names if names is None else names)
 
 
 AnyTable: TypeAlias = pa.Table | ColumnTable
@@ -100,12 +95,8 @@ def load_table(table: AnyTable) -> pa.Table:
 
 
 def cut_table(table: AnyTable, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Some columns of a table in parts, of one whose columns all come in the same parts; of any other in one."""
-    if isinstance(table, ColumnTable):
-        parts = zip(*(table.parts(name) for name in names), strict=True)
-        yield from (pa.table(dict(zip(names, columns, strict=True))) for columns in parts)
-    else:
-        yield table.select(names)
+    """Some columns of a table, in the parts that it comes in."""
+    return table.iterate(names) if isinstance(table, ColumnTable) else iter([table.select(names)])
 
 
 def cut_column(column: pa.ChunkedArray) -> Iterator[tuple[slice, Any]]:

@@ -13,7 +13,7 @@ from release_pipeline.privacy.counting import AT_ONCE, Encoder, TablePlan
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.tally import Tally
 from release_pipeline.stages.batches import count_batches, tally_batches, unpack
-from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.stages.column_table import AnyTable, cut_table
 from release_pipeline.stages.compared import Read
 
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -47,8 +47,7 @@ class TableEngine:
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """In one part."""
-        parts = [self.table] if isinstance(self.table, pa.Table) else self.table.iterate()
-        batches = (batch for part in parts for batch in part.select(columns).to_batches())
+        batches = (batch for part in cut_table(self.table, columns) for batch in part.to_batches())
         return pa.Table.from_batches(list(function(batches)))
 
 

@@ -26,6 +26,7 @@ from release_pipeline.privacy.whole_table.design import Pair, deviation
 Block = tuple[int, ...]  # columns, ascending
 
 MOST_COLUMNS = 6  # of a block
+MOST_CELLS = 1 << 15  # of a table that is counted so that others are sums of it
 _LIMITS = tuple(2**bits for bits in range(4, 11))  # combinations of groups that a block may have
 _WORTH = 0.85  # of the noise of pairs that are counted one by one: pairs of a block share noise, which costs something, too
 _TIMES = " x "
@@ -88,7 +89,7 @@ def sum_block(counts: IntArray, block: Block, pair: Pair) -> IntArray:
     return summed
 
 
-def cover_pairs(sizes: Sequence[int], most_cells: int) -> Iterator[Block]:
+def cover_pairs(sizes: Sequence[int], most_cells: int = MOST_CELLS) -> Iterator[Block]:
     """Tables of which all pairs are sums; none where there are but two columns."""
     return _cover(sizes, MOST_COLUMNS, most_cells) if len(sizes) > 2 else iter(())
 

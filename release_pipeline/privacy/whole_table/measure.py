@@ -36,7 +36,6 @@ from release_pipeline.privacy.whole_table.places import Places
 
 Stream = Callable[..., NoiseStream]  # of a purpose, by its name and the places of columns
 Progress = Callable[[str], None]
-MOST_CELLS = 1 << 15  # of a table that is counted so that others are sums of it
 
 
 class Counting(Protocol):
@@ -125,7 +124,7 @@ def measure_table(counting: Counting, design: Design, stream: Stream, progress: 
             [own.groups_of_entries(mine) for own, mine in zip(cells, groups, strict=True)],
             sizes := list_sizes(groups),
             laws,
-            () if blocks else cover_pairs(sizes, MOST_CELLS),
+            () if blocks else cover_pairs(sizes),
         )
         exact = plan.split(counting.count(plan))
         _check_margins(

@@ -79,8 +79,11 @@ def measure_counted(compared: Compared, few: Compared, before: CountedRecords, a
     for place, name in enumerate(before.encoders):
         if (column := compared.policy.noise_columns.get(name)) is not None:
             tallies = (side.tally(place) for side in (before, after))
-            values = (Tally(column.coded_grid.values_of(tally.entries), tally.ends) for tally in tallies)
-            figures[name] = describe_change(column, *values)
+            sides = [Tally(column.coded_grid.values_of(tally.entries), tally.ends) for tally in tallies]
+            one, other = (pick_tally(column, side) for side in sides)
+            values = describe_values(one, other)
+            errors = {"error": compare_ranks(one, other), "absolute_error": values["wasserstein"]}
+            figures[name] = {**errors, **describe_change(column, *sides), **values}
     return {**by_figure(figures), **(_measure_links(few, list(figures)) if figures else {})}
 
 
@@ -99,26 +102,24 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
     released: Numbers = compared.released.column(name).to_numpy()
     seen = compared.seen(name)  # what the distance was expected of; reasons for no value are entries, too
     before, after = Tally.of(seen), Tally.of(released)
-    variance = variance_of(_values(column, seen))
-    found = describe_change(column, before, after)
-    if column.reasons or not np.array_equal(came, seen):
-        found |= describe_values(Tally.of(_values(column, came)), pick_tally(column, after))
+    values = pick_tally(column, before) if np.array_equal(came, seen) else Tally.of(_values(column, came))
+    found = {**describe_change(column, before, after), **describe_values(values, pick_tally(column, after))}
     if weights is not None:
         found["spread"] |= _weigh_spread(column, came, released, weights)
         if "atoms" in found:
             found["atoms"] |= weigh_atoms(column, (seen, released), weights)
     x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
-    found["error"], found["absolute_error"] = column_error(x, y, variance=variance), float(np.mean(np.abs(x - y)))
+    found["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
+    found["absolute_error"] = float(np.mean(np.abs(x - y)))
     return found
 
 
 def describe_change(column: NoiseColumn, before: Tally, after: Tally) -> dict[str, Any]:
-    """How a column's distribution changed from what the method saw; its errors are those of values of equal ranks."""
-    one, other = (pick_tally(column, side) for side in (before, after))
-    found: dict[str, Any] = {"error": compare_ranks(one, other), "absolute_error": find_distance(one, other)}
+    """How a column's distribution changed from what the method saw: as a whole, and at the values that readers count."""
+    found: dict[str, Any] = {"ks": find_gap(before, after)}
     if column.atoms or column.reasons:
         found["atoms"] = measure_atoms(column, before, after)
-    return {**found, "ks": find_gap(before, after), **describe_values(one, other)}
+    return found
 
 
 def describe_values(before: Tally, after: Tally) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from release_pipeline.privacy.whole_table.blocks import cover_pairs
 from release_pipeline.privacy.whole_table.measure import Counting
 
 GROUPS = 12  # of a column of numbers, of about as many original records each; so many values of others, the rare ones together
-MOST_CELLS = 1 << 15  # of a table that is counted so that others are sums of it
 MOST_TRIPLES = 100  # drawn at random, where there are more
 WORST = 5  # pairs that are named
 
@@ -38,18 +37,19 @@ def measure_structure(
     drawn: list[int] = np.sort(random.permutation(len(triples))[:MOST_TRIPLES]).tolist()
     chosen = [triples[place] for place in drawn]
     of_each = [GROUPS] * len(names)
-    plan = plan_tables(groups, of_each, [*columns, *pairs, *chosen], cover_pairs(of_each, MOST_CELLS))
+    plan = plan_tables(groups, of_each, [*columns, *pairs, *chosen], cover_pairs(of_each))
     was, now = (plan.split(side.count(plan)) for side in (before, after))
     distances = {table: _compare(own, other, random) for table, own, other in zip(plan.wanted, was, now, strict=True)}
     worst = sorted(pairs, key=lambda pair: -distances[pair][0])[:WORST]
+    of_pairs, of_triples = _average(distances, pairs), _average(distances, chosen)
     return {
         "columns": {names[place]: distances[place,][0] for (place,) in columns},
         "columns_by_chance": _average(distances, columns)[1],
-        "pairs": _average(distances, pairs)[0],
-        "pairs_by_chance": _average(distances, pairs)[1],
+        "pairs": of_pairs[0],
+        "pairs_by_chance": of_pairs[1],
         "worst_pairs": [{"one": names[one], "other": names[other], "distance": distances[one, other][0]} for one, other in worst],
-        "triples": _average(distances, chosen)[0],
-        "triples_by_chance": _average(distances, chosen)[1],
+        "triples": of_triples[0],
+        "triples_by_chance": of_triples[1],
         "triples_tried": len(chosen),
     }
 

@@ -58,7 +58,7 @@ class WholeTableStrategy:
         """Simulated column by column, with the same data and method always alike, so that nobody tries until a gate passes. The
         error is that of ranks: of the distribution, as rows are nobody's."""
         expected: Figures = {}
-        design, counting = self._design(read), self._count_by(self.engine or ReadEngine(read))
+        design, counting = self._design(read), self._counting(read)
         for place, name in enumerate(self._names):
             column = self.policy.columns[name]
             if isinstance(column, NoiseColumn):
@@ -91,9 +91,7 @@ class WholeTableStrategy:
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
-        measured = measure_table(
-            self._count_by(self.engine or ReadEngine(read)), self._design(read), _streams(secret, context), progress
-        )
+        measured = measure_table(self._counting(read), self._design(read), _streams(secret, context), progress)
         pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
         blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
         found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
@@ -112,11 +110,11 @@ class WholeTableStrategy:
             record = pa.array(np.arange(plan.count_before(number), plan.count_before(number + 1), dtype=np.int64))
             return pa.table({RECORD: record} | {name: spell_entries(column, made[name]) for name, column in columns.items()})
 
-        def cut() -> Iterator[pa.Table]:
-            return map(make_block, range(plan.blocks))
+        def cut(wanted: Sequence[str]) -> Iterator[pa.Table]:
+            return (make_block(number).select(wanted) for number in range(plan.blocks))
 
         def make_column(name: str) -> pa.ChunkedArray:
-            return pa.chunked_array([chunk for block in cut() for chunk in block.column(name).chunks])
+            return pa.chunked_array([chunk for block in cut([name]) for chunk in block.column(name).chunks])
 
         return CutTable((RECORD, *columns), measured.design.records, make_column, cut)
 
@@ -142,8 +140,8 @@ class WholeTableStrategy:
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         compared = self.compare(read, released)
-        before, after = (self._count_by(engine) for engine in (self.engine or ReadEngine(read), TableEngine(released)))
-        return audit_synthetic(compared, before, after, remake=remake, streams=streams, progress=progress)
+        after = self._count_by(TableEngine(released))
+        return audit_synthetic(compared, self._counting(read), after, remake=remake, streams=streams, progress=progress)
 
     def _read_measured(self, read: Read) -> Measured:
         """The noisy counts of this release."""
@@ -160,6 +158,9 @@ class WholeTableStrategy:
 
     def _count(self, read: Read) -> int:
         return read("records", [self._names[0]]).num_rows
+
+    def _counting(self, read: Read) -> CountedRecords:
+        return self._count_by(self.engine or ReadEngine(read))
 
     def _count_by(self, engine: Engine) -> CountedRecords:
         columns = pick_synthetic(self.policy.columns)
