@@ -1,4 +1,4 @@
-"""Finds and loads the statements in sql/: one per file, values as $parameters, names as {{placeholders}}."""
+"""Finds and loads the statements in sql/: one per file, values as $parameters, names and counts as {{placeholders}}."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Applied:
     to: str | Applied
 
 
-Identifier: TypeAlias = str | Applied
+Identifier: TypeAlias = str | Applied | int  # a whole number stands as it is
 
 
 def statement(name: str, **identifiers: Identifier | Sequence[Identifier]) -> str:
@@ -53,6 +53,8 @@ def quote_identifier(name: str) -> str:
 
 
 def _quote(names: Identifier | Sequence[Identifier]) -> str:
+    if isinstance(names, int):
+        return str(names)
     if isinstance(names, Applied):
         return f"{quote_identifier(names.macro)}({_quote(names.to)})"
     if isinstance(names, Subquery):

@@ -1,0 +1,98 @@
+"""Records that are counted where their source has them: no copy of them is made. What pins them is a sum over all records, which
+is taken when they are counted first and again before anything else is read of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline.policy.scalars import OURS
+from release_pipeline.privacy.unclaimed import make_random
+from release_pipeline.store.connections import read_batches, source_errors
+from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
+from release_pipeline.store.sql import statement
+
+CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+TIMES = f"{OURS}_times"  # how many records have a cell
+COUNTED = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR")  # the types whose cells are counted in place
+_BATCH = 1 << 17  # records that are read together
+
+
+class RecordsInPlace(Protocol):
+    """The records of one release in their source, by the columns that the policy needs."""
+
+    def snapshot(self) -> str:
+        """Is another when other records are delivered."""
+        ...
+
+    def count_cells(self, column: str) -> Iterable[pa.RecordBatch]:
+        """The different cells of a column as they are delivered, ascending, and in `TIMES` how many records have each."""
+        ...
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """What a function makes of the cells of each part of the records: exact counts, one part after the other."""
+        ...
+
+    def read_column(self, column: str) -> Iterable[pa.RecordBatch]:
+        """A column as it is delivered."""
+        ...
+
+    def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
+        """So many records as they are delivered, or all where there are no more: drawn by the key, each as likely."""
+        ...
+
+
+class FilesInPlace:
+    """Parquet files, which DuckDB reads."""
+
+    def __init__(self, name: str, files: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
+        self._name = name
+        with source_errors(name):
+            self._records = choose_columns(files, columns, release)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """DuckDB's type of every column."""
+        return {column: str(kind) for column, kind in zip(self._records.columns, self._records.types, strict=True)}
+
+    def snapshot(self) -> str:
+        """See `RecordsInPlace`."""
+        with source_errors(self._name):
+            text = statement("in_place/sum_records", columns=self._records.columns)
+            [(records, total)] = self._records.query("delivered", text).fetchall()
+        return f"{records} {total}"
+
+    def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
+        """See `RecordsInPlace`."""
+        yield from self._read(self._records.query("delivered", statement("in_place/count_cells", column=column, times=TIMES)))
+
+    def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
+        """In one part."""
+        return pa.Table.from_batches(list(function(self._read(self._select(columns)))))
+
+    def read_column(self, column: str) -> Iterator[pa.RecordBatch]:
+        """See `RecordsInPlace`."""
+        yield from self._read(self._select([column]))
+
+    def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
+        """See `RecordsInPlace`."""
+        total, first, taken = self._records.shape[0], 0, list[pa.RecordBatch]()
+        places = np.sort(make_random(key, "sample").choice(total, min(count, total), replace=False, shuffle=False))
+        relation = self._select(columns)
+        for batch in self._read(relation):
+            within = places[np.searchsorted(places, first) : np.searchsorted(places, first + len(batch))] - first
+            taken.append(batch.take(pa.array(within)))
+            first += len(batch)
+        return pa.Table.from_batches(taken, relation.limit(0).to_arrow_table().schema)
+
+    def _select(self, columns: Sequence[str]) -> duckdb.DuckDBPyRelation:
+        return self._records.select(*(duckdb.ColumnExpression(column) for column in columns))
+
+    def _read(self, relation: duckdb.DuckDBPyRelation) -> Iterator[Any]:
+        with source_errors(self._name):
+            yield from read_batches(relation.to_arrow_reader(_BATCH))
