@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from release_pipeline.policy import Policy
+from release_pipeline.policy.families.whole_table import declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.privacy.counting import Encoder
 from release_pipeline.privacy.grid import IntArray
@@ -21,6 +23,12 @@ def find_encoder(column: NoiseColumn | ListedColumn) -> Encoder:
     known = dict.fromkeys(column.entries) | dict.fromkeys(column.reason_of)  # codes that share a reason share its entry
     entries = tuple(places.get(name, len(column.values) + _place_of(column, name)) for name in known)
     return ListEncoder(tuple(known), entries)
+
+
+def find_encoders(policy: Policy) -> dict[str, Encoder]:
+    """Those of all columns that are counted together."""
+    columns = pick_synthetic(policy.columns)
+    return {name: find_encoder(columns[name]) for name in declare_columns(policy.columns)}
 
 
 def _place_of(column: ListedColumn, entry: str) -> int:

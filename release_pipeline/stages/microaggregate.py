@@ -24,15 +24,19 @@ DRAWS, ROUNDS = 200_000, 200  # simulated draws per column for the expected erro
 LEAST_COUNTED, MOST_COUNTED = 9, 25  # rounds of them of methods that count: each takes a fit, or rows
 
 
-def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float64]]) -> dict[str, Clamping]:
-    """What moving numbers into their domains takes from each column that has one."""
+def take_clamping(
+    policy: Policy, numbers: Callable[[str], tuple[npt.NDArray[np.float64], IntArray | None]]
+) -> dict[str, Clamping]:
+    """What moving numbers into their domains takes from each column that has one. `numbers`: those of a column, and how many
+    records have each if that is more than one."""
     intervals = {name: column.hierarchy for name, column in policy.generalised_columns.items()}
     declared = policy.noise_columns | {name: spec for name, spec in intervals.items() if isinstance(spec, Intervals)}
     grids = {name: spec.exact_grid for name, spec in declared.items()}
     for name, column in pick(policy.columns, DropColumn).items():
         if column.exact_grid is not None:
             grids[name] = column.exact_grid
-    return {name: measure_clamping(numbers(name), grid) for name, grid in grids.items()}
+    came = ((name, grid, *numbers(name)) for name, grid in grids.items())
+    return {name: measure_clamping(own, grid, counts) for name, grid, own, counts in came}
 
 
 def microaggregate(

@@ -4,7 +4,9 @@ is taken when they are counted first and again before anything else is read of t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import duckdb
@@ -13,8 +15,10 @@ import pyarrow as pa
 
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.store.connections import read_batches, source_errors
+from release_pipeline.store.connections import open_memory, read_batches, source_errors
 from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
+from release_pipeline.store.raw import RawTable, create_macros
+from release_pipeline.store.source import FileSource, SourceDoor
 from release_pipeline.store.sql import statement
 
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -25,6 +29,11 @@ _BATCH = 1 << 17  # records that are read together
 
 class RecordsInPlace(Protocol):
     """The records of one release in their source, by the columns that the policy needs."""
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """The type of every column, by DuckDB's name."""
+        ...
 
     def snapshot(self) -> str:
         """Is another when other records are delivered."""
@@ -45,6 +54,36 @@ class RecordsInPlace(Protocol):
     def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
         """So many records as they are delivered, or all where there are no more: drawn by the key, each as likely."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A table that comes batch by batch, one at least."""
+
+    batches: Iterable[pa.RecordBatch]
+
+    def iterate(self) -> Iterator[pa.Table]:
+        """A part for each batch."""
+        return (pa.Table.from_batches([batch]) for batch in self.batches)
+
+
+@contextmanager
+def open_table(records: pa.Table, name: str) -> Generator[RawTable]:
+    """Records in memory, read as those of a source; never spilled to disk."""
+    with open_memory() as connection:
+        connection.from_arrow(records).create("raw")
+        yield RawTable(connection, name)
+
+
+def open_in_place(
+    connection: duckdb.DuckDBPyConnection, source: SourceDoor, columns: Columns, release: ReleaseFilter | None
+) -> RecordsInPlace | None:
+    """The records in their source, where they can be counted there."""
+    if not isinstance(source, FileSource) or source.format != "parquet":
+        return None
+    with source_errors(source.name):
+        create_macros(connection)
+        return FilesInPlace(source.name, source.scan(connection, source.path), columns, release)
 
 
 class FilesInPlace:
@@ -69,7 +108,9 @@ class FilesInPlace:
 
     def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""
-        yield from self._read(self._records.query("delivered", statement("in_place/count_cells", column=column, times=TIMES)))
+        with source_errors(self._name):
+            cells = self._records.query("delivered", statement("in_place/count_cells", column=column, times=TIMES))
+        yield from self._read(cells)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """In one part."""
@@ -83,16 +124,21 @@ class FilesInPlace:
         """See `RecordsInPlace`."""
         total, first, taken = self._records.shape[0], 0, list[pa.RecordBatch]()
         places = np.sort(make_random(key, "sample").choice(total, min(count, total), replace=False, shuffle=False))
-        relation = self._select(columns)
-        for batch in self._read(relation):
+        for batch in self._read(self._select(columns)):
             within = places[np.searchsorted(places, first) : np.searchsorted(places, first + len(batch))] - first
             taken.append(batch.take(pa.array(within)))
             first += len(batch)
-        return pa.Table.from_batches(taken, relation.limit(0).to_arrow_table().schema)
+        return pa.Table.from_batches(taken)
 
     def _select(self, columns: Sequence[str]) -> duckdb.DuckDBPyRelation:
         return self._records.select(*(duckdb.ColumnExpression(column) for column in columns))
 
     def _read(self, relation: duckdb.DuckDBPyRelation) -> Iterator[Any]:
+        """Its batches, or an empty one."""
         with source_errors(self._name):
-            yield from read_batches(relation.to_arrow_reader(_BATCH))
+            reader, is_empty = relation.to_arrow_reader(_BATCH), True
+            for batch in read_batches(reader):
+                is_empty = False
+                yield batch
+            if is_empty:
+                yield pa.record_batch([pa.array([], field.type) for field in reader.schema], schema=reader.schema)

@@ -102,9 +102,10 @@ class FileSource:
             unpacked(self.path, self.packing, self.vault, where=str(self.path)) as path,
             source_errors(self.path),
         ):
-            create_raw(self._scan(into, path), columns, release)
+            create_raw(self.scan(into, path), columns, release)
 
-    def _scan(self, connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+    def scan(self, connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+        """The records as DuckDB reads them, of the file or of what it was unpacked to."""
         if self.format == "parquet":
             return connection.read_parquet(_literal(path), hive_partitioning=False)
         return connection.read_csv(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeAlias
@@ -19,6 +19,7 @@ from release_pipeline.store.beside import BesideRooms, read_note, write_note
 from release_pipeline.store.connections import open_database, read_batches, remove_spilled, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
+from release_pipeline.store.in_place import TIMES, RecordsInPlace, open_in_place
 from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
 from release_pipeline.store.raw import RawTable
@@ -43,12 +44,15 @@ class ReleaseWorkspace(BesideRooms):
     The transaction has the file for itself, so that a column is hashed once, until its table is written anew.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path, memory: int | None = None) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, memory: int | None = None, opened: ExitStack | None = None
+    ) -> None:
         super().__init__(connection)
         self._folder = folder  # of files without a name
         self._memory = memory
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, tuple[str, ...]] | None = None  # the columns of each table
+        self._opened = opened or ExitStack()  # what is open as long as this is
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
@@ -62,6 +66,15 @@ class ReleaseWorkspace(BesideRooms):
     def raw(self, source_name: str) -> RawTable:
         """The table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
+
+    def open_in_place(self, source: SourceDoor, columns: Columns, release: ReleaseFilter | None) -> RecordsInPlace | None:
+        """The records in their source, where they can be counted there."""
+        reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
+        return open_in_place(reader, source, columns, release)
+
+    def cells(self, source_name: str, table: str) -> RawTable:
+        """A table of different cells of a column, read as `raw` is."""
+        return RawTable(self._connection, source_name, table=table, times=TIMES, memory=self._memory)
 
     def write(self, name: str, table: pa.Table | InParts) -> None:
         """Replace the table `name`, part by part where it comes so."""
@@ -252,5 +265,5 @@ def open_workspace(vault: Path, population: str, release: str, *, memory: int | 
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
         connection.execute(statement("schema/create_swapped"))
-        with transaction(connection):
-            yield ReleaseWorkspace(connection, vault, limit)
+        with ExitStack() as opened, transaction(connection):
+            yield ReleaseWorkspace(connection, vault, limit, opened)

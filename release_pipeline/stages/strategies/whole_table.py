@@ -28,8 +28,8 @@ from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import AnyTable, CutTable, load_table
 from release_pipeline.stages.compared import Compared, read_with
-from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine, TableEngine
-from release_pipeline.stages.entries import find_encoder, spell_entries
+from release_pipeline.stages.counted import CountedRecords, Counting, ReadEngine, TableEngine
+from release_pipeline.stages.entries import find_encoders, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import count_rounds, summarise_found
@@ -50,7 +50,7 @@ class WholeTableStrategy:
     that is released is nobody's: its `RECORD` is its own number."""
 
     policy: Policy
-    engine: Engine | None = None
+    counting: Counting | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
 
@@ -124,14 +124,14 @@ class WholeTableStrategy:
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A synthetic table next to the records that its counts were taken of; any order of these will do."""
-        own = np.arange(self._count(read), dtype=np.intp)
+        own = np.arange(read("records", [self._names[0]]).num_rows, dtype=np.intp)
         return Compared(self.policy, read, released, own, released, is_nobodys=True)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
-        in_memory = replace(self, engine=None)
+        in_memory = replace(self, counting=None)
 
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
@@ -140,7 +140,7 @@ class WholeTableStrategy:
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         compared = self.compare(read, released)
-        after = self._count_by(TableEngine(released))
+        after = CountedRecords(TableEngine(released), find_encoders(self.policy))
         return audit_synthetic(compared, self._counting(read), after, remake=remake, streams=streams, progress=progress)
 
     def _read_measured(self, read: Read) -> Measured:
@@ -157,14 +157,10 @@ class WholeTableStrategy:
         return _FAMILY.declare(self.policy, self._count(read))
 
     def _count(self, read: Read) -> int:
-        return read("records", [self._names[0]]).num_rows
+        return self._counting(read).records
 
-    def _counting(self, read: Read) -> CountedRecords:
-        return self._count_by(self.engine or ReadEngine(read))
-
-    def _count_by(self, engine: Engine) -> CountedRecords:
-        columns = pick_synthetic(self.policy.columns)
-        return CountedRecords(engine, {name: find_encoder(columns[name]) for name in self._names})
+    def _counting(self, read: Read) -> Counting:
+        return self.counting or CountedRecords(ReadEngine(read), find_encoders(self.policy))
 
 
 def _pick_values(entries: Tally, width: int) -> Tally:

@@ -1,0 +1,140 @@
+"""Releases whose records stay where their source has them: of each column the vault keeps the different cells and how many
+records have each, and tables of several columns are counted in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.flow.content import content_of
+from release_pipeline.flow.reading import is_coded, read_values, typed_column
+from release_pipeline.policy import Policy
+from release_pipeline.policy.sections import Person
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.stages.audit import ATTACKED_SAMPLE
+from release_pipeline.stages.column_table import select_cells
+from release_pipeline.stages.counted import CountedInPlace, CountedRecords, Counting, DeliveredCells
+from release_pipeline.stages.entries import find_encoders
+from release_pipeline.stages.strategies import RECORD
+from release_pipeline.store.in_place import COUNTED, TIMES, Batches, RecordsInPlace, open_table
+from release_pipeline.store.loading import Columns, ReleaseFilter
+from release_pipeline.store.raw import RawTable
+from release_pipeline.store.source import SourceDoor
+from release_pipeline.store.vault import ReleaseWorkspace
+
+
+def find_place(
+    policy: Policy, workspace: ReleaseWorkspace, source: SourceDoor, columns: Columns, release: ReleaseFilter | None
+) -> RecordsInPlace | None:
+    """Where the records stay, if nothing but counts is asked of them: no column is made of several, and no check looks at several
+    at once; and if all columns have types whose cells are counted there. The column of the person may have any."""
+    counts = policy.method.family == "whole-table"
+    if not counts or policy.derived_before or policy.protect.impossible or policy.expectations:
+        return None
+    place = workspace.open_in_place(source, columns, release)
+    person = policy.person.column if isinstance(policy.person, Person) else None
+    if place is None or not all(COUNTED.fullmatch(kind) for name, kind in place.kinds.items() if name != person):
+        return None
+    return place
+
+
+def content_of_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> Any:
+    """The hashes of these tables, and what pins the records beside them."""
+    if not snapshot:
+        return content_of(workspace, *tables)
+    return [snapshot, {table: content_of(workspace, table) for table in tables}]
+
+
+def read_numbers(
+    policy: Policy, workspace: ReleaseWorkspace, source: str, snapshot: str, name: str
+) -> tuple[npt.NDArray[np.float64], IntArray | None]:
+    """The numbers of a column as they came, and how many records have each where that may be more than one. In the records a
+    column is as it came, but where codes stand beside the values."""
+    if snapshot:
+        table = _name_table(policy, name)
+        numbers, is_value = read_values(policy, name, workspace.cells(source, table))
+        return numbers[is_value], workspace.read(table, [TIMES]).column(0).to_numpy()[is_value]
+    if is_coded(policy, name):
+        numbers, is_value = read_values(policy, name, workspace.raw(source))
+        return numbers[is_value], None
+    return workspace.read("records", [name]).column(name).to_numpy(), None
+
+
+def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace) -> tuple[list[str], int]:
+    """Count the cells of every column into tables of the vault; gives the tables, and the number of records. Whose records they
+    are is in the table `raw`, as the source delivers it, until the checks have been judged."""
+    person, tables, records = policy.person.column if isinstance(policy.person, Person) else None, list[str](), 0
+    for name in place.kinds:
+        if name == person:
+            workspace.write("raw", Batches(place.read_column(name)))
+            tables.append("raw")
+        else:
+            workspace.write(table := _name_table(policy, name), Batches(place.count_cells(name)))
+            records = int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy()))
+            tables.append(table)
+    return tables, records
+
+
+def list_tables(policy: Policy, workspace: ReleaseWorkspace, source: str) -> dict[str, RawTable]:
+    """By column the table of the vault that has its cells."""
+    found = {name: _name_table(policy, name) for name in policy.columns}
+    tables = {name: workspace.cells(source, table) for name, table in found.items() if table in workspace.tables()}
+    raw = workspace.raw(source) if "raw" in workspace.tables() else None
+    return tables | ({} if raw is None else dict.fromkeys(raw.kinds, raw))
+
+
+def _name_table(policy: Policy, name: str) -> str:
+    return f"cells_{list(policy.columns).index(name) + 1}"
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the stages ask of the records of a release: counts of all, and all or some of them one by one. `place`: where they
+    lie, None where the vault has them."""
+
+    policy: Policy
+    workspace: ReleaseWorkspace
+    source: str
+    place: RecordsInPlace | None
+    key: bytes
+
+    @cached_property
+    def counting(self) -> Counting | None:
+        """How a method that counts has them counted."""
+        if self.policy.method.family != "whole-table":
+            return None
+        encoders = find_encoders(self.policy)
+        if self.place is None:
+            return CountedRecords(self.workspace, encoders)
+        cells: dict[str, DeliveredCells] = {}
+
+        def find_cells(name: str) -> DeliveredCells:
+            if name not in cells:
+                table, encoder = _name_table(self.policy, name), encoders[name]
+                typed = typed_column(self.policy, name, self.workspace.cells(self.source, table))
+                read = self.workspace.read(table, [name, TIMES])
+                delivered = read.column(name).combine_chunks()
+                cells[name] = DeliveredCells(delivered, encoder.find(typed), read.column(TIMES).to_numpy())
+            return cells[name]
+
+        return CountedInPlace(self.place, encoders, find_cells)
+
+    def read(self, table: str, columns: Sequence[str] | None, /, *, where: tuple[str, str] | None = None) -> pa.Table:
+        """A table of the vault; of records that lie elsewhere a sample, as large as what is attacked."""
+        if table != "records" or self.place is None:
+            return self.workspace.read(table, columns, where=where)
+        return select_cells(self._sample, columns, where)
+
+    @cached_property
+    def _sample(self) -> pa.Table:
+        assert self.place is not None  # noqa: S101  for the type checker
+        columns = list(find_encoders(self.policy))
+        with open_table(self.place.sample(columns, ATTACKED_SAMPLE, self.key), self.source) as raw:
+            typed: dict[str, Any] = {RECORD: pa.array(np.arange(raw.count_records(), dtype=np.int64))}
+            return pa.table(typed | {name: typed_column(self.policy, name, raw) for name in columns})
