@@ -54,8 +54,8 @@ class NumberCells:
 
     def find(self, cells: Any) -> Ints:
         """The run of each cell."""
-        numbers = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
-        runs = np.searchsorted(self.firsts, numbers.astype(self.firsts.dtype, copy=False), side="right") - 1
+        numbers: npt.NDArray[Any] = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
+        runs: Ints = np.searchsorted(self.firsts, numbers.astype(self.firsts.dtype, copy=False), side="right") - 1
         np.maximum(runs, 0, out=runs)
         if cells.null_count:
             runs[cells.is_null().to_numpy(zero_copy_only=False)] = len(self.firsts)

@@ -19,7 +19,7 @@ from release_pipeline.store.connections import open_memory, read_batches, source
 from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.source import FileSource, SourceDoor
-from release_pipeline.store.sql import statement
+from release_pipeline.store.sql import Identifier, statement
 
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 TIMES = f"{OURS}_times"  # how many records have a cell
@@ -102,14 +102,13 @@ class FilesInPlace:
     def snapshot(self) -> str:
         """See `RecordsInPlace`."""
         with source_errors(self._name):
-            text = statement("in_place/sum_records", columns=self._records.columns)
-            [(records, total)] = self._records.query("delivered", text).fetchall()
+            [(records, total)] = self._query("in_place/sum_records", columns=self._records.columns).fetchall()
         return f"{records} {total}"
 
     def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""
         with source_errors(self._name):
-            cells = self._records.query("delivered", statement("in_place/count_cells", column=column, times=TIMES))
+            cells = self._query("in_place/count_cells", column=column, times=TIMES)
         yield from self._read(cells)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
@@ -129,6 +128,12 @@ class FilesInPlace:
             taken.append(batch.take(pa.array(within)))
             first += len(batch)
         return pa.Table.from_batches(taken)
+
+    def _query(self, name: str, **names: Identifier | Sequence[Identifier]) -> duckdb.DuckDBPyRelation:
+        """What a query of sql/ gives of the records, which it calls `delivered`."""
+        found = self._records.query("delivered", statement(name, **names))
+        assert found is not None  # noqa: S101  for the type checker: a query has a result
+        return found
 
     def _select(self, columns: Sequence[str]) -> duckdb.DuckDBPyRelation:
         return self._records.select(*(duckdb.ColumnExpression(column) for column in columns))
