@@ -1,5 +1,5 @@
-"""Records that are counted where their source has them: no copy of them is made. What pins them is a sum over all records, which
-is taken when they are counted first and again before anything else is read of them."""
+"""Records that are counted where their source has them: no copy of them is made. What pins them is noted when they are first
+counted, and compared before anything else is read of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.store.connections import open_memory, read_batches, source_errors
+from release_pipeline.store.fingerprints import digest_batches
 from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.source import FileSource, SourceDoor
@@ -102,8 +103,7 @@ class FilesInPlace:
     def snapshot(self) -> str:
         """See `RecordsInPlace`."""
         with source_errors(self._name):
-            [(records, total)] = self._query("in_place/sum_records", columns=self._records.columns).fetchall()
-        return f"{records} {total}"
+            return digest_batches(self._read(self._records))
 
     def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""
