@@ -100,8 +100,8 @@ class PostgresInPlace:
         """See `RecordsInPlace`."""
         values = _Values()
         text = statement("in_place/sum_records_in_postgres", columns=list(self._columns), records=self._records(values))
-        [found] = self._ask(text, values).to_pylist()
-        return f"{found['records']} {found['total']}"
+        [sums] = self._ask(text, values).to_pylist()
+        return f"{sums['records']} {sums['total']}"
 
     def count_cells(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""
@@ -110,14 +110,13 @@ class PostgresInPlace:
         yield from self._read(statement("in_place/count_cells_in_postgres", **names), values)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
-        """Tables are counted by the server; for another function it reads the records."""
+        """Tables are counted by the server; for any other function the records are read."""
         if not _is_counted(function):
             return pa.Table.from_batches(list(function(self._select(columns))))
-        plan, counts, first = function.plan, dict[tuple[int, ...], Ints](), 0
+        plan = function.plan
+        ends = np.cumsum([plan.cells(table) for table in plan.counted])
         cells = self._count_tables(columns, function) if plan.counted else np.empty(0, dtype=np.int64)
-        for table in plan.counted:
-            counts[table] = cells[first : first + plan.cells(table)]
-            first += plan.cells(table)
+        counts = dict(zip(plan.counted, np.split(cells, ends[:-1]), strict=False))  # no table: one part, which is empty
         return pa.Table.from_batches([function.pack(sum_tables(plan, counts))])
 
     def read_column(self, column: str) -> Iterator[pa.RecordBatch]:
@@ -125,63 +124,61 @@ class PostgresInPlace:
         yield from self._select([column])
 
     def sample(self, columns: Sequence[str], count: int, key: bytes) -> pa.Table:
-        """See `RecordsInPlace`. A record of a table is told apart by its place there, another by its rank among all. The server
-        gets a number that is made of the key for this alone."""
+        """See `RecordsInPlace`. A record of a table is told apart by where it lies, another by its rank. The server gets
+        a number that is made of the key for this alone."""
         values = _Values()
         row = f"ROW({', '.join(quote_identifier(there) for there in self._columns.values())})::text"
-        ranked = f'row_number() OVER (ORDER BY {row} COLLATE "C")'
-        number = Part(f"({'ctid' if self._has_places() else ranked})::text AS {quote_identifier(_NUMBER)}")
+        rank = f'row_number() OVER (ORDER BY {row} COLLATE "C")'
+        number = Part(f"({'ctid' if self._is_plain() else rank})::text AS {quote_identifier(_NUMBER)}")
         seed = int.from_bytes(derive_key(key, "sample in a server")[:7], "big")
-        records = self._records(values, number)
-        names: dict[str, Identifier] = {"records": records, "number": _NUMBER, "seed": seed, "count": count}
+        names: dict[str, Identifier] = {"records": self._records(values, number), "number": _NUMBER, "seed": seed, "count": count}
         return self._ask(statement("in_place/read_sample", columns=list(columns), **names), values)
 
     def _count_tables(self, columns: Sequence[str], function: _Tables) -> Ints:
         """The counts of the tables that are counted, one after the other."""
-        plan, values, first = function.plan, _Values(), 0
+        plan, values, cells, first = function.plan, _Values(), list[Part](), 0
         records = self._records(values)
-        groups, joins, cells = list[str](), list[str](), list[str]()
-        for place, (column, encoder) in enumerate(zip(columns, function.encoders, strict=True)):
-            groups.append(f"{self._write_group(column, place, encoder, plan, values, joins)} AS group{place}")
+        encoders = enumerate(zip(columns, function.encoders, strict=True))
+        groups = [self._write_group(column, index, encoder, plan, values) for index, (column, encoder) in encoders]
         for number, table in enumerate(plan.counted):
-            cell = str(first)
+            steps = (f"group{column} * {plan.cells(table[index + 1 :])}" for index, column in enumerate(table))
+            cells.append(Part(f"{first} + {' + '.join(steps)} AS table{number}"))
             first += plan.cells(table)
-            for place, column in enumerate(table):
-                step = plan.cells(table[place + 1 :])
-                cell += f" + group{column} * {step}"
-            cells.append(f"{cell} AS table{number}")
         names = [f"table{number}" for number in range(len(cells))]
         text = statement(
             "in_place/count_tables",
             tables=names,
-            cells=[Part(cell) for cell in cells],
-            groups=[Part(group) for group in groups],
+            cells=cells,
+            groups=[group for group, _ in groups],
             records=records,
-            joins=Part(" ".join(joins)),
+            joins=Part(" ".join(join for _, join in groups)),
             sets=[Part(f"({name})") for name in names],
         )
-        found, counts = self._ask(text, values), np.zeros(first, dtype=np.int64)
-        counts[found.column("cell").to_numpy()] = found.column("times").to_numpy()
+        counted, counts = self._ask(text, values), np.zeros(first, dtype=np.int64)
+        counts[counted.column("cell").to_numpy()] = counted.column("times").to_numpy()
         return counts
 
     def _write_group(
-        self, column: str, place: int, encoder: _Numbers | _Texts, plan: TablePlan, values: _Values, joins: list[str]
-    ) -> str:
-        """The group of a record in a column; texts find theirs by a join."""
-        cell, groups = f"delivered.{quote_identifier(column)}", plan.groups[place]
+        self, column: str, index: int, encoder: _Numbers | _Texts, plan: TablePlan, values: _Values
+    ) -> tuple[Part, str]:
+        """The group of a record in a column, and the join by which texts find theirs."""
+        cell, join = f"delivered.{quote_identifier(column)}", ""
         if isinstance(encoder, _Texts):
             missing = int(encoder.runs.max(initial=-1)) + 1
-            texts, own = values.add(list(encoder.texts), _TEXT), values.add(groups.find(encoder.runs).astype(np.int64), _WHOLE)
-            joins.append(f"LEFT JOIN unnest({texts}, {own}) AS cells{place}(cell, own) ON {cell} = cells{place}.cell")
-            group = f"cells{place}.own"
+            texts = values.add(list(encoder.texts), _TEXT)
+            groups = values.add(_find_groups(plan, index, encoder.runs), _WHOLE)
+            join = f"LEFT JOIN unnest({texts}, {groups}) AS cells{index}(cell, of_cell) ON {cell} = cells{index}.cell"
+            group = f"cells{index}.of_cell"
         else:
             missing = len(encoder.firsts)
-            kind = _REAL if self.kinds[column] in ("FLOAT", "DOUBLE") else _WHOLE
+            kind, number = (_WHOLE, f"{cell}::bigint")
+            if self.kinds[column] in ("FLOAT", "DOUBLE"):
+                kind, number = _REAL, f"nullif({cell}::float8, 'NaN')"
             firsts = values.add(encoder.firsts.astype(kind[0].to_pandas_dtype()), kind)
-            own = values.add(groups.find(np.maximum(np.arange(-1, missing), 0)).astype(np.int64), _WHOLE)
-            number = f"nullif({cell}::float8, 'NaN')" if kind is _REAL else f"{cell}::bigint"
-            group = f"({own})[width_bucket({number}, {firsts}) + 1]"
-        return f"coalesce({group}, {int(groups.find(np.array([missing]))[0])})"
+            groups = values.add(_find_groups(plan, index, np.maximum(np.arange(-1, missing), 0)), _WHOLE)
+            group = f"({groups})[width_bucket({number}, {firsts}) + 1]"
+        [behind] = _find_groups(plan, index, np.array([missing]))
+        return Part(f"coalesce({group}, {behind}) AS group{index}"), join
 
     def _records(self, values: _Values, *numbers: Part) -> Subquery:
         """The records, by the names that are wanted. Texts are the same where their bytes are."""
@@ -212,8 +209,8 @@ class PostgresInPlace:
                 text for (text,) in choose_columns(connection.from_arrow(entries), {"text": names["written"]}, wanted).fetchall()
             ]
 
-    def _has_places(self) -> bool:
-        """Whether the server tells every record apart by its place."""
+    def _is_plain(self) -> bool:
+        """Whether it is a table whose records each lie at another place, so that this tells them apart."""
         if isinstance(self._table, Subquery):
             return False
         name = pa.array([".".join(quote_identifier(part) for part in self._table.split("."))])
@@ -236,7 +233,7 @@ class PostgresInPlace:
 
     def _ask(self, text: str, values: Sequence[pa.Array] = ()) -> pa.Table:
         """What a statement gives, all at once."""
-        bound = pa.record_batch(list(values), names=[f"value{place}" for place in range(len(values))]) if values else None
+        bound = pa.record_batch(list(values), names=[f"value{index}" for index in range(len(values))]) if values else None
         with server_errors(self._table):
             self._cursor.execute(text, bound)
             return self._cursor.fetch_arrow_table() if self._cursor.description else pa.table({})
@@ -245,6 +242,10 @@ class PostgresInPlace:
 def _is_counted(function: object) -> TypeGuard[_Tables]:
     """Whether a function says what it counts, so that a server can."""
     return isinstance(function, _Tables) and all(isinstance(encoder, _Numbers | _Texts) for encoder in function.encoders)
+
+
+def _find_groups(plan: TablePlan, column: int, runs: Ints) -> Ints:
+    return plan.groups[column].find(runs).astype(np.int64)
 
 
 def _bare(text: str) -> str:

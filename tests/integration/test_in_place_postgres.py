@@ -294,6 +294,26 @@ def test_releases_are_told_apart_as_a_copy_would(server: str, column: str, relea
         assert sorted(cell for part in records.read_column("a") for cell in part["a"].to_pylist()) == copied
 
 
+def test_texts_are_alike_where_their_bytes_are(server: str) -> None:  # noqa: F811
+    """Also where the server takes other texts for equal, and has another order."""
+    change(
+        server,
+        "DROP TABLE IF EXISTS records",
+        "CREATE COLLATION IF NOT EXISTS loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)",
+        "CREATE TABLE records (a text COLLATE loose)",
+        "INSERT INTO records SELECT unnest(ARRAY['a', 'B', 'A', 'ä', 'b', 'a'])",
+    )
+    with open_records(server) as records:
+        [cells] = records.count_cells("a")
+        assert cells.to_pydict() == {"a": ["A", "B", "a", "b", "ä"], TIMES: [1, 1, 2, 1, 1]}
+        groups = GroupsOfEntries.of(np.arange(3), np.array([2, 1, 0]), 3)
+        function = CountTables([TextCells(("a", "ä"), np.array([0, 1]))], plan_tables([groups], [3], [(0,)], []))
+        [counts] = unpack(records.reduce(["a"], function)).values()
+        assert counts[1].tolist() == [3, 1, 2]
+    with open_records(server, release=("a", "a")) as records:
+        assert records.snapshot().startswith("2 ")
+
+
 def test_what_pins_records_is_their_cells_and_not_their_order(server: str) -> None:  # noqa: F811
     """Moved rows, and how a session writes numbers, change nothing; each cell does, and so do two that change places."""
     rows = pa.table({"a": [0.1, 0.1 + 2**-56, 2.0, None], "b": ["x", "y", "", None], "c": [1, 2, 3, 4]})
@@ -354,16 +374,18 @@ def test_every_record_is_as_likely_in_a_sample(server: str, kind: str) -> None: 
         )
     else:
         change(server, f"CREATE {'VIEW' if kind == 'view' else 'TABLE'} records AS {rows}")
-    times, trials = Counter[int](), 400
+    times, both, trials = Counter[int](), 0, 400
     with open_records(server, kind == "query", ["b", "a"]) as records:
         for trial in range(trials):
             drawn = records.sample(["a"], 5, trial.to_bytes(32, "big")).column("a").to_pylist()
             assert len(set(drawn)) == 5
             times.update(drawn)
+            both += sum(record + 10 in drawn for record in drawn)
         assert records.sample(["a"], 5, KEY).equals(records.sample(["a"], 5, KEY))
         assert len(records.sample(["a", "b"], 21, KEY)) == 20
     expected = trials * 5 / 20
     assert sum((times[record] - expected) ** 2 for record in range(20)) / (expected * 0.75) < 43.8  # 1 of 1,000 is above
+    assert 150 < both < 280  # of 10 pairs, each drawn together once in 19 times
     change(server, f"DROP {'VIEW' if kind == 'view' else 'TABLE'} records")
 
 
