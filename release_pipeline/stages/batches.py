@@ -120,8 +120,11 @@ class CountTables:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The counts of the records of these batches."""
         parts = ([encoder.find(cells) for encoder, cells in zip(self.encoders, batch.columns, strict=True)] for batch in batches)
-        counts = count_tables(self.plan, parts)
-        yield pack_counts(0, np.arange(len(counts)), counts)
+        yield self.pack(count_tables(self.plan, parts))
+
+    def pack(self, counts: Ints) -> pa.RecordBatch:
+        """The counts of the wanted tables, one after the other, as this gives them."""
+        return pack_counts(0, np.arange(len(counts)), counts)
 
 
 def pack_counts(place: int, entries: Ints, counts: Ints) -> pa.RecordBatch:

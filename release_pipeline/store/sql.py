@@ -24,6 +24,12 @@ class Subquery(str):
     __slots__ = ()
 
 
+class Part(str):
+    """A part of a statement that is made of names, numbers and parameters alone: it stands as it is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """A macro applied to a column, or to another macro of it."""
@@ -53,7 +59,7 @@ def quote_identifier(name: str) -> str:
 
 
 def _quote(names: Identifier | Sequence[Identifier]) -> str:
-    if isinstance(names, int):
+    if isinstance(names, int | Part):
         return str(names)
     if isinstance(names, Applied):
         return f"{quote_identifier(names.macro)}({_quote(names.to)})"
