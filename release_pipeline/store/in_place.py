@@ -18,8 +18,7 @@ from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.store.connections import open_memory, read_batches, source_errors
 from release_pipeline.store.fingerprints import digest_batches
 from release_pipeline.store.loading import Columns, ReleaseFilter, choose_columns
-from release_pipeline.store.raw import RawTable, create_macros
-from release_pipeline.store.source import FileSource, SourceDoor
+from release_pipeline.store.raw import RawTable
 from release_pipeline.store.sql import Identifier, statement
 
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -76,24 +75,13 @@ def open_table(records: pa.Table, name: str) -> Generator[RawTable]:
         yield RawTable(connection, name)
 
 
-def open_in_place(
-    connection: duckdb.DuckDBPyConnection, source: SourceDoor, columns: Columns, release: ReleaseFilter | None
-) -> RecordsInPlace | None:
-    """The records in their source, where they can be counted there."""
-    if not isinstance(source, FileSource) or source.format != "parquet":
-        return None
-    with source_errors(source.name):
-        create_macros(connection)
-        return FilesInPlace(source.name, source.scan(connection, source.path), columns, release)
+class RelationInPlace:
+    """What DuckDB reads: Parquet files, or a table of its own."""
 
-
-class FilesInPlace:
-    """Parquet files, which DuckDB reads."""
-
-    def __init__(self, name: str, files: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
+    def __init__(self, name: str, delivered: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
         self._name = name
         with source_errors(name):
-            self._records = choose_columns(files, columns, release)
+            self._records = choose_columns(delivered, columns, release)
 
     @property
     def kinds(self) -> dict[str, str]:

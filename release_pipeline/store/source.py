@@ -151,6 +151,14 @@ class DuckdbSource:
             reader = connection.sql(select_columns(Qualified(self.table), columns, release)).to_arrow_reader()
             create_raw(into.from_arrow(reader), columns, release)
 
+    @contextmanager
+    def open(self, *, memory: int | None) -> Generator[duckdb.DuckDBPyRelation]:
+        """The table, to be read where it is."""
+        with _as_declared(self.path, self.said), open_delivered(self.path, self.table, memory=memory) as connection:
+            with source_errors(self.name):
+                create_macros(connection)
+            yield connection.table(self.table)
+
 
 def _stamp(path: Path) -> str:
     with source_errors(path):

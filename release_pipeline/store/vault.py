@@ -16,14 +16,14 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.store.beside import BesideRooms, read_note, write_note
-from release_pipeline.store.connections import open_database, read_batches, remove_spilled, transaction
+from release_pipeline.store.connections import open_database, read_batches, remove_spilled, source_errors, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
-from release_pipeline.store.in_place import TIMES, RecordsInPlace, open_in_place
+from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace
 from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
-from release_pipeline.store.raw import RawTable
-from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
+from release_pipeline.store.raw import RawTable, create_macros
+from release_pipeline.store.source import Columns, DuckdbSource, FileSource, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
@@ -68,9 +68,18 @@ class ReleaseWorkspace(BesideRooms):
         return RawTable(self._connection, source_name, memory=self._memory)
 
     def open_in_place(self, source: SourceDoor, columns: Columns, release: ReleaseFilter | None) -> RecordsInPlace | None:
-        """The records in their source, where they can be counted there."""
-        reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
-        return open_in_place(reader, source, columns, release)
+        """The records in their source, where they can be counted there: in Parquet files, and in tables of DuckDB."""
+        match source:
+            case FileSource(format="parquet"):
+                reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
+                with source_errors(source.name):
+                    create_macros(reader)
+                    return RelationInPlace(source.name, source.scan(reader, source.path), columns, release)
+            case DuckdbSource():
+                delivered = self._opened.enter_context(source.open(memory=self._memory))
+                return RelationInPlace(source.name, delivered, columns, release)
+            case _:
+                return None
 
     def cells(self, source_name: str, table: str) -> RawTable:
         """A table of different cells of a column, read as `raw` is."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,6 +40,9 @@ def deliver(tiny: TinySite, **changed: Any) -> None:
     for column, cell in changed.items():
         people.loc[0, column] = cell
     people.to_parquet(tiny.home / "people.parquet", index=False)
+    (tiny.home / "people.duckdb").unlink(missing_ok=True)
+    with duckdb.connect(str(tiny.home / "people.duckdb")) as connection:
+        connection.from_df(people).create("folk")
 
 
 def go(tiny: TinySite, stages: int = len(STAGES)) -> dict[str, Any]:
@@ -55,12 +59,15 @@ def same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReleaseFlow, "_context", lambda *_: ("a test",))
 
 
-def test_counts_and_rows_are_those_of_a_copy(tmp_path: Path, same_noise: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("source", [PARQUET, "{path: people.duckdb, table: folk, release_column: year}"])
+def test_counts_and_rows_are_those_of_a_copy(
+    tmp_path: Path, source: str, same_noise: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For one secret; and no table has a record, nor a person's name."""
-    lying = go(make(tmp_path / "lying"))
+    lying = go(make(tmp_path / "lying", source=source))
     with monkeypatch.context() as patched:
         patched.setattr(release, "find_place", lambda *_: None)
-        copied = go(make(tmp_path / "copied"))
+        copied = go(make(tmp_path / "copied", source=source))
     assert "records" in copied
     assert not {"records", "raw"} & set(lying)
     for name in ("column_cells", "pair_cells", "masked"):
@@ -98,7 +105,7 @@ def test_a_change_while_tables_are_counted_stops_the_run(tmp_path: Path, monkeyp
     with tiny.flow()._workspace() as workspace:
         snapshot = (workspace.checkpoint("validated") or {})["snapshot"]
     deliver(tiny, income=1000.0)
-    monkeypatch.setattr("release_pipeline.store.in_place.FilesInPlace.snapshot", lambda _: snapshot)
+    monkeypatch.setattr("release_pipeline.store.in_place.RelationInPlace.snapshot", lambda _: snapshot)
     with pytest.raises(SourceError, match="changed while they were counted"):
         tiny.flow().mask()
     assert tiny.status().drawn is None

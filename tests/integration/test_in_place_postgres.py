@@ -26,7 +26,7 @@ from release_pipeline.privacy.counting import GroupsOfEntries, TablePlan, plan_t
 from release_pipeline.privacy.whole_table.blocks import cover_pairs
 from release_pipeline.stages.batches import CountTables, NumberCells, TextCells, tally_batches, unpack
 from release_pipeline.stages.counted import CountedInPlace, DeliveredCells
-from release_pipeline.store.in_place import COUNTED, TIMES, FilesInPlace, RecordsInPlace
+from release_pipeline.store.in_place import COUNTED, TIMES, RecordsInPlace, RelationInPlace
 from release_pipeline.store.in_place_sql import PostgresInPlace, open_in_place
 from release_pipeline.store.loading import ReleaseFilter
 from release_pipeline.store.postgres import find_postgres
@@ -181,7 +181,7 @@ def test_what_the_server_counts_is_what_a_file_gives_and_what_the_records_are(
     pq.write_table(records.table, file)
     plan = records.plan()
     with duckdb.connect() as connection, open_records(server, query, records.columns, records.release) as here:
-        there = FilesInPlace("records", _with_macros(connection, file), records.columns, records.release)
+        there = RelationInPlace("records", _with_macros(connection, file), records.columns, records.release)
         assert here.kinds == there.kinds
         for name in records.names:
             cells = [_list(engine.count_cells(name)) for engine in (here, there)]

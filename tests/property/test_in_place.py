@@ -14,7 +14,7 @@ from release_pipeline.privacy.counting import Encoder, GroupsOfEntries, NumberEn
 from release_pipeline.stages.batches import NumberCells
 from release_pipeline.stages.counted import CountedInPlace, DeliveredCells
 from release_pipeline.store.fingerprints import digest_batches
-from release_pipeline.store.in_place import TIMES, FilesInPlace
+from release_pipeline.store.in_place import TIMES, RelationInPlace
 
 SIZE = 11  # entries of every column
 
@@ -45,7 +45,7 @@ def test_tables_of_delivered_cells_are_those_of_records(seed: int) -> None:
 
     entries = {name: np.array([entry(name, cell) for cell in table.column(name).to_pylist()]) for name in table.column_names}
     connection = duckdb.connect()
-    place = FilesInPlace("a test", connection.from_arrow(table), {name: name for name in table.column_names}, None)
+    place = RelationInPlace("a test", connection.from_arrow(table), {name: name for name in table.column_names}, None)
 
     def find_cells(name: str) -> DeliveredCells:
         cells = pa.Table.from_batches(place.count_cells(name))
@@ -84,7 +84,7 @@ def test_what_was_not_delivered_before_is_in_a_run() -> None:
 def test_a_sample_has_every_record_once_at_most(rows: int, count: int) -> None:
     """The same for one key, another for another; in any order."""
     table = pa.table({"a": np.arange(rows), "b": pa.array(np.arange(rows).astype(str), pa.string())})
-    place = FilesInPlace("a test", duckdb.connect().from_arrow(table), {"a": "a", "b": "b"}, None)
+    place = RelationInPlace("a test", duckdb.connect().from_arrow(table), {"a": "a", "b": "b"}, None)
     drawn, again, other = (place.sample(["b", "a"], count, key) for key in (b"k" * 32, b"k" * 32, b"l" * 32))
     assert drawn.equals(again)
     assert drawn.num_rows == min(rows, count) == len(set(drawn.column("a").to_pylist()))
@@ -94,7 +94,7 @@ def test_a_sample_has_every_record_once_at_most(rows: int, count: int) -> None:
 
 def test_a_sample_takes_each_record_as_often() -> None:
     """Of 2,000 samples of 10 of 50 records each record is in 400, give or take 5 deviations of 18."""
-    place = FilesInPlace("a test", duckdb.connect().from_arrow(pa.table({"a": np.arange(50)})), {"a": "a"}, None)
+    place = RelationInPlace("a test", duckdb.connect().from_arrow(pa.table({"a": np.arange(50)})), {"a": "a"}, None)
     taken = np.zeros(50)
     for number in range(2000):
         taken[place.sample(["a"], 10, number.to_bytes(32, "big")).column(0).to_numpy()] += 1
