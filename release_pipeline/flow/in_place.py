@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.reading import is_coded, read_values, typed_column
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.spark_address import find_workers
 from release_pipeline.policy import Policy
 from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.grid import IntArray
@@ -26,22 +28,41 @@ from release_pipeline.store.in_place import COUNTED, TIMES, Batches, RecordsInPl
 from release_pipeline.store.loading import Columns, ReleaseFilter
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import SourceDoor
-from release_pipeline.store.vault import ReleaseWorkspace
+from release_pipeline.store.vault import Engine, ReleaseWorkspace
 
 
 def find_place(
-    policy: Policy, workspace: ReleaseWorkspace, source: SourceDoor, columns: Columns, release: ReleaseFilter | None
+    site: Site,
+    policy: Policy,
+    workspace: ReleaseWorkspace,
+    source: SourceDoor,
+    columns: Columns,
+    release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
     """Where the records stay, if nothing but counts is asked of them: no column is made of several, and no check looks at several
     at once; and if all columns have types whose cells are counted there. The column of the person may have any."""
     counts = policy.method.family == "whole-table"
     if not counts or policy.derived_before or policy.protect.impossible or policy.expectations:
         return None
-    place = workspace.open_in_place(source, columns, release)
     person = policy.person.column if isinstance(policy.person, Person) else None
+    place = open_place(site, policy, workspace, source, columns, release)
     if place is None or not all(COUNTED.fullmatch(kind) for name, kind in place.kinds.items() if name != person):
         return None
     return place
+
+
+def open_place(
+    site: Site,
+    policy: Policy,
+    workspace: ReleaseWorkspace,
+    source: SourceDoor,
+    columns: Columns,
+    release: ReleaseFilter | None,
+) -> RecordsInPlace | None:
+    """The records in their source, where the site's engine counts them there."""
+    person = policy.person.column if isinstance(policy.person, Person) else None
+    counted = tuple(name for name in columns if name != person)
+    return workspace.open_in_place(source, columns, release, Engine(site.engine, find_workers(site), counted))
 
 
 def content_of_tables(workspace: ReleaseWorkspace, tables: Sequence[str], snapshot: str) -> Any:

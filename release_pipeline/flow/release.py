@@ -28,7 +28,15 @@ from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
-from release_pipeline.flow.in_place import Records, content_of_tables, find_place, keep_cells, list_tables, read_numbers
+from release_pipeline.flow.in_place import (
+    Records,
+    content_of_tables,
+    find_place,
+    keep_cells,
+    list_tables,
+    open_place,
+    read_numbers,
+)
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
     NO_RELEASES,
@@ -165,7 +173,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             workspace.forget(["ingested", "validated"])
             workspace.drop(["raw", "records"])
             release, tables, snapshot = release_filter(policy, names, self.id.release), ["raw"], ""
-            if (place := find_place(policy, workspace, source, needed, release)) is not None:
+            if (place := find_place(self.site, policy, workspace, source, needed, release)) is not None:
                 snapshot = place.snapshot()
                 tables, records = keep_cells(policy, workspace, place)
             else:
@@ -535,7 +543,9 @@ class ReleaseFlow(ReleaseCheckpoints):
         if source is not None:
             names, _ = match_header(source.header, self.policy)
             needed = {name: names[name] for name in needed_columns(self.policy) if name in names}
-            place = workspace.open_in_place(source, needed, release_filter(self.policy, names, self.id.release))
+            place = open_place(
+                self.site, self.policy, workspace, source, needed, release_filter(self.policy, names, self.id.release)
+            )
             if place is None or place.snapshot() != validated.snapshot:
                 raise Blocked(
                     "the source has other records now than those that were checked.",

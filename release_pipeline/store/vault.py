@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeAlias
@@ -20,14 +21,27 @@ from release_pipeline.store.connections import open_database, read_batches, remo
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
 from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace
+from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
 from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
+from release_pipeline.store.postgres import PostgresSource
 from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.source import Columns, DuckdbSource, FileSource, ReleaseFilter, SourceDoor, load_raw
+from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, SparkTable
 from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What counts records in their source: as site.yaml names it, and the server whose workers read files, if it is Spark.
+    `counted`: the columns whose cells are counted."""
+
+    name: str
+    workers: SparkAddress | None
+    counted: tuple[str, ...]
 
 
 class InParts(Protocol):
@@ -67,19 +81,26 @@ class ReleaseWorkspace(BesideRooms):
         """The table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
 
-    def open_in_place(self, source: SourceDoor, columns: Columns, release: ReleaseFilter | None) -> RecordsInPlace | None:
-        """The records in their source, where they can be counted there: in Parquet files, and in tables of DuckDB."""
-        match source:
-            case FileSource(format="parquet"):
-                reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
-                with source_errors(source.name):
-                    create_macros(reader)
-                    return RelationInPlace(source.name, source.scan(reader, source.path), columns, release)
-            case DuckdbSource():
-                delivered = self._opened.enter_context(source.open(memory=self._memory))
-                return RelationInPlace(source.name, delivered, columns, release)
-            case _:
-                return None
+    def open_in_place(
+        self, source: SourceDoor, columns: Columns, release: ReleaseFilter | None, engine: Engine
+    ) -> RecordsInPlace | None:
+        """The records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres or
+        Spark."""
+        if isinstance(source, FileSource) and source.format == "parquet":
+            if engine.workers is not None:
+                return SparkFiles(engine.workers, source.name, source.files, columns, release, together=engine.counted)
+            reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
+            with source_errors(source.name):
+                create_macros(reader)
+                return RelationInPlace(source.name, source.scan_parquet(reader), columns, release)
+        if isinstance(source, DuckdbSource):
+            delivered = self._opened.enter_context(source.open(memory=self._memory))
+            return RelationInPlace(source.name, delivered, columns, release)
+        if isinstance(source, PostgresSource) and engine.name == "sql":
+            return self._opened.enter_context(open_in_postgres(source, columns, release))
+        if isinstance(source, SparkSource) and engine.name != "duckdb":
+            return SparkTable(source.spark, source.table, columns, release, together=engine.counted)
+        return None
 
     def cells(self, source_name: str, table: str) -> RawTable:
         """A table of different cells of a column, read as `raw` is."""

@@ -17,6 +17,7 @@ from release_pipeline.flow import release
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
+from release_pipeline.store.vault import Engine
 from tests.integration.sites import TinySite
 from tests.integration.test_whole_table import SECRET, make_people, site_of
 from tests.leaks import find_canaries
@@ -171,7 +172,7 @@ def test_a_cursor_of_a_reader_does_not_keep_the_vault(tmp_path: Path) -> None:
 
 def _fail_while_reading(flow: ReleaseFlow) -> None:
     with flow._workspace() as workspace:
-        place = workspace.open_in_place(flow._source(), {"income": "income"}, None)
+        place = workspace.open_in_place(flow._source(), {"income": "income"}, None, Engine("auto", None, ("income",)))
         assert place is not None
         next(iter(place.read_column("income")))
         raise RuntimeError("a test")
