@@ -70,7 +70,7 @@ def open_delivered(path: Path, table: str, *, memory: int | None = None) -> Gene
     try:
         with source_errors(path):
             if memory is not None:  # no part of how it is opened: that has to be alike as long as it is open elsewhere, too
-                connection.execute(statement("in_place/limit_memory", bytes=memory))
+                connection.execute(statement("in_place/use_memory", bytes=memory))
             connection.execute(statement("stages/drop_external_access"))
             *schema, name = table.split(".")
             values = {"schema": ".".join(schema), "table": name}

@@ -33,11 +33,16 @@ def make(home: Path, **parts: str) -> TinySite:
     return tiny
 
 
-def deliver(tiny: TinySite, **changed: Any) -> None:
-    """Write the source; `changed`: cells of the first record."""
+def read_people() -> pd.DataFrame:
+    """The people, with numbers as numbers."""
     people = pd.DataFrame(make_people())
     people["income"] = pd.to_numeric(people["income"])
-    people = people.astype({"rent": float, "sex": int})
+    return people.astype({"rent": float, "sex": int})
+
+
+def deliver(tiny: TinySite, **changed: Any) -> None:
+    """Write the source; `changed`: cells of the first record."""
+    people = read_people()
     for column, cell in changed.items():
         people.loc[0, column] = cell
     people.to_parquet(tiny.home / "people.parquet", index=False)

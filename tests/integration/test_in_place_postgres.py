@@ -21,7 +21,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.errors import SourceError
+from release_pipeline.errors import Blocked, SourceError
+from release_pipeline.flow.site import Site
 from release_pipeline.privacy.counting import GroupsOfEntries, TablePlan, plan_tables
 from release_pipeline.privacy.whole_table.blocks import cover_pairs
 from release_pipeline.stages.batches import CountTables, NumberCells, TextCells, tally_batches, unpack
@@ -31,6 +32,8 @@ from release_pipeline.store.in_place_sql import PostgresInPlace, open_in_place
 from release_pipeline.store.loading import ReleaseFilter
 from release_pipeline.store.postgres import find_postgres
 from release_pipeline.store.raw import create_macros
+from tests.integration.sites import TinySite
+from tests.integration.test_in_place import go, make, read_people, same_noise  # noqa: F401  the last is a fixture
 from tests.integration.test_sources import server  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.slow
@@ -465,3 +468,28 @@ def test_the_key_of_a_sample_does_not_reach_the_server(server: str, monkeypatch:
     assert "hashtextextended" in whole
     forms = [KEY.hex(), repr(KEY), *(str(int.from_bytes(KEY[:size], "big")) for size in (4, 7, 8))]
     assert not any(form in whole for form in forms)
+
+
+def test_a_release_is_the_one_of_a_copy(
+    server: str,  # noqa: F811
+    tmp_path: Path,
+    same_noise: None,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every stage, each with a connection of its own; and a row that is added after the checks stops it."""
+    send(server, pa.Table.from_pandas(read_people()), "folk")
+    monkeypatch.setattr(TinySite, "site", property(lambda tiny: Site(tiny.home, {"PG": server})))
+    source = '{postgres: "${PG}", table: folk, release_column: year}'
+    there, copied = (make(tmp_path / name, source=source) for name in ("there", "copied"))
+    (there.home / "site.yaml").write_text("engine: sql\n")
+    found, known = go(there), go(copied)
+    assert "records" in known
+    assert not {"records", "raw"} & set(found)
+    for name in ("column_cells", "pair_cells"):
+        assert found[name] == known[name], name
+    later = make(tmp_path / "later", source=source)
+    (later.home / "site.yaml").write_text("engine: sql\n")
+    go(later, 2)
+    change(server, "INSERT INTO folk SELECT * FROM folk LIMIT 1")
+    with pytest.raises(Blocked, match="the source has other records now"):
+        later.flow().microaggregate()

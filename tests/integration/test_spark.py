@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreError
+from release_pipeline.flow import release
 from release_pipeline.privacy.counting import GroupsOfEntries, plan_tables
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.batches import pack_counts
@@ -34,6 +35,7 @@ from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkTable, find_spark_table
 from tests.integration.sites import make_site
 from tests.integration.spark_server import Server, start_spark
+from tests.integration.test_in_place import go, make, same_noise  # noqa: F401  the last is a fixture
 
 pytestmark = pytest.mark.slow
 COLUMNS = {"age": "age", "pay": "wage", "town": "town", "kind": "kind", "small": "small"}
@@ -239,6 +241,29 @@ def test_a_release_goes_from_a_table_to_its_candidate(server: Server, tmp_path: 
         session.sql("DROP TABLE folk")
         session.stop()
     assert len(pq.read_table(next(tiny.folder().glob("*.parquet")))) == 60
+
+
+@pytest.mark.parametrize("source", ["{path: people.parquet, release_column: year}", "{spark: folk, release_column: year}"])
+def test_a_release_that_spark_counts_is_the_one_of_a_copy(
+    server: Server,
+    tmp_path: Path,
+    source: str,
+    same_noise: None,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Workers read the file, and Spark the view of it."""
+    there, copied = (make(tmp_path / name, source=source) for name in ("there", "copied"))
+    for tiny in (there, copied):
+        (tiny.home / "site.yaml").write_text(f"engine: spark\nspark: {{url: '{server.url}'}}\n")
+    session = spark._connect(server.url, f"{there.home / 'site.yaml'}: spark")
+    session.read.parquet(str(there.home / "people.parquet")).write.mode("overwrite").saveAsTable("folk")
+    found = go(there)
+    monkeypatch.setattr(release, "find_place", lambda *_: None)
+    known = go(copied)
+    assert "records" in known
+    assert not {"records", "raw"} & set(found)
+    for name in ("column_cells", "pair_cells", "masked"):
+        assert found[name] == known[name], name
 
 
 def look_at_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
