@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBu
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.catalogue.spec import BY_RHO
-from release_pipeline.privacy.clusters import cut_ranks, rank_clusters
+from release_pipeline.privacy.clusters import RankClusters, assign_clusters, cut_ranks
 from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
@@ -41,10 +41,12 @@ from release_pipeline.privacy.noise import (
 )
 from release_pipeline.privacy.scales import OF_DOMAIN_BY_RHO, PLAIN, ScaleRule
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
+from release_pipeline.privacy.tally import Tally
 
 SUM_LIMIT = 2**61
 _IDLE = "consistency, clamp, on_grid"
 _AT_ONCE = 1 << 15  # draws of simulated noise
+_NOBODY = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,13 @@ class Statistics:
     `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
     compute it (`dp-um`, `laplace`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
     deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not. `are_records`: every record
-    is a cluster of its own, in record order.
+    is a cluster of its own, in record order. `column`: the tally of the grid units, of rank clusters that are not from the vault.
     """
 
     grid: Grid
     claim: Claim | None
     consistency: str
-    cluster: npt.NDArray[np.intp]
+    cluster: npt.NDArray[np.integer[Any]]
     size: IntArray
     statistic: IntArray
     scale: IntArray
@@ -88,6 +90,7 @@ class Statistics:
     variance: Fraction | None = None
     is_noisy: bool = True
     are_records: bool = False
+    column: Tally | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -107,7 +110,7 @@ class MaskedColumn:
     """
 
     values: FloatArray
-    cluster: npt.NDArray[np.intp]
+    cluster: npt.NDArray[np.integer[Any]]
     size: IntArray
     statistic: IntArray
     scale: IntArray
@@ -214,18 +217,16 @@ def _mask_by_value(
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
     units = declared.grid.quantise(numbers)
-    clusters = rank_clusters(units, declared.k, ties=noise_stream(secret, *context, "ties"))
-    records = len(units)
-    del units
-    stages = declared.measure(clusters.count_within, records, noise_stream(secret, *context, "counts"))
+    column, records = Tally.of(units), len(units)
+    stages = declared.measure(column.count_within, records, noise_stream(secret, *context, "counts"))
     lost = sum((stage.noise.loss for stage in stages), Fraction(0))
     _check_loss("the method", lost, claim)
-    cluster = clusters.cluster
+    cluster = assign_clusters(units, column, declared.k, noise_stream(secret, *context, "ties"))
     return MaskedColumn(
         values=declared.release(stages, records)[cluster],
         cluster=cluster,
         size=np.concatenate([np.diff(stage.edges) for stage in stages]),
-        statistic=np.concatenate([clusters.count_within(stage.edges) for stage in stages]),
+        statistic=np.concatenate([column.count_within(stage.edges) for stage in stages]),
         scale=np.concatenate([np.full(len(stage.counts), stage.noise.spread) for stage in stages]),
         claim=claim,
         consistency="none",
@@ -242,13 +243,14 @@ def compute_statistics(
     k: int | None,
     scope: str,
     consistency: str | None,
-    secret: bytes,
+    secret: bytes | None,
     context: Sequence[Context],
     atoms: tuple[int, ...] = (),
     definition: str | None = None,
 ) -> Statistics:
-    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
-    are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
+    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret: without
+    one records are in no cluster. `atoms` are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is
+    rho."""
     spec, promised = find_method(method, family="columns"), find_claim(method, scope, **_options_of(definition))
     claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
@@ -261,8 +263,8 @@ def compute_statistics(
     if spec.sums is None or k is None:
         return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
 
-    clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
-    del q
+    column = Tally.of(q)
+    clusters = RankClusters.of(column, k)
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
     variance = find_variance(promised, grid, claim.epsilon)
@@ -277,7 +279,7 @@ def compute_statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
-        cluster=clusters.cluster,
+        cluster=_NOBODY if secret is None else assign_clusters(q, column, k, noise_stream(secret, *context, "ties")),
         size=clusters.size,
         statistic=spec.sums.take(clusters),
         scale=scale,
@@ -285,6 +287,7 @@ def compute_statistics(
         atoms=atoms,
         public_scale=find_public_scale(promised, scale),
         variance=variance,
+        column=column,
     )
 
 

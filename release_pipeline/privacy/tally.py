@@ -13,6 +13,21 @@ from release_pipeline.privacy.counting import DENSE, sum_counts
 from release_pipeline.privacy.grid import IntArray
 
 
+def is_dense(span: int, records: int) -> bool:
+    """Whether an array of all entries that lie in a span is no longer than arrays of so many records."""
+    return span <= min(DENSE, 2 * records)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Runs:
+    """Records of consecutive ranks with one entry in one cluster: their entry, and how many they are. `first`: the first run of
+    each cluster."""
+
+    entries: npt.NDArray[Any]
+    counts: IntArray
+    first: npt.NDArray[np.intp]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Tally:
     """`entries`: the different ones, ascending; `ends`: how many records have each or a smaller one."""
@@ -29,8 +44,10 @@ class Tally:
         """
         is_whole = entries.dtype.kind in "iu" and len(entries) > 0 and entries.min() >= 0
         size = int(entries.max()) + 1 if is_whole else 0
-        if 0 < size <= min(DENSE, 4 * len(entries)):
-            return cls.of_counts(np.arange(size), np.bincount(entries, minlength=size))
+        if size and is_dense(size, len(entries)):
+            counts = np.bincount(entries)
+            held = np.flatnonzero(counts)
+            return cls(held, np.cumsum(counts[held], dtype=np.int64))
         return cls.of_counts(*np.unique(entries, return_counts=True))
 
     @classmethod
@@ -42,6 +59,9 @@ class Tally:
     @classmethod
     def of_clusters(cls, values: npt.NDArray[Any], sizes: npt.NDArray[np.integer]) -> Tally:
         """The tally of records of which so many have each of these values, in any order."""
+        if np.all(values[1:] >= values[:-1]):
+            last = np.append(values[1:] != values[:-1], True)
+            return cls(values[last], np.cumsum(sizes)[last])
         return cls.of_counts(*sum_counts(values, sizes))
 
     @property
@@ -81,6 +101,23 @@ class Tally:
         """
         return np.diff(self.count_below(edges))
 
+    def cut(self, sizes: npt.NDArray[np.integer]) -> Runs:
+        """The runs of clusters of so many consecutive ranks, which are all records.
+
+        >>> runs = Tally.of(np.array([3, 5, 3, 3])).cut(np.array([2, 2]))
+        >>> runs.entries.tolist(), runs.counts.tolist(), runs.first.tolist()
+        ([3, 3, 5], [2, 1, 1], [0, 1])
+        """
+        beyond = np.cumsum(sizes)
+        ends = merge(self.ends, beyond)
+        first = np.append(0, np.searchsorted(ends, beyond[:-1]) + 1)
+        return Runs(self.entries[np.searchsorted(self.ends, ends)], np.diff(ends, prepend=0), first)
+
+    def head(self, count: int) -> Tally:
+        """The tally of so many records with the smallest entries."""
+        held = np.searchsorted(self.ends, count) + 1
+        return Tally(self.entries[:held], np.minimum(self.ends[:held], count))
+
     def between(self, first: int, beyond: int) -> Tally:
         """The tally of the records whose entries are from the first up to, and without, the last."""
         start, stop = np.searchsorted(self.entries, [first, beyond])
@@ -90,3 +127,10 @@ class Tally:
     def _before(self, places: npt.NDArray[np.intp]) -> IntArray:
         """How many records come before the entry at each of these places."""
         return np.append(0, self.ends)[places]
+
+
+def merge(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different numbers of both, ascending, as those of each are: NumPy's own union does not know that they are."""
+    both = np.concatenate([first, second])
+    both.sort(kind="stable")
+    return both[np.append(True, both[1:] != both[:-1])]

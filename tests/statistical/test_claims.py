@@ -57,7 +57,7 @@ def _distinct_trimmed_sums(clusters: RankClusters) -> Any:
     """Trimmed as if ties were one value: the least replaced by the second least *distinct* one, the greatest likewise."""
     sums = []
     for start, size in zip(clusters.start, clusters.size, strict=True):
-        values = clusters.ordered[start : start + size].copy()
+        values = clusters.tally.at(np.arange(start, start + size))
         distinct = np.unique(values)
         values[0], values[-1] = distinct[min(1, len(distinct) - 1)], distinct[max(len(distinct) - 2, 0)]
         sums.append(values.sum())

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from release_pipeline.privacy.methods import Statistics, simulate_noise
-from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.stages.microaggregate import expect_column, microaggregate
 from release_pipeline.stages.served import ROUNDS, Served, expect_served, is_limited, read_served
-from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
 from release_pipeline.stages.strategies.strategy import (
     Contexts,
@@ -19,7 +18,6 @@ from release_pipeline.stages.strategies.strategy import (
     Grouped,
     Progress,
     Read,
-    membership_column,
 )
 
 
@@ -41,12 +39,11 @@ class ColumnStrategy(CentroidStrategy):
         return expected
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
-        numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-        how: dict[str, Any] = {"secret": secret, "context": (name,), "clamp": self.policy.clamps}
-        found: dict[str, Any] = expect_error(exact, numbers, **how).to_json()
-        found |= expect_shape(exact, numbers, **how).to_json()
-        if not is_limited(name, self.policy):
+        numbers, limited = read("records", [name]).column(name).to_numpy(), is_limited(name, self.policy)
+        exact = microaggregate(self.policy, name, numbers, secret=secret if limited else None, context=())
+        error, shape = expect_column(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps)
+        found: dict[str, Any] = error.to_json() | shape.to_json()
+        if not limited:
             return found
         simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
         return found | expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
@@ -60,7 +57,7 @@ class ColumnStrategy(CentroidStrategy):
             progress(f"clustering {name}")
             numbers = read("records", [name]).column(name).to_numpy()
             exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
-            membership[name] = membership_column(exact.cluster, len(exact.size))
+            membership[name] = pa.array(exact.cluster)
             statistics.append(statistics_table(name, exact))
             evidence[name] = collect_evidence(exact)
         return Grouped({"membership": pa.table(membership), "statistics": pa.concat_tables(statistics)}, evidence)
