@@ -74,7 +74,7 @@ class Statistics:
     `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
     compute it (`dp-um`, `laplace`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
     deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not. `are_records`: every record
-    is a cluster of its own, in record order. `column`: the tally of the grid units, of rank clusters that are not from the vault.
+    is a cluster of its own, in record order.
     """
 
     grid: Grid
@@ -90,7 +90,6 @@ class Statistics:
     variance: Fraction | None = None
     is_noisy: bool = True
     are_records: bool = False
-    column: Tally | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -235,7 +234,7 @@ def _mask_by_value(
 
 
 def compute_statistics(
-    values: npt.ArrayLike,
+    values: npt.ArrayLike | Tally,
     *,
     grid: Grid,
     method: str,
@@ -243,27 +242,29 @@ def compute_statistics(
     k: int | None,
     scope: str,
     consistency: str | None,
-    secret: bytes | None,
+    secret: bytes,
     context: Sequence[Context],
     atoms: tuple[int, ...] = (),
     definition: str | None = None,
 ) -> Statistics:
-    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret: without
-    one records are in no cluster. `atoms` are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is
-    rho."""
+    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `values`:
+    those of the records; of methods of clusters, the tally of their grid units is enough for all but `cluster`, which is empty
+    then. `atoms` are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
     spec, promised = find_method(method, family="columns"), find_claim(method, scope, **_options_of(definition))
     claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
-    numbers = as_numbers(values)
+    numbers = values if isinstance(values, Tally) else as_numbers(values)
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    q = grid.quantise(numbers)
+    q = None if isinstance(numbers, Tally) else grid.quantise(numbers)
     if spec.sums is None or k is None:
+        if q is None:
+            raise InvalidArgument(f"{method} masks every record on its own: a tally has no records.", where="values")
         return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
 
-    column = Tally.of(q)
+    column = numbers if q is None else Tally.of(q)
     clusters = RankClusters.of(column, k)
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
@@ -279,7 +280,7 @@ def compute_statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
-        cluster=_NOBODY if secret is None else assign_clusters(q, column, k, noise_stream(secret, *context, "ties")),
+        cluster=_NOBODY if q is None else assign_clusters(q, column, k, noise_stream(secret, *context, "ties")),
         size=clusters.size,
         statistic=spec.sums.take(clusters),
         scale=scale,
@@ -287,7 +288,6 @@ def compute_statistics(
         atoms=atoms,
         public_scale=find_public_scale(promised, scale),
         variance=variance,
-        column=column,
     )
 
 

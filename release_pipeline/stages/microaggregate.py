@@ -43,13 +43,13 @@ def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float6
 def microaggregate(
     policy: Policy,
     name: str,
-    numbers: npt.NDArray[np.float64],
+    numbers: npt.NDArray[np.float64] | Tally,
     *,
-    secret: bytes | None,
+    secret: bytes,
     context: Sequence[Context],
 ) -> Statistics:
-    """The exact statistics of one noise column under the policy's method, and the noise scales; without a secret records are in
-    no cluster."""
+    """The exact statistics of one noise column under the policy's method, and the noise scales, by its numbers or by the tally of
+    its grid units (`compute_statistics`)."""
     column, protect = policy.noise_columns[name], policy.protect
     assert isinstance(protect, ColumnOptions)  # noqa: S101  for the type checker
     return compute_statistics(
@@ -112,14 +112,16 @@ class ExpectedError:
 
 def expect_column(
     exact: Statistics,
-    numbers: npt.NDArray[np.float64],
+    column: Tally,
+    deviations: Deviations,
     *,
     secret: bytes,
     context: Sequence[Context],
     clamp: bool = True,
 ) -> tuple[ExpectedError, ExpectedShape]:
     """The mean squared error over the column's variance that this method has on these data, and what it leaves of their
-    distribution, consistency and clamping of noisy values included; `clamp` as the policy has it.
+    distribution, consistency and clamping of noisy values included; `clamp` as the policy has it. `column` and `deviations` are
+    of the values as the method sees them.
 
     It is the error of the method: against the values as it sees them, in the domain and on the grid, and over their variance.
     What moving them there took is told apart (`utility.measure_clamping`): a few records far outside would hide the method's
@@ -131,13 +133,6 @@ def expect_column(
     law; where so many records are masked that fewer rounds are simulated, errors are nearly lognormal, and it is a prediction
     interval of Student's t for the logarithm. Without noise there is no range.
     """
-    if exact.column is None:
-        seen = exact.grid.snap(numbers)
-        column, deviations = Tally.of(seen), Deviations.of_records(seen, exact.cluster, exact.size)
-        del seen
-    else:
-        column = Tally(exact.grid.values_of(exact.column.entries), exact.column.ends)
-        deviations = Deviations.of_ranks(column, exact.size)
     errors: list[float] = []
 
     def release() -> Iterator[Tally]:

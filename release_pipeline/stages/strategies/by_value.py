@@ -18,6 +18,8 @@ from release_pipeline.privacy.clusters import assign_clusters, cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.tally import Tally
+from release_pipeline.stages.counted import tally_column
+from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.microaggregate import count_rounds, expect_ranks
 from release_pipeline.stages.served import Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
@@ -60,8 +62,8 @@ class ByValueStrategy(CentroidStrategy):
         return expected
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
-        declared, units = self._declare(name), self._units(name, read)
-        counted, records, high = Tally.of(units), len(units), float(declared.grid.hi)
+        declared, counted = self._declare(name), self._tally(name, read)
+        records, high = len(counted), float(declared.grid.hi)
         start, size = cut_ranks(records, declared.k)
         column = Tally(declared.coded.values_of(counted.entries), counted.ends)
         stream = noise_stream(secret, name, "simulated counts")
@@ -73,6 +75,7 @@ class ByValueStrategy(CentroidStrategy):
         found |= summarise_shapes(column, simulated, list_points(self.policy.noise_columns[name])).to_json()
         if not is_limited(name, self.policy):
             return found
+        units = self._units(name, read)
         valued = (_blank(released.at(start), high) for released in simulated)
         numbers = _blank(declared.coded.values_of(units), high)
         return found | expect_served(name, self.policy, valued, numbers, assign_clusters(units, counted, declared.k), served)
@@ -95,7 +98,7 @@ class ByValueStrategy(CentroidStrategy):
         tables: list[pa.Table] = []
         for name in self.policy.noise_columns:
             progress(f"counting {name}")
-            units = Tally.of(self._units(name, read))
+            units = self._tally(name, read)
             stream = noise_stream(secret, *context, name, "counts")
             tables.append(counts_table(name, self._declare(name).measure(units.count_within, len(units), stream)))
         return {COUNTS: pa.concat_tables(tables)}
@@ -109,8 +112,11 @@ class ByValueStrategy(CentroidStrategy):
     def _declare(self, name: str) -> ByValue:
         return _FAMILY.declare(self.policy, name)
 
+    def _tally(self, name: str, read: Read) -> Tally:
+        return tally_column(name, self.policy.noise_columns[name], read)
+
     def _units(self, name: str, read: Read) -> IntArray:
-        return self.policy.noise_columns[name].coded_grid.quantise(read("records", [name]).column(name).to_numpy())
+        return find_entries(self.policy.noise_columns[name], read("records", [name]).column(name))
 
 
 def _blank(values: Numbers, high: float) -> Numbers:
