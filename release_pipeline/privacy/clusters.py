@@ -125,24 +125,26 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
         raise InvalidType("rank clusters are made of one dimension of integers: put the values on their grid first.")
     if q.dtype.kind == "u" and len(q) and int(q.max()) >= 2**63:
         raise InvalidArgument("a value is beyond 64-bit integers.")
-    units = q.astype(np.int64, copy=False)
-    return assign_clusters(units, Tally.of(units), k, ties)
+    return rank_records(q.astype(np.int64, copy=False), k, ties)[1]
 
 
-def assign_clusters(values: IntArray, column: Tally, k: int, ties: NoiseStream | None = None) -> npt.NDArray[np.integer[Any]]:
-    """The rank cluster of each record, in as few bytes as their number needs. `column`: the tally of the values.
+def rank_records(values: IntArray, k: int, ties: NoiseStream | None = None) -> tuple[Tally, npt.NDArray[np.integer[Any]]]:
+    """The tally of these values, and the rank cluster of each record, in as few bytes as their number needs.
 
     Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none. Where
     there are few values for so many records, these are looked at in that order, piece by piece: the rank of each is the one that
     its value has reached. No order of all is made.
     """
     n, last = len(values), count_clusters(len(values), k) - 1
-    lowest = int(column.entries[0])
-    span = int(column.entries[-1]) - lowest + 1
     cluster = np.empty(n, dtype=np.int32 if last < 2**31 else np.int64)
+    lowest, highest = int(values.min()), int(values.max())
+    span = highest - lowest + 1
     if not is_dense(span, n):
-        cluster[sort_records([values], ties)] = np.minimum(np.arange(n) // k, last)
-        return cluster
+        order = sort_records([values], ties)
+        for part in pieces(n):
+            cluster[order[part]] = np.minimum(np.arange(part.start, part.stop) // k, last)
+        return Tally.of_ascending(values[order]), cluster
+    column = Tally.of(values)
     reached = np.empty(span, dtype=np.int64)  # the rank of the next record of each value
     reached[column.entries - lowest] = column.ends - column.counts
     for records in _order_positions(n, ties):
@@ -154,7 +156,7 @@ def assign_clusters(values: IntArray, column: Tally, k: int, ties: NoiseStream |
         ranks = np.repeat(reached[found[begins]] - begins, counts) + np.arange(len(found))
         reached[found[begins]] += counts
         cluster[records] = np.minimum(ranks // k, last)
-    return cluster
+    return column, cluster
 
 
 def _order_positions(count: int, ties: NoiseStream | None) -> Iterator[npt.NDArray[np.intp]]:
@@ -234,11 +236,9 @@ class _Packing:
         words = np.arange(len(values), dtype=np.uint64)
         if self.mixer is not None:
             self.mixer.mix(words)
-        above = values.astype(np.uint64)
-        above -= _u64(self.base)
-        above >>= _u64(self.left_out)
-        above <<= _u64(self.place_bits)
-        words |= above
+        for part in pieces(len(words)):
+            above = values[part].astype(np.uint64) - _u64(self.base)
+            words[part] |= above >> _u64(self.left_out) << _u64(self.place_bits)
         return words
 
     def find_first(self, words: WordArray) -> WordArray:

@@ -24,7 +24,7 @@ from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBu
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.catalogue.spec import BY_RHO
-from release_pipeline.privacy.clusters import RankClusters, assign_clusters, cut_ranks
+from release_pipeline.privacy.clusters import RankClusters, cut_ranks, rank_records
 from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
@@ -215,12 +215,11 @@ def _mask_by_value(
     numbers = as_numbers(values)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    units = declared.grid.quantise(numbers)
-    column, records = Tally.of(units), len(units)
+    records = len(numbers)
+    column, cluster = rank_records(declared.grid.quantise(numbers), declared.k, noise_stream(secret, *context, "ties"))
     stages = declared.measure(column.count_within, records, noise_stream(secret, *context, "counts"))
     lost = sum((stage.noise.loss for stage in stages), Fraction(0))
     _check_loss("the method", lost, claim)
-    cluster = assign_clusters(units, column, declared.k, noise_stream(secret, *context, "ties"))
     return MaskedColumn(
         values=declared.release(stages, records)[cluster],
         cluster=cluster,
@@ -258,13 +257,14 @@ def compute_statistics(
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    q = None if isinstance(numbers, Tally) else grid.quantise(numbers)
     if spec.sums is None or k is None:
-        if q is None:
+        if isinstance(numbers, Tally):
             raise InvalidArgument(f"{method} masks every record on its own: a tally has no records.", where="values")
-        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
+        return _statistics_per_record(grid.quantise(numbers), grid, claim, rule_of(promised), consistency, atoms)
 
-    column = numbers if q is None else Tally.of(q)
+    column, cluster = numbers, _NOBODY
+    if not isinstance(column, Tally):
+        column, cluster = rank_records(grid.quantise(column), k, noise_stream(secret, *context, "ties"))
     clusters = RankClusters.of(column, k)
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
@@ -280,7 +280,7 @@ def compute_statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
-        cluster=_NOBODY if q is None else assign_clusters(q, column, k, noise_stream(secret, *context, "ties")),
+        cluster=cluster,
         size=clusters.size,
         statistic=spec.sums.take(clusters),
         scale=scale,

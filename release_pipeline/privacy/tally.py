@@ -60,9 +60,14 @@ class Tally:
     def of_clusters(cls, values: npt.NDArray[Any], sizes: npt.NDArray[np.integer]) -> Tally:
         """The tally of records of which so many have each of these values, in any order."""
         if np.all(values[1:] >= values[:-1]):
-            last = np.append(values[1:] != values[:-1], True)
-            return cls(values[last], np.cumsum(sizes)[last])
+            return cls.of_ascending(values, np.cumsum(sizes))
         return cls.of_counts(*sum_counts(values, sizes))
+
+    @classmethod
+    def of_ascending(cls, values: npt.NDArray[Any], ends: IntArray | None = None) -> Tally:
+        """The tally of records in the order of these values: one each, or as many as there are up to each value."""
+        last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+        return cls(values[last], last + 1 if ends is None else ends[last])
 
     @property
     def counts(self) -> IntArray:

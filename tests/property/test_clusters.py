@@ -13,7 +13,7 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import clusters as module
 from release_pipeline.privacy import noise_stream, rank_clusters
 from release_pipeline.privacy.arrays import pieces
-from release_pipeline.privacy.clusters import RankClusters, assign_clusters, cut_ranks, sort_records
+from release_pipeline.privacy.clusters import RankClusters, cut_ranks, rank_records, sort_records
 from release_pipeline.privacy.tally import Tally
 
 VALUES = st.one_of(
@@ -63,11 +63,14 @@ def test_a_record_is_in_the_cluster_of_its_rank(values: list[int], k: int, secre
         assert rank_clusters(values, k, ties=noise_stream(secret) if secret else None).tolist() == expected
 
 
-@pytest.mark.parametrize("most", [110, 70_000, 139_000])
+@pytest.mark.parametrize("most", [110, 70_000, 139_000, 10**6])
 def test_no_order_of_all_is_needed(most: int) -> None:
     """Whether values are few or many, with heaps: the clusters are those of one sort by value and keyed position."""
     values = np.minimum(np.random.default_rng(most).integers(0, 2 * most, 70_000), most)
-    found = assign_clusters(values, Tally.of(values), 25, noise_stream(bytes(32)))
+    column, found = rank_records(values, 25, noise_stream(bytes(32)))
+    assert [part.tolist() for part in (column.entries, column.counts)] == [
+        part.tolist() for part in np.unique(values, return_counts=True)
+    ]
     expected = np.empty(len(values), dtype=np.int64)
     expected[sort_records([values], noise_stream(bytes(32)))] = np.repeat(np.arange(2800), cut_ranks(len(values), 25)[1])
     assert np.array_equal(found, expected)

@@ -14,7 +14,7 @@ from release_pipeline.policy.families.by_value import ByValueFamily
 from release_pipeline.policy.options import ByValueOptions
 from release_pipeline.privacy.by_value import ByValue, Stage
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
-from release_pipeline.privacy.clusters import assign_clusters, cut_ranks
+from release_pipeline.privacy.clusters import cut_ranks, rank_records
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.tally import Tally
@@ -78,7 +78,7 @@ class ByValueStrategy(CentroidStrategy):
         units = self._units(name, read)
         valued = (_blank(released.at(start), high) for released in simulated)
         numbers = _blank(declared.coded.values_of(units), high)
-        return found | expect_served(name, self.policy, valued, numbers, assign_clusters(units, counted, declared.k), served)
+        return found | expect_served(name, self.policy, valued, numbers, rank_records(units, declared.k)[1], served)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """Who is in which group of k ranks, ties in an order that only the secret knows."""
@@ -88,7 +88,7 @@ class ByValueStrategy(CentroidStrategy):
             progress(f"ranking {name}")
             ties = noise_stream(secret, *context, name, "ties")
             units, k = self._units(name, read), self._declare(name).k
-            membership[name] = pa.array(assign_clusters(units, Tally.of(units), k, ties))
+            membership[name] = pa.array(rank_records(units, k, ties)[1])
             epsilon = str(self.policy.column_epsilon[name])
             evidence[name] = {"records": len(units), "clusters": len(units) // k, "epsilon": epsilon}
         return Grouped({"membership": pa.table(membership)} if membership else {}, evidence)
