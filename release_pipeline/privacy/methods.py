@@ -221,7 +221,7 @@ def _mask_by_value(
     lost = sum((stage.noise.loss for stage in stages), Fraction(0))
     _check_loss("the method", lost, claim)
     return MaskedColumn(
-        values=declared.release(stages, records)[cluster],
+        values=declared.release(stages, records).at(cut_ranks(records, declared.k)[0])[cluster],
         cluster=cluster,
         size=np.concatenate([np.diff(stage.edges) for stage in stages]),
         statistic=np.concatenate([column.count_within(stage.edges) for stage in stages]),

@@ -64,18 +64,16 @@ class ByValueStrategy(CentroidStrategy):
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         declared, counted = self._declare(name), self._tally(name, read)
         records, high = len(counted), float(declared.grid.hi)
-        start, size = cut_ranks(records, declared.k)
         column = Tally(declared.coded.values_of(counted.entries), counted.ends)
         stream = noise_stream(secret, name, "simulated counts")
-        simulated: list[Tally] = []
-        for _ in range(count_rounds(len(size))):
-            stages = declared.measure(counted.count_within, records, stream)
-            simulated.append(Tally.of_clusters(declared.release(stages, records), size))
+        rounds = range(count_rounds(records // declared.k))
+        simulated = [declared.release(declared.measure(counted.count_within, records, stream), records) for _ in rounds]
         found = expect_ranks(column, simulated, high).to_json()
         found |= summarise_shapes(column, simulated, list_points(self.policy.noise_columns[name])).to_json()
         if not is_limited(name, self.policy):
             return found
         units = self._units(name, read)
+        start = cut_ranks(records, declared.k)[0]
         valued = (_blank(released.at(start), high) for released in simulated)
         numbers = _blank(declared.coded.values_of(units), high)
         return found | expect_served(name, self.policy, valued, numbers, rank_records(units, declared.k)[1], served)
@@ -106,8 +104,9 @@ class ByValueStrategy(CentroidStrategy):
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """What its group of ranks is given by the noisy counts: no noise is drawn here."""
         cluster = self._read_clusters(name, read)
-        values = self._declare(name).release(read_stages(read(COUNTS, None), name), len(cluster))
-        return values[cluster]
+        declared, records = self._declare(name), len(cluster)
+        released = declared.release(read_stages(read(COUNTS, None), name), records)
+        return released.at(cut_ranks(records, declared.k)[0])[cluster]
 
     def _declare(self, name: str) -> ByValue:
         return _FAMILY.declare(self.policy, name)

@@ -54,13 +54,13 @@ def test_every_record_is_in_one_cell_of_every_stage() -> None:
 def test_as_many_records_lack_a_value_as_were_counted() -> None:
     """Within noise of the truth; the others have values that are as good as if nobody else were there."""
     units, declared = draw(), declare()
-    released = declared.release(measure(declared, units), RECORDS)
+    released = declared.release(measure(declared, units), RECORDS).at(np.arange(RECORDS))
     found, true = (np.bincount(np.clip(of - 1000, 0, None), minlength=4) for of in (released.astype(int), units))
     assert np.abs(found - true).max() <= 40
     assert (np.diff(released) >= 0).all()
     values, own = units[units <= 1000], released[released <= 1000]
     alone = declare(labels=0)
-    as_good = alone.release(measure(alone, values), len(values))
+    as_good = alone.release(measure(alone, values), len(values)).at(np.arange(len(values)))
     both = min(len(values), len(own))
     error, other = (np.mean((one[:both] - values[:both]) ** 2) for one in (own, as_good))
     assert error < 2 * other + 20

@@ -12,6 +12,7 @@ from release_pipeline.privacy.by_value.facts import Facts, Stage
 from release_pipeline.privacy.by_value.mechanism import estimate, measure, next_stage
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise, PureBudget
 from release_pipeline.privacy.by_value.quantiles import Quantiles, release_values
+from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.tally import Tally
@@ -38,7 +39,8 @@ def stages_of(ordered: IntArray, facts: Facts, epsilon: Fraction = Fraction(1), 
 
 def released(stages: list[Stage], facts: Facts, k: int = 1) -> IntArray:
     """The values that ranks are given."""
-    return release_values(Quantiles.of(estimate(stages, facts)), facts.records, k, facts.atoms)
+    found = release_values(Quantiles.of(estimate(stages, facts)), facts.records, k, facts.atoms)
+    return found.at(cut_ranks(facts.records, k)[0])
 
 
 def test_noise_has_the_scale_that_is_charged() -> None:
