@@ -137,12 +137,13 @@ def rank_records(values: IntArray, k: int, ties: NoiseStream | None = None) -> t
     """
     n, last = len(values), count_clusters(len(values), k) - 1
     cluster = np.empty(n, dtype=np.int32 if last < 2**31 else np.int64)
-    lowest, highest = int(values.min()), int(values.max())
-    span = highest - lowest + 1
+    lowest = int(values.min())
+    span = int(values.max()) - lowest + 1
     if not is_dense(span, n):
         order = sort_records([values], ties)
         for part in pieces(n):
-            cluster[order[part]] = np.minimum(np.arange(part.start, part.stop) // k, last)
+            ranks = np.arange(part.start, part.stop, dtype=np.int64)
+            cluster[order[part]] = np.minimum(ranks // k, last)
         return Tally.of_ascending(values[order]), cluster
     column = Tally.of(values)
     reached = np.empty(span, dtype=np.int64)  # the rank of the next record of each value

@@ -60,7 +60,7 @@ class Tally:
     def of_clusters(cls, values: npt.NDArray[Any], sizes: npt.NDArray[np.integer]) -> Tally:
         """The tally of records of which so many have each of these values, in any order."""
         if np.all(values[1:] >= values[:-1]):
-            return cls.of_ascending(values, np.cumsum(sizes))
+            return cls.of_ascending(values, np.cumsum(sizes, dtype=np.int64))
         return cls.of_counts(*sum_counts(values, sizes))
 
     @classmethod

@@ -161,7 +161,9 @@ class Deviations:
     def of_records(cls, numbers: FloatArray, cluster: npt.NDArray[np.integer[Any]], size: IntArray) -> Deviations:
         """Of records that are in these clusters."""
         off = numbers - (centre := mean_of(numbers))
-        return cls(centre, size, np.bincount(cluster, off, len(size)), float(np.sum(np.square(off))))
+        return cls(
+            centre, size, np.bincount(cluster, off, len(size)).astype(np.float64, copy=False), float(np.sum(np.square(off)))
+        )
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")
