@@ -102,8 +102,7 @@ class RankClusters:
         """The exact integer sum of each cluster; refused where one could leave 64 bits."""
         if max(abs(int(self.tally.entries[0])), abs(int(self.tally.entries[-1]))) * int(self.size.max()) >= 2**63:
             raise InvalidArgument("cluster sums would not fit 64-bit integers.", remedy="Use a smaller k or a coarser grid.")
-        runs = self.tally.cut(self.size)
-        return np.add.reduceat(runs.entries * runs.counts, runs.first)
+        return self.tally.sum_clusters(self.size)
 
     def first(self, place: int) -> IntArray:
         """The value at `place` from the start of each cluster (0: the smallest)."""

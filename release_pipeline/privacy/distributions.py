@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from release_pipeline.privacy.grid import FloatArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
-from release_pipeline.privacy.tally import Tally, merge
+from release_pipeline.privacy.tally import Tally
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
@@ -133,11 +133,18 @@ def square_ranks(first: Tally, second: Tally) -> float:
 def _match_ranks(first: Tally, second: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Runs of ranks in which neither column changes: the share of each of all ranks, and the values of both columns."""
     ends = [first.ends * len(second), second.ends * len(first)]  # whole numbers: both columns have as many ranks
-    both = merge(*ends)
+    both = _merge(*ends)
     one, other = (
         column.entries[np.searchsorted(own, both)].astype(np.float64) for column, own in zip((first, second), ends, strict=True)
     )
     return np.diff(both, prepend=0) / both[-1], one, other
+
+
+def _merge(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different numbers of both, ascending, as those of each are: NumPy's own union does not know that they are."""
+    both = np.concatenate([first, second])
+    both.sort(kind="stable")
+    return both[np.append(True, both[1:] != both[:-1])]
 
 
 def share_at(column: Tally, points: npt.NDArray[Any]) -> FloatArray:

@@ -19,16 +19,6 @@ def is_dense(span: int, records: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Runs:
-    """Records of consecutive ranks with one entry in one cluster: their entry, and how many they are. `first`: the first run of
-    each cluster."""
-
-    entries: npt.NDArray[Any]
-    counts: IntArray
-    first: npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class Tally:
     """`entries`: the different ones, ascending; `ends`: how many records have each or a smaller one."""
 
@@ -106,17 +96,17 @@ class Tally:
         """
         return np.diff(self.count_below(edges))
 
-    def cut(self, sizes: npt.NDArray[np.integer]) -> Runs:
-        """The runs of clusters of so many consecutive ranks, which are all records.
+    def sum_clusters(self, sizes: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+        """The sum of the entries of each cluster of so many consecutive ranks, which are all records. Sums of whole numbers are
+        right modulo 2^64.
 
-        >>> runs = Tally.of(np.array([3, 5, 3, 3])).cut(np.array([2, 2]))
-        >>> runs.entries.tolist(), runs.counts.tolist(), runs.first.tolist()
-        ([3, 3, 5], [2, 1, 1], [0, 1])
+        >>> Tally.of(np.array([3, 5, 3, 3])).sum_clusters(np.array([2, 2])).tolist()
+        [6, 8]
         """
         beyond = np.cumsum(sizes)
-        ends = merge(self.ends, beyond)
-        first = np.append(0, np.searchsorted(ends, beyond[:-1]) + 1)
-        return Runs(self.entries[np.searchsorted(self.ends, ends)], np.diff(ends, prepend=0), first)
+        place = np.searchsorted(self.ends, beyond)  # the entry of the last record of each cluster
+        sums = np.cumsum(self.entries * self.counts)[place] - (self.ends[place] - beyond) * self.entries[place]
+        return np.diff(sums, prepend=0)
 
     def head(self, count: int) -> Tally:
         """The tally of so many records with the smallest entries."""
@@ -132,10 +122,3 @@ class Tally:
     def _before(self, places: npt.NDArray[np.intp]) -> IntArray:
         """How many records come before the entry at each of these places."""
         return np.append(0, self.ends)[places]
-
-
-def merge(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The different numbers of both, ascending, as those of each are: NumPy's own union does not know that they are."""
-    both = np.concatenate([first, second])
-    both.sort(kind="stable")
-    return both[np.append(True, both[1:] != both[:-1])]

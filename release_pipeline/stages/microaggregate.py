@@ -169,10 +169,8 @@ class Deviations:
     @np.errstate(over="ignore", invalid="ignore")
     def of_ranks(cls, column: Tally, size: IntArray) -> Deviations:
         """Of clusters of so many consecutive ranks."""
-        runs, centre = column.cut(size), find_mean(column)
-        off = runs.entries - centre
-        sums = off * runs.counts
-        return cls(centre, size, np.add.reduceat(sums, runs.first), float(np.sum(off * sums)))
+        off = Tally(column.entries - (centre := find_mean(column)), column.ends)
+        return cls(centre, size, off.sum_clusters(size), float(np.sum(np.square(off.entries) * off.counts)))
 
     @np.errstate(over="ignore", invalid="ignore")
     def compare(self, released: FloatArray) -> float:
