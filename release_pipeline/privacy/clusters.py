@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,33 +17,6 @@ from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
 from release_pipeline.privacy.tally import Tally, is_dense
 
 _u64 = np.uint64
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-class ClusterFacts(Protocol):
-    """What the formulas of a method take of its clusters: arrays with one entry for each, of n/k numbers."""
-
-    @property
-    def size(self) -> IntArray:
-        """How many records each has."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """How many clusters there are."""
-        ...
-
-    def sums(self) -> IntArray:
-        """The exact sum of each."""
-        ...
-
-    def first(self, place: int) -> IntArray:
-        """The value at `place` from the start of each, 0 to 2 (0: the smallest)."""
-        ...
-
-    def last(self, place: int) -> IntArray:
-        """The value at `place` from the end of each, 0 to 2 (0: the largest)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,18 +38,14 @@ class OrderClusters:
     @property
     def cluster(self) -> npt.NDArray[np.intp]:
         """The cluster index of each record."""
-        return self.spread(np.arange(self.count, dtype=np.intp))
+        of_record = np.empty(len(self.order), dtype=np.intp)
+        of_record[self.order] = self.places
+        return of_record
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
         """The cluster index of each rank."""
         return np.repeat(np.arange(self.count, dtype=np.intp), self.size)
-
-    def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """One entry per cluster, given to each of its records."""
-        of_record = np.empty(len(self.order), dtype=per_cluster.dtype)
-        of_record[self.order] = np.repeat(per_cluster, self.size)
-        return of_record
 
 
 @dataclass(frozen=True, slots=True, repr=False)
