@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.sections import Gates
@@ -19,7 +21,7 @@ from release_pipeline.privacy.utility import column_error
 from release_pipeline.stages.gates import ALONE, Gate, judge_gates, judge_groups
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.measures.groups import Groups
-from release_pipeline.stages.microaggregate import ROUNDS, Deviations, ExpectedError, expect_column, microaggregate
+from release_pipeline.stages.microaggregate import ROUNDS, Deviations, ExpectedError, expect_column, expect_ranks, microaggregate
 
 SECRET = bytes(range(32))
 Numbers = npt.NDArray[np.float64]
@@ -138,6 +140,23 @@ def test_expected_error_is_of_the_values_that_the_method_saw(method: str, k: int
     assert expected.low is not None
     assert expected.high is not None
     assert expected.low <= column_error(exact.grid.snap(numbers), released) <= expected.high
+
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
+
+
+@given(ENTRIES, st.integers(1, 9))
+def test_an_error_by_ranks_is_that_of_the_records_with_a_value(pairs: list[tuple[int, int]], k: int) -> None:
+    """One by one: points above 9 stand for no value, before and after; k ranks are given the same."""
+    before, after = (np.sort(np.array(side, dtype=np.float64)) for side in zip(*pairs, strict=True))
+    after = after[np.arange(len(after)) // k * k]
+    both, valued = (before <= 9) & (after <= 9), before[before <= 9]
+    found = expect_ranks(Tally.of(before), [Tally.of(after)], 9.0)
+    if not len(valued) or np.var(valued) == 0:
+        assert found == ExpectedError(0.0, None, None)
+    else:
+        error = np.mean((before - after)[both] ** 2) / np.var(valued) if both.any() else 1.0
+        assert found.mean == pytest.approx(error)
 
 
 def test_expected_error_does_not_look_at_the_noise_that_is_released() -> None:
