@@ -10,12 +10,14 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.counting import AT_ONCE, Encoder, GroupsOfEntries, TablePlan
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.tally import Tally
+from release_pipeline.privacy.tally import Tally, is_dense
 from release_pipeline.stages.batches import Cells, CountTables, NumberCells, TextCells, tally_batches, unpack
 from release_pipeline.stages.column_table import AnyTable, cut_table
 from release_pipeline.stages.compared import Read
+from release_pipeline.stages.entries import find_entries
 
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -70,7 +72,7 @@ class TableEngine:
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """In one part."""
-        batches = (batch for part in cut_table(self.table, columns) for batch in part.to_batches())
+        batches = (batch for part in cut_table(self.table, columns) for batch in part.to_batches(AT_ONCE))
         return pa.Table.from_batches(list(function(batches)))
 
 
@@ -157,3 +159,12 @@ class CountedInPlace:
         own = replace(plan, groups=tuple(groups for _, groups in cut))
         _, counts = unpack(self.engine.reduce(list(self.encoders), CountTables([cells for cells, _ in cut], own)))[0]
         return counts
+
+
+def tally_column(name: str, column: NoiseColumn, read: Read) -> Tally:
+    """The exact tally of a column's grid units, and of its reasons for no value behind them. An array of these units is only made
+    where it is shorter than one of all that there may be."""
+    cells, encoder = read("records", [name]), column.coded_grid.encoder
+    if not is_dense(encoder.size, cells.num_rows):
+        return Tally.of(find_entries(column, cells.column(name)))
+    return CountedRecords(TableEngine(cells), {name: encoder}).tally(0)

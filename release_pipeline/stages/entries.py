@@ -13,6 +13,7 @@ from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.privacy.counting import Encoder
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.batches import ListEncoder
+from release_pipeline.stages.column_table import cut_column
 
 
 def find_encoder(column: NoiseColumn | ListedColumn) -> Encoder:
@@ -37,9 +38,10 @@ def _place_of(column: ListedColumn, entry: str) -> int:
 
 def find_entries(column: NoiseColumn | ListedColumn, cells: pa.ChunkedArray) -> IntArray:
     """The entry of each record."""
-    encoder = find_encoder(column)
-    parts = [encoder.find(chunk) for chunk in cells.chunks]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+    encoder, entries = find_encoder(column), np.empty(len(cells), dtype=np.int64)
+    for rows, part in cut_column(cells):
+        entries[rows] = encoder.find(part)
+    return entries
 
 
 def spell_entries(column: NoiseColumn | ListedColumn, entries: IntArray) -> Any:
