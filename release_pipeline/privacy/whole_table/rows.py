@@ -8,8 +8,11 @@ It is known how often each record of a pool is a row, and rows are made block by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from os import cpu_count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,13 +34,14 @@ from release_pipeline.privacy.whole_table.scores import MOST_ROWS, Law, Scores
 
 Block: TypeAlias = list[IntArray]  # the entries of every column, row by row
 BLOCK = 1 << 16  # rows that are made together: what is worked on stays in the cache
+MOST_THREADS = 8  # of some 30 MB each
 _SURE = 1e-9
 
 
 def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Block:
     """As many rows as there are records, together."""
     plan = plan_rows(measured, random, progress)
-    return [np.concatenate(columns) for columns in zip(*map(plan.make_block, range(plan.blocks)), strict=True)]
+    return [np.concatenate(columns) for columns in zip(*plan.make_blocks(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,6 +58,17 @@ class RowPlan:
     scores: Scores
     key: bytes
 
+    def make_blocks(self) -> Iterator[Block]:
+        """All blocks in their order. Several are made at once, by threads: NumPy holds no lock of Python's while it computes."""
+        at_once = min(cpu_count() or 1, MOST_THREADS, self.blocks)
+        with ThreadPoolExecutor(at_once) as pool:
+            begun = deque(pool.submit(self.make_block, number) for number in range(at_once))
+            for number in range(at_once, self.blocks + at_once):
+                made = begun.popleft().result()
+                if number < self.blocks:  # never more than these few wait to be taken
+                    begun.append(pool.submit(self.make_block, number))
+                yield made
+
     def make_block(self, number: int) -> Block:
         """The entries of every column in one block."""
         random = make_random(self.key, "block", number)
@@ -66,10 +81,6 @@ class RowPlan:
             in_group = np.bincount(self.pool[place], before, int(placing.groups.max()) + 1).astype(np.int64)
             made.append(placing.place(groups, in_group, located.get(place), random))
         return made
-
-    def count_before(self, number: int) -> int:
-        """How many rows are in the blocks before one."""
-        return int(self._deal(number).sum())
 
     def _deal(self, blocks: int) -> IntArray:
         """How many rows of each record are in so many blocks, the first ones."""
