@@ -88,7 +88,7 @@ class Law:
     def fit(cls, chosen: Groups, linked: Linked, random: Random) -> Law:
         """The law by the groups of some rows, columns by rows."""
         bounds = {place: Bounds.of(linked.held[place], valued) for place, valued in linked.ordered.items()}
-        sizes, precision = tuple(map(len, linked.held)), np.linalg.inv(linked.correlations())
+        sizes, precision = tuple(map(len, linked.held)), np.linalg.inv(linked.correlations()).astype(np.float64)
         law = cls(bounds, sizes, precision, np.sqrt(1 / np.diag(precision)), np.zeros((len(bounds), sum(sizes))))
         ridges = [Ridge(place, chosen, linked) for place in bounds]
         scores = law.begin(chosen, random)
