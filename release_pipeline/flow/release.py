@@ -477,7 +477,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 facts["together"] = count_blocks(workspace.read(BLOCKS))
 
             def spell_slices() -> Iterator[pa.Table]:
-                return (spell_out(one, policy) for one in workspace.slices(suppressed.table, table.column_names, rows=SLICE))
+                slices = workspace.slices(suppressed.table, table.column_names, rows=SLICE)
+                return map(partial(spell_out, policy=policy), slices)
 
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
