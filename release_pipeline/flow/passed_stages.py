@@ -92,6 +92,12 @@ class Suppressed(Checkpoint):
     share: float | None
     figures: Figures
 
+    @property
+    def table(self) -> str:
+        """The table that may be released."""
+        [name] = self.tables
+        return name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited(Checkpoint):

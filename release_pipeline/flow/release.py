@@ -396,13 +396,15 @@ class ReleaseFlow(ReleaseCheckpoints):
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
-        """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
+        """`suppressed`: the masked records without those that stand out, or blocked when that is too many. Where a policy
+        suppresses nothing the note vouches for the masked table once more, and there is no copy."""
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Masked, check=True)
             for kind in PASSED:
                 if kind.stage in self._strategy.suppression_reads:
                     self._previous(workspace, kind, check=True)
-            done = self._strategy.suppress(workspace.read, stored_table(workspace, MASKED))
+            masked = stored_table(workspace, MASKED)
+            done = self._strategy.suppress(workspace.read, masked)
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -411,11 +413,11 @@ class ReleaseFlow(ReleaseCheckpoints):
             }
             version = self._version([checkpoint.version, done.cells, done.dropped])
             if not done.obstacle:
-                workspace.write("suppressed", done.table)
+                left = MASKED if done.table is masked else "suppressed"
+                if left != MASKED:
+                    workspace.write(left, done.table)
                 figures = dict(done.figures)
-                self._write_checkpoint(
-                    workspace, Suppressed, version, ["suppressed"], **numbers, share=done.share, figures=figures
-                )
+                self._write_checkpoint(workspace, Suppressed, version, [left], **numbers, share=done.share, figures=figures)
         self.probe.reached("suppressed")
         if done.obstacle:
             if done.refusal and done.figures:
@@ -443,7 +445,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 def streams(*purpose: Context) -> NoiseStream:
                     return noise_stream(secret, *purpose)
 
-                released = stored_table(workspace, "suppressed")
+                released = stored_table(workspace, suppressed.table)
                 blocks = None if policy.swap is None else read_blocks(workspace.read, released.column(RECORD).to_numpy())
                 groups = measure_groups(released, policy, blocks)
                 records = self._open_records(workspace, self._previous(workspace, Validated))
@@ -479,7 +481,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             clusters = self._previous(workspace, Microaggregated)
             self._check_records(workspace, clusters, are_read=False)
             failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
-            table = stored_table(workspace, "suppressed", list(policy.released_columns))
+            table = stored_table(workspace, suppressed.table, list(policy.released_columns))
             refuse(str(self.id), check_roles(list(table.column_names), policy))
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
@@ -488,7 +490,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 facts["together"] = count_blocks(workspace.read(BLOCKS))
 
             def spell_slices() -> Iterator[pa.Table]:
-                return (spell_out(one, policy) for one in workspace.slices("suppressed", table.column_names, rows=SLICE))
+                slices = workspace.slices(suppressed.table, table.column_names, rows=SLICE)
+                return map(partial(spell_out, policy=policy), slices)
 
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:

@@ -31,6 +31,7 @@ from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, 
 from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
+Fingerprint: TypeAlias = Callable[[Any, int, Callable[[], Iterator[Any]]], str]  # of a column's type, rows and parts
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -134,6 +135,7 @@ class ReleaseWorkspace(BesideRooms):
             if found.num_rows != min(rows, count - first):
                 raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
             yield found
+            del found  # while the next one is made
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records, which it is given some at a time, in any order: exact counts."""
@@ -189,13 +191,17 @@ class ReleaseWorkspace(BesideRooms):
             relation = relation.filter(duckdb.ColumnExpression(column) == duckdb.ConstantExpression(text))
         return relation.select(*expressions).to_arrow_table()
 
-    def content(
-        self, name: str, fingerprint: Callable[[pa.ChunkedArray], str], columns: Sequence[str] | None = None
-    ) -> Mapping[str, str]:
+    def content(self, name: str, fingerprint: Fingerprint, columns: Sequence[str] | None = None) -> Mapping[str, str]:
         """The fingerprint of each column of the table `name`, or of some, made once until the table is written anew."""
-        known = self._contents.setdefault(name, {})
+        known, rows = self._contents.setdefault(name, {}), self.count_rows(name)
         wanted = sorted(self.columns(name) if columns is None else columns)
-        known |= {column: fingerprint(self.read(name, [column]).column(0)) for column in wanted if column not in known}
+        for column in self._check(name, [column for column in wanted if column not in known]):
+            relation = self._connection.table(name).select(duckdb.ColumnExpression(column))
+
+            def read(relation: duckdb.DuckDBPyRelation = relation) -> Iterator[Any]:
+                return (batch.column(0) for batch in read_batches(relation.to_arrow_reader(_BATCH)))
+
+            known[column] = fingerprint(relation.to_arrow_reader(1).schema.field(0).type, rows, read)
         return {column: known[column] for column in wanted}
 
     def tables(self) -> set[str]:

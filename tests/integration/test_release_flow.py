@@ -120,7 +120,7 @@ def test_vault_has_no_person_and_no_dropped_column_after_validation(finished: Ti
     """`raw` is gone; no table has a dropped column's name or one of its cells; the record number stays inside the vault. Of the
     persons there are keyed hashes, alone and in an order of their own, that nobody without the vault's key can make."""
     tables = finished.tables()
-    assert tables.keys() == {"notes", "records", "membership", "statistics", "masked", "suppressed", "people"}
+    assert tables.keys() == {"notes", "records", "membership", "statistics", "masked", "people"}
     people = tables.pop("people")
     hashes = people.column("person").to_pylist()
     assert (people.column_names, len(set(hashes)), hashes) == (["person", "everywhere"], 60, sorted(hashes))
@@ -137,7 +137,7 @@ def test_vault_has_no_person_and_no_dropped_column_after_validation(finished: Ti
             texts = {str(cell) for cell in table.column(column).to_pylist()}
             assert not planted & texts, (name, column)
             assert name != "notes" or not any(cell in text for cell in planted for text in texts)
-    assert {name for name, table in tables.items() if RECORD in table.column_names} == {"records", "masked", "suppressed"}
+    assert {name for name, table in tables.items() if RECORD in table.column_names} == {"records", "masked"}
 
 
 def test_rows_leave_shuffled_and_keep_their_kept_columns(finished: TinySite) -> None:

@@ -104,14 +104,15 @@ class WholeTableStrategy:
         plan = plan_rows(measured, make_random(secret, *context, "rows"), progress)
         columns = pick_synthetic(self.policy.columns)
 
-        def make_block(number: int) -> pa.Table:
-            progress(f"making rows: block {number + 1:,} of {plan.blocks:,}")
-            made = dict(zip(names, plan.make_block(number), strict=True))
-            record = pa.array(np.arange(plan.count_before(number), plan.count_before(number + 1), dtype=np.int64))
-            return pa.table({RECORD: record} | {name: spell_entries(column, made[name]) for name, column in columns.items()})
-
         def cut(wanted: Sequence[str]) -> Iterator[pa.Table]:
-            return (make_block(number).select(wanted) for number in range(plan.blocks))
+            first = 0
+            for number, block in enumerate(plan.make_blocks(), 1):
+                progress(f"making rows: block {number:,} of {plan.blocks:,}")
+                made, beyond = dict(zip(names, block, strict=True)), first + len(block[0])
+                record = pa.array(np.arange(first, beyond, dtype=np.int64))
+                spelled = {name: spell_entries(column, made[name]) for name, column in columns.items() if name in wanted}
+                yield pa.table({RECORD: record} | spelled).select(wanted)
+                first = beyond
 
         def make_column(name: str) -> pa.ChunkedArray:
             return pa.chunked_array([chunk for block in cut([name]) for chunk in block.column(name).chunks])
