@@ -121,8 +121,8 @@ class ReleaseCheckpoints(ReleaseRecord):
         workspace.write_people_note(seal_people_sums(self.site, self.policy.population, sums))
 
     def find_faults(self, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:
-        """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again, too. Two
-        checkpoints may vouch for one table: each fault is told once."""
+        """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again,
+        too. Two checkpoints may vouch for one table: each fault is told once."""
         yield from dict.fromkeys(self._find_faults(workspace, drawn, deep=deep))
 
     def _find_faults(self, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:

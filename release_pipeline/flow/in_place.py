@@ -39,10 +39,9 @@ def find_place(
     columns: Columns,
     release: ReleaseFilter | None,
 ) -> RecordsInPlace | None:
-    """Where the records stay, if nothing but counts is asked of them: no column is made of several, and no check looks at several
-    at once; and if all columns have types whose cells are counted there. The column of the person may have any."""
-    counts = policy.method.family == "whole-table"
-    if not counts or policy.derived_before or policy.protect.impossible or policy.expectations:
+    """Where the records stay, if nothing but counts is asked of them, and all columns have types whose cells are counted there.
+    The column of the person may have any."""
+    if not policy.is_only_counted:
         return None
     person = policy.person.column if isinstance(policy.person, Person) else None
     place = open_place(site, policy, workspace, source, columns, release)

@@ -319,14 +319,15 @@ class ReleaseFlow(ReleaseCheckpoints):
                 served = self._serve(workspace, drawn, checkpoint)
                 charge_run(self.site, self.id)
                 return served
-            check_memory(self.site, policy, checkpoint.records, where=str(self.id))
+            check_memory(self.site, policy, checkpoint.records, is_copied=not checkpoint.snapshot, where=str(self.id))
             self.check_vaults(workspace)
             if self._is_judged and self._version_of(self._source()) != checkpoint.delivered:
                 what = "its records were read from another version of the source than the one whose upstream checks passed."
                 raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
             with self.counting_refusals():
                 check_differencing(self, workspace, list_statuses(self.site))
-                foreseen = judge_before_charge(self, self._open_records(workspace, checkpoint), checkpoint.content)
+                records = self._open_records(workspace, checkpoint)
+                foreseen = judge_before_charge(self, records, checkpoint.content)
                 wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.origins)
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
@@ -337,7 +338,6 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored)
             earlier = self.find_earlier_blocks(workspace)
-            records = self._open_records(workspace, checkpoint)
             strategy = find_strategy(policy, earlier=earlier, counting=records.counting)
             context = self._context(checkpoint.version)
             made = strategy.group(records.read, secret=secret, context=context, progress=self.progress)
