@@ -3,7 +3,7 @@ records have each, and tables of several columns are counted in the source."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
+from release_pipeline.errors import Blocked, SourceError
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.reading import is_coded, read_values, typed_column
 from release_pipeline.flow.site import Site
@@ -29,6 +31,9 @@ from release_pipeline.store.loading import Columns, ReleaseFilter
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import Engine, ReleaseWorkspace
+
+CELLS_OF = "cells_"  # what the names of tables of cells begin with
+_compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def find_place(
@@ -86,43 +91,79 @@ def read_numbers(
     return workspace.read("records", [name]).column(name).to_numpy(), None
 
 
-def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace) -> tuple[list[str], int]:
-    """Count the cells of every column into tables of the vault; gives the tables, and the number of records. Whose records they
-    are is in the table `raw`, as the source delivers it, until the checks have been judged."""
-    person, tables, records = policy.person.column if isinstance(policy.person, Person) else None, list[str](), 0
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the vault has of records that stay in their source: tables, how many records there are, and what pins them."""
+
+    tables: list[str]
+    records: int
+    snapshot: str
+
+
+def keep_cells(policy: Policy, workspace: ReleaseWorkspace, place: RecordsInPlace, source: str) -> Kept:
+    """Count the cells of every column into tables of the vault. Whose records they are is in the table `raw`, as the source
+    delivers it, until the checks have been judged. Refused where the source was changed meanwhile."""
+    person = policy.person.column if isinstance(policy.person, Person) else None
+    snapshot, tables, records = place.snapshot(), list[str](), set[int]()
     for name in place.kinds:
         if name == person:
             workspace.write("raw", Batches(place.read_column(name)))
             tables.append("raw")
+            records.add(workspace.count_rows("raw"))
         else:
-            workspace.write(table := _name_table(policy, name), Batches(place.count_cells(name)))
-            records = int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy()))
+            workspace.write(table := _name_table(policy, name), Batches(map(_even_out, place.count_cells(name))))
+            records.add(int(np.sum(workspace.read(table, [TIMES]).column(0).to_numpy())))
             tables.append(table)
-    return tables, records
+    if len(records) > 1 or place.snapshot() != snapshot:
+        remedy = "Run the release again once the source stays as it is."
+        raise SourceError("the source was changed while it was read.", where=source, remedy=remedy)
+    return Kept(tables, max(records), snapshot)
 
 
-def list_tables(policy: Policy, workspace: ReleaseWorkspace, source: str) -> dict[str, RawTable]:
-    """By column the table of the vault that has its cells."""
-    found = {name: _name_table(policy, name) for name in policy.columns}
-    tables = {name: workspace.cells(source, table) for name, table in found.items() if table in workspace.tables()}
-    raw = workspace.raw(source) if "raw" in workspace.tables() else None
-    return tables | ({} if raw is None else dict.fromkeys(raw.kinds, raw))
+def _even_out(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """One zero and one NaN: an engine may give either of two that are equal, and these tables are hashed."""
+    cells = batch.column(0)
+    if not pa.types.is_floating(cells.type):
+        return batch
+    nan = pa.scalar(float("nan"), cells.type)
+    even = _compute.if_else(_compute.is_nan(cells), nan, _compute.add(cells, pa.scalar(0.0, cells.type)))
+    return pa.record_batch([even, batch.column(1)], schema=batch.schema)
+
+
+def list_tables(policy: Policy, workspace: ReleaseWorkspace, source: str, tables: Collection[str]) -> dict[str, RawTable]:
+    """By column the one of these tables of the vault that has its cells."""
+    cells = {name: _name_table(policy, name) for name in policy.columns}
+    found = {name: workspace.cells(source, table) for name, table in cells.items() if table in tables}
+    if "raw" in tables:
+        raw = workspace.raw(source)
+        found |= dict.fromkeys(raw.kinds, raw)
+    return found
 
 
 def _name_table(policy: Policy, name: str) -> str:
-    return f"cells_{list(policy.columns).index(name) + 1}"
+    return f"{CELLS_OF}{list(policy.columns).index(name) + 1}"
 
 
 @dataclass(frozen=True)
 class Records:
     """What the stages ask of the records of a release: counts of all, and all or some of them one by one. `place`: where they
-    lie, None where the vault has them."""
+    lie, None where the vault has them; `snapshot`: what pinned them when they were checked."""
 
     policy: Policy
     workspace: ReleaseWorkspace
     source: str
     place: RecordsInPlace | None
+    snapshot: str
     key: bytes
+
+    def check(self, where: str) -> None:
+        """Refuse where the source has other records by now than those that were checked."""
+        if self.snapshot and (self.place is None or self.place.snapshot() != self.snapshot):
+            raise Blocked(
+                "the source has other records now than those that were checked.",
+                where=where,
+                remedy="Restore the source, or run the release from its start.",
+            )
 
     @cached_property
     def counting(self) -> Counting | None:

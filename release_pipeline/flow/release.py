@@ -29,6 +29,7 @@ from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
 from release_pipeline.flow.in_place import (
+    CELLS_OF,
     Records,
     content_of_tables,
     find_place,
@@ -171,11 +172,11 @@ class ReleaseFlow(ReleaseCheckpoints):
         with self._workspace() as workspace:
             self.check_vaults(workspace)
             workspace.forget(["ingested", "validated"])
-            workspace.drop(["raw", "records"])
+            workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
             release, tables, snapshot = release_filter(policy, names, self.id.release), ["raw"], ""
             if (place := find_place(self.site, policy, workspace, source, needed, release)) is not None:
-                snapshot = place.snapshot()
-                tables, records = keep_cells(policy, workspace, place)
+                kept = keep_cells(policy, workspace, place, source.name)
+                tables, records, snapshot = kept.tables, kept.records, kept.snapshot
             else:
                 records = workspace.ingest(source, needed, release=release, derive=policy.derived_before).count_records()
             read = content_of_tables(workspace, tables, snapshot)
@@ -200,7 +201,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.progress("counting what the checks look at")
             with self.counting_refusals():
                 if checkpoint.snapshot:
-                    tables = list_tables(policy, workspace, checkpoint.source)
+                    tables = list_tables(policy, workspace, checkpoint.source, checkpoint.tables)
                     facts = count_columns(policy, tables, checkpoint.records)
                 else:
                     raw = workspace.raw(checkpoint.source)
@@ -275,7 +276,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                     tables.append("owners")
             workspace.drop(["raw"])
             workspace.forget(["ingested"])
-            keyed = self.site.keyed_hash(json.dumps(content).encode())
+            cells = content[1] if checkpoint.snapshot else content  # what is simulated depends on them, not on a file's time
+            keyed = self.site.keyed_hash(json.dumps(cells).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             payload: dict[str, object] = {
                 "records": checkpoint.records,
@@ -380,6 +382,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             records = self._open_records(workspace, self._previous(workspace, Validated))
             strategy, context = find_strategy(policy, counting=records.counting), self._context(checkpoint.input)
             measured = strategy.measure(records.read, secret=secret, context=context, progress=self.progress)
+            records.check(str(self.id))  # margins do not tell of entries that changed places
             if policy.tables:
                 cells = measure_tables(policy, workspace.read, secret=secret, context=context, progress=self.progress)
                 measured = {**measured, TABLES: cells}
@@ -549,14 +552,10 @@ class ReleaseFlow(ReleaseCheckpoints):
             place = open_place(
                 self.site, self.policy, workspace, source, needed, release_filter(self.policy, names, self.id.release)
             )
-            if place is None or place.snapshot() != validated.snapshot:
-                raise Blocked(
-                    "the source has other records now than those that were checked.",
-                    where=str(self.id),
-                    remedy="Restore the source, or run the release from its start.",
-                )
         key = bytes.fromhex(self.site.keyed_hash(f"sample of {self.id}".encode()))
-        return Records(self.policy, workspace, "" if source is None else source.name, place, key)
+        records = Records(self.policy, workspace, "" if source is None else source.name, place, validated.snapshot, key)
+        records.check(str(self.id))
+        return records
 
     def _evidence(
         self, facts: Mapping[str, Any], audited: Audited, clusters: Microaggregated, validated: Validated

@@ -1,6 +1,5 @@
 """Records that are counted in a Postgres server, which groups and counts by SQL: no function of ours runs there, and of each
-reading only counts come back. Cells go there as parameters: the server's log has no parameters, unless its owner sets that it
-logs every statement with them."""
+reading only counts come back. Cells go there as parameters: a server that writes parameters to its log is refused."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.errors import SourceError
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.counting import Ints, TablePlan, sum_tables
 from release_pipeline.privacy.noise.streams import derive_key
@@ -93,6 +93,12 @@ class PostgresInPlace:
     def __init__(self, cursor: Any, table: Qualified | Subquery, columns: Columns, release: ReleaseFilter | None) -> None:
         self._cursor, self._table, self._columns, self._cursors = cursor, table, columns, count()
         self._ask(statement("in_place/use_settings"))
+        if self._ask(statement("in_place/find_logging")).column(0)[0].as_py():
+            raise SourceError(
+                "the server writes parameters of statements to its log, and with them cells.",
+                where=name_of(table),
+                remedy="Have log_parameter_max_length set to 0 for this account (ALTER ROLE ... SET), or say engine: auto.",
+            )
         self.kinds = {here: self._find_kind(there) for here, there in columns.items()}
         self._release = None if release is None else (release[0], self._find_releases(release))
 

@@ -94,10 +94,13 @@ def server_errors(table: Qualified | Subquery) -> Generator[None]:
     """ADBC's exceptions may quote the address and cells: they end here."""
     _, error = _load_driver()
     what, remedy = _NOT_READ[isinstance(table, Subquery)]
+    has_failed = False
     try:
         yield
     except (error, OSError):
-        raise SourceError(what, where=name_of(table), remedy=remedy) from None
+        has_failed = True
+    if has_failed:  # raised here, it has no context that quotes the server
+        raise SourceError(what, where=name_of(table), remedy=remedy)
 
 
 def _load_driver() -> tuple[Any, type[Exception]]:

@@ -185,8 +185,10 @@ class _OnSpark:
                 raise SourceError(what, where=self._name, remedy=remedy)
             if place != tasks.DONE:
                 yield place, entries, counts
-            elif done.setdefault(int(entries), int(counts)) != int(counts):
+            elif int(entries) in done:
                 raise StoreError("the Spark server had a task done twice.", where=self._spark.where, remedy=_ASK)
+            else:
+                done[int(entries)] = int(counts)
         self._check(done, whole=whole)
         if whole:
             self._done = done
@@ -223,7 +225,7 @@ class SparkFiles(_OnSpark):
         first = 0
         for file in self._files:
             for group, records in enumerate(file.groups):
-                parts[first * count // self._records].setdefault(file, []).append(group)
+                parts[first * count // max(self._records, 1)].setdefault(file, []).append(group)
                 first += records
         pieces = [[Piece(str(file.path), *file.stamp, tuple(own)) for file, own in part.items()] for part in parts]
         return [part for part in pieces if part] or [[]]

@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, SourceError
-from release_pipeline.flow import release
+from release_pipeline.flow import in_place, release
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
+from release_pipeline.store.in_place import RelationInPlace
 from release_pipeline.store.vault import Engine
 from tests.integration.sites import TinySite
-from tests.integration.test_whole_table import SECRET, make_people, site_of
+from tests.integration.test_whole_table import COLUMNS, PARTS, SECRET, make_people, site_of
 from tests.leaks import find_canaries
 
 STAGES = ("ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze")
@@ -181,3 +183,61 @@ def _fail_while_reading(flow: ReleaseFlow) -> None:
         assert place is not None
         next(iter(place.read_column("income")))
         raise RuntimeError("a test")
+
+
+def test_entries_that_change_places_while_tables_are_counted_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every margin stays as it was checked; nothing is drawn."""
+    tiny = make(tmp_path / "site")
+    go(tiny, 3)
+    people = pd.read_parquet(tiny.home / "people.parquet")
+    people["income"] = people.groupby("year")["income"].transform(lambda incomes: incomes.to_numpy()[::-1])
+    count = RelationInPlace.reduce
+
+    def exchange(self: RelationInPlace, *asked: Any) -> pa.Table:
+        people.to_parquet(tiny.home / "people.parquet", index=False)
+        return count(self, *asked)
+
+    monkeypatch.setattr(RelationInPlace, "reduce", exchange)
+    with pytest.raises(Blocked, match="the source has other records now"):
+        tiny.flow().mask()
+    assert tiny.status().drawn is None
+
+
+def test_cells_of_an_earlier_policy_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that is dropped comes first in the policy, so that all have other numbers; and then records are copied."""
+    tiny = make(tmp_path / "site")
+    go(tiny, 1)
+    drop = "  remark: {role: confidential, do: drop}\n"
+    moved = "\n".join(["", drop.rstrip(), *[line for line in COLUMNS.splitlines() if line and line != drop.rstrip()]])
+    tiny.write_policy(**{**PARTS, "source": PARQUET, "columns": moved})
+    assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (3, 4, 5, 6)}
+    tiny.write_policy(**{**PARTS, "source": PARQUET, "columns": COLUMNS.replace(drop, "") + "\n" + drop.rstrip()})
+    assert {name for name in go(tiny, 2) if name.startswith("cells_")} == {f"cells_{number}" for number in (2, 3, 4, 5)}
+    monkeypatch.setattr(release, "find_place", lambda *_: None)
+    assert not [name for name in go(tiny, 1) if name.startswith("cells_")]
+
+
+def test_one_zero_and_one_nan_are_kept() -> None:
+    """Which of two that are equal an engine gives may be chance, and what is kept is hashed."""
+    odd = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
+    for kind in (pa.float64(), pa.float32()):
+        cells = pa.array([-0.0, odd, None, 1.5], kind)
+        even = in_place._even_out(pa.record_batch([cells, pa.array([1, 2, 3, 4])], names=["a", "times"])).column(0)
+        plain = pa.array([0.0, float("nan"), None, 1.5], kind, from_pandas=False)
+        assert even.buffers()[1].to_pybytes()[:8] == plain.buffers()[1].to_pybytes()[:8]
+        assert even.null_count == 1
+        assert np.signbit(even[0].as_py()) == np.False_
+        assert even[1].as_py() != even[1].as_py()
+
+
+def test_a_source_that_changes_while_cells_are_counted_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose records they are was read of other records than the cells."""
+    tiny = make(tmp_path / "site")
+    read = RelationInPlace.read_column
+
+    def read_later(self: RelationInPlace, column: str) -> Any:
+        yield from (batch.slice(0, 5) for batch in read(self, column))
+
+    monkeypatch.setattr(RelationInPlace, "read_column", read_later)
+    with pytest.raises(SourceError, match="changed while it was read"):
+        tiny.flow().ingest()

@@ -493,3 +493,17 @@ def test_a_release_is_the_one_of_a_copy(
     change(server, "INSERT INTO folk SELECT * FROM folk LIMIT 1")
     with pytest.raises(Blocked, match="the source has other records now"):
         later.flow().microaggregate()
+
+
+def test_a_server_that_logs_parameters_gets_no_cell(server: str) -> None:  # noqa: F811
+    """It is refused before one is sent; a server that logs statements without their parameters is not."""
+    send(server, pa.table({"a": ["kanarien'vogel"]}))
+    change(server, "ALTER ROLE postgres SET log_min_duration_statement = 1000")
+    try:
+        with pytest.raises(SourceError, match="writes parameters of statements to its log"), open_records(server):
+            pass
+        change(server, "ALTER ROLE postgres SET log_parameter_max_length = 0")
+        with open_records(server) as records:
+            assert sum(map(len, records.count_cells("a"))) == 1
+    finally:
+        change(server, "ALTER ROLE postgres RESET ALL")
