@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.stages.column_table import AnyTable, needed_for, select_cells, take_few
+from release_pipeline.stages.column_table import AnyTable, needed_for, select_cells, take_few, take_rows
 from release_pipeline.stages.measures.sample import read_weights
 
 Numbers = npt.NDArray[np.float64]
@@ -112,7 +112,6 @@ class Compared:
 
     def among(self, rows: Places) -> Compared:
         """The same of some released rows and their own originals, as if there were no others."""
-        few = {name: take_few(self.released.column(name), rows) for name in self.policy.released_columns}
         own = np.arange(len(rows), dtype=np.intp)
         originals = self.own[rows] if len(self.own) == self.released.num_rows else self.own[: len(rows)]  # a sample already
         classes = None if self.classes is None else self.classes[originals]
@@ -122,5 +121,5 @@ class Compared:
             place[originals] = own
             owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
         read = self.read_few(originals)
-        few_rows = pa.table(few)
+        few_rows = take_rows(self.released, list(self.policy.released_columns), rows)
         return replace(self, read=read, released=few_rows, own=own, classes=classes, owners=owners)
