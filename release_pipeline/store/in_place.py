@@ -67,6 +67,16 @@ class Batches:
         return (pa.Table.from_batches([batch]) for batch in self.batches)
 
 
+def give_one(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """These batches, or an empty one where there is none."""
+    is_empty = True
+    for batch in batches:
+        is_empty = False
+        yield batch
+    if is_empty:
+        yield pa.record_batch([pa.array([], kind) for kind in schema.types], schema=schema)
+
+
 @contextmanager
 def open_table(records: pa.Table, name: str) -> Generator[RawTable]:
     """Records in memory, read as those of a source; never spilled to disk."""
@@ -127,11 +137,6 @@ class RelationInPlace:
         return self._records.select(*(duckdb.ColumnExpression(column) for column in columns))
 
     def _read(self, relation: duckdb.DuckDBPyRelation) -> Iterator[Any]:
-        """Its batches, or an empty one."""
         with source_errors(self._name):
-            reader, is_empty = relation.to_arrow_reader(_BATCH), True
-            for batch in read_batches(reader):
-                is_empty = False
-                yield batch
-            if is_empty:
-                yield pa.record_batch([pa.array([], field.type) for field in reader.schema], schema=reader.schema)
+            reader = relation.to_arrow_reader(_BATCH)
+            yield from give_one(read_batches(reader), reader.schema)

@@ -29,7 +29,7 @@ from release_pipeline.errors import ReleasePipelineError, SourceError, StoreErro
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.store import spark_tasks as tasks
 from release_pipeline.store.connections import open_memory, read_batches, source_errors
-from release_pipeline.store.in_place import COUNTED, TIMES, CountPart
+from release_pipeline.store.in_place import COUNTED, TIMES, CountPart, give_one
 from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, list_columns
 from release_pipeline.store.spark_tasks import Piece, Selection, Work
 from release_pipeline.store.sql import statement
@@ -148,7 +148,8 @@ class _OnSpark:
         with open_memory() as connection, source_errors(self._name):
             connection.register("delivered", pa.RecordBatchReader.from_batches(schema, map(tasks.read_blob, self._cells[column])))
             summed = connection.sql(statement("in_place/sum_cells", column=column, times=TIMES))
-            yield from read_batches(summed.to_arrow_reader(tasks.BATCH))
+            reader = summed.to_arrow_reader(tasks.BATCH)
+            yield from give_one(read_batches(reader), reader.schema)
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """See `RecordsInPlace`: a row for each task, or for each of its columns."""
@@ -158,7 +159,7 @@ class _OnSpark:
 
     def read_column(self, column: str) -> Iterator[pa.RecordBatch]:
         """See `RecordsInPlace`."""
-        return self.read([column])
+        return give_one(self.read([column]), pa.schema([self.schema.field(column)]))
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Columns as they are delivered."""
