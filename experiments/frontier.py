@@ -135,10 +135,12 @@ def measure(question: Question, protect: str, number: int, seen: np.ndarray, uns
         learned = question.list_features(make_release(strategy, part, secret, "learned")[1])
         auc = measure_ranking(*learned, known[unseen], answers[unseen], seed=1)
     if number == 0:
+        compared = strategy.compare(read, released)
         found = attack_without_control(
-            strategy.compare(read, released),
+            compared,
             lambda part: make_release(strategy, part, secret, "attacked")[1],
             lambda *purpose: noise_stream(secret, "attack", *purpose),
+            among=compared.originals,
         )
         [own] = [attack for attack in found["attacks"] if attack["name"] == "inferring"]
         inferred, strangers = 100 * own["attack"]["value"], 100 * own["control"]["value"]

@@ -326,7 +326,7 @@ def _measure_clusters(setting: Setting, secret: bytes) -> dict[str, float]:
 def _average_part(part: Source, how: str, k: int) -> Numbers:
     """The exact centroid of the cluster of each record."""
     if how == "rank":
-        return average(part, [rank_clusters(column, k).cluster for column in part.units.T])
+        return average(part, [rank_clusters(column, k).astype(np.int64) for column in part.units.T])
     return average(part, [cluster_records(part, how, k)] * len(part.grids))
 
 

@@ -47,8 +47,7 @@ from release_pipeline.privacy.whole_table.links import Link, link_columns
 from release_pipeline.privacy.whole_table.measure import CountedArrays, hold_records
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked
-from release_pipeline.privacy.whole_table.rows import score_rows
-from release_pipeline.privacy.whole_table.shifts import MOST_ROWS, Ridges
+from release_pipeline.privacy.whole_table.scores import MOST_ROWS, Law, Scores
 
 INTERPRETER = "RELEASE_PIPELINE_PEERS"
 PACKAGES = ("mbi==2.0.0", "jax")
@@ -168,8 +167,8 @@ def run_peer(case: Case, seen: Seen, interpreter: Path, script: Path) -> dict[st
 
 
 def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> list[IntArray]:
-    """Entries for a peer's codes, by dp-table's placement; in groups of several cells, by scores that go together as the peer's
-    own columns do."""
+    """Entries for a peer's codes, which come in random order, by dp-table's placement; in groups of several cells, by scores
+    that go together as the peer's own columns do."""
     columns = measured.design.columns
     chosen: IntArray = np.ascontiguousarray(codes.T)
     alone = seen.margins is None
@@ -200,13 +199,15 @@ def _score(chosen: IntArray, measured: Measured, seen: Seen, random: Random) -> 
         valued = ordered[one], ordered[other]
         links[one, other] = link_columns(both.astype(np.float64), held[one], held[other], 1.0, valued=valued)
     linked = Linked(held, links, ordered)
-    return dict(zip(ordered, score_rows(chosen, linked, Ridges(chosen[:, :MOST_ROWS], linked), random), strict=True))
+    law = Law.fit(chosen[:, :MOST_ROWS], linked, random)
+    return Scores.of(chosen, law, random).locate(chosen, np.arange(chosen.shape[1]), random)
 
 
 def _of_peer(case: Case, whole: Whole, measured: Measured, options: argparse.Namespace) -> dict[str, Any]:
     seen = show(measured, whole, case.seen)
     made = run_peer(case, seen, options.interpreter, options.script)
-    entries = enter(made["codes"], measured, seen, make_random(KEY, "peer", *context_of(case), case.method, case.seen))
+    random = make_random(KEY, "peer", *context_of(case), case.method, case.seen)
+    entries = enter(random.permutation(made["codes"]), measured, seen, random)
     found = compare(whole, entries) | {"cpu": float(made["cpu"]), "peak": float(made["peak"])}
     return found | {"notes": json.loads(str(made["notes"]))}
 

@@ -408,7 +408,7 @@ def _refuse_released(columns: Arrays, like: Release) -> None:
             )
 
 
-def _refuse_unmoved(where: str, units: IntArray, cluster: npt.NDArray[np.intp], scale: IntArray) -> None:
+def _refuse_unmoved(where: str, units: IntArray, cluster: npt.NDArray[np.integer[Any]], scale: IntArray) -> None:
     """Refuse a table of which most would come back as it was, whatever the secret."""
     if find_unmoved(units, cluster, scale) > MOST:
         raise NoHonestAnswer(

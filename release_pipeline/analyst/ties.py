@@ -24,7 +24,7 @@ MOST = 0.5  # of the different values of a column may stay as they are, or be re
 BEYOND_CHANCE = 5  # times as many released values as chance would have
 
 
-def find_unmoved(units: IntArray, cluster: npt.NDArray[np.intp], scale: IntArray) -> float:
+def find_unmoved(units: IntArray, cluster: npt.NDArray[np.integer[Any]], scale: IntArray) -> float:
     """The share of the different values (rows of `units`) that a method leaves exactly as they are: all of their records lie in
     clusters of equal records that get no noise.
 

@@ -66,7 +66,7 @@ def find_version(instance: dg.DagsterInstance, site: Site, policy: Policy, sourc
 
 def is_table(policy: Policy) -> bool:
     """Whether the source is a table of a database, or a query."""
-    return policy.source.postgres is not None or policy.source.table is not None
+    return any(place is not None for place in (policy.source.postgres, policy.source.spark, policy.source.table))
 
 
 def observation_of(source: dg.AssetKey, version: str, description: str = "") -> dg.AssetObservation:

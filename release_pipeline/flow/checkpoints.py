@@ -32,6 +32,7 @@ from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 Kind = TypeVar("Kind", bound=Checkpoint)
+OF_PEOPLE = ("people", "owners")  # the tables that say whose records they are
 Read: TypeAlias = Mapping[str, Sequence[str] | None]  # by table: the columns that a stage reads, None of which are all
 
 
@@ -120,7 +121,11 @@ class ReleaseCheckpoints(ReleaseRecord):
         workspace.write_people_note(seal_people_sums(self.site, self.policy.population, sums))
 
     def find_faults(self, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:
-        """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again, too."""
+        """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again,
+        too. Two checkpoints may vouch for one table: each fault is told once."""
+        yield from dict.fromkeys(self._find_faults(workspace, drawn, deep=deep))
+
+    def _find_faults(self, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:
         there = workspace.tables()
         for kind in PASSED:
             try:
@@ -185,7 +190,10 @@ class ReleaseCheckpoints(ReleaseRecord):
     def _check_records(self, workspace: ReleaseWorkspace, clusters: Microaggregated, *, are_read: bool) -> None:
         """Refuse when the records were validated anew since the clusters were made of them; where they are read, also when those
         in the vault are others."""
-        if self._previous(workspace, Validated, check=are_read, read={"records": None}).version != clusters.input:
+        validated = self._previous(workspace, Validated)
+        if are_read:
+            self._check_tables(workspace, validated, {name: None for name in validated.tables if name not in OF_PEOPLE})
+        if validated.version != clusters.input:
             raise Blocked(
                 "the records were validated anew since, and they are others.",
                 where=str(self.id),

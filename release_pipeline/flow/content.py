@@ -3,56 +3,61 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.stages.column_table import PART, CutTable, cut_column
+from release_pipeline.privacy.arrays import pieces
+from release_pipeline.stages.column_table import PART, CutTable
+from release_pipeline.store.fingerprints import read_texts, view_bytes
 from release_pipeline.store.vault import ReleaseWorkspace
 
 _NONE_MISSING = memoryview(bytes(PART))  # of as many entries as are looked at together
 
 
-def fingerprint(values: pa.ChunkedArray) -> str:
-    """SHA-256 of the content of a column: its type, its entries and where they are missing. Of numbers no copy is made."""
-    digest = hashlib.sha256(str(values.type).encode())
-    for _, chunk in cut_column(values):
-        is_whole = not chunk.null_count
-        digest.update(_NONE_MISSING[: len(chunk)] if is_whole else _view(chunk.is_null().to_numpy(zero_copy_only=False)))
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        for _, chunk in cut_column(values):
-            digest.update(_view((chunk.fill_null(0) if chunk.null_count else chunk).to_numpy()))
-        return digest.hexdigest()
-    digest.update(bytes(8 if len(values) else 16))  # where the first begins; of none Arrow had as much for texts
+def fingerprint(kind: Any, rows: int, parts: Callable[[], Iterator[Any]]) -> str:
+    """SHA-256 of the content of a column: its type, its entries and where they are missing. `parts` gives so many rows, some at
+    a time, from the start at every call."""
+    digest = hashlib.sha256(str(kind).encode())
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return _hash_whole(digest.copy(), rows, parts) or _hash_numbers(digest, parts)
+    for part in parts():
+        digest.update(_view_missing(part))
+    digest.update(bytes(8 if rows else 16))  # where the first begins; of none Arrow had as much for texts
     before = 0
-    for _, chunk in cut_column(values):  # where each text ends, and then the texts
-        ends, _ = _read_texts(chunk)
-        digest.update(_view(ends + before))
+    for part in parts():  # where each text ends, and then the texts
+        ends, _ = read_texts(part)
+        digest.update(view_bytes(ends + before))
         before += int(ends[-1]) if len(ends) else 0
-    for _, chunk in cut_column(values):
-        digest.update(_read_texts(chunk)[1])
+    for part in parts():
+        digest.update(read_texts(part)[1])
     return digest.hexdigest()
 
 
-def _read_texts(chunk: Any) -> tuple[npt.NDArray[np.int64], Any]:
-    """Where each of these entries ends, and the bytes of all; one that is missing is empty."""
-    binary = chunk if pa.types.is_binary(chunk.type) else chunk.cast(pa.string()).cast(pa.binary())
-    texts = binary.fill_null(b"").cast(pa.large_binary())
-    if not len(texts):
-        return np.empty(0, dtype=np.int64), b""
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    first, last = int(ends[0]), int(ends[-1])
-    return ends[1:] - first, data[first:last] if data is not None else b""
+def _hash_whole(digest: Any, rows: int, parts: Callable[[], Iterator[Any]]) -> str:
+    """That of numbers of which none is missing, which are read once; nothing where one is."""
+    for rest in pieces(rows, PART):
+        digest.update(_NONE_MISSING[: rest.stop - rest.start])
+    for part in parts():
+        if part.null_count:
+            return ""
+        digest.update(view_bytes(part.to_numpy()))
+    return str(digest.hexdigest())
 
 
-def _view(numbers: npt.NDArray[Any]) -> Any:
-    """The bytes of an array, without a copy of it where they lie together."""
-    return np.ascontiguousarray(numbers).view(np.uint8).data
+def _hash_numbers(digest: Any, parts: Callable[[], Iterator[Any]]) -> str:
+    """That of numbers of which some may be missing."""
+    for part in parts():
+        digest.update(_view_missing(part))
+    for part in parts():
+        digest.update(view_bytes(part.fill_null(0).to_numpy()))
+    return str(digest.hexdigest())
+
+
+def _view_missing(part: Any) -> Any:
+    return view_bytes(part.is_null().to_numpy(zero_copy_only=False))
 
 
 def content_of(workspace: ReleaseWorkspace, table: str, columns: Sequence[str] | None = None) -> Mapping[str, str]:

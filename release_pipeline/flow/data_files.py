@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,10 +25,11 @@ def write_data(folder: Path, table: pa.Table | Slices, form: str, policy: Policy
     if form in SURVEY_FORMATS:
         write_table(folder / whole, table, format=form, policy=policy)
         return
-    slices = _slice(table) if isinstance(table, pa.Table) else table()
-    for count, first in enumerate(slices, 1):
+    slices, count = _slice(table) if isinstance(table, pa.Table) else table(), 0
+    while waiting := list(islice(slices, 1)):
+        count += 1
         file = folder / name_data(form, count + 1)[count - 1]
-        write_table(file, partial(_take_part, first, slices), format=form, policy=policy)
+        write_table(file, partial(_take_part, waiting, slices), format=form, policy=policy)
     written = list_data(folder, form)
     if len(written) == 1:
         written[0].rename(folder / whole)
@@ -38,13 +40,14 @@ def _slice(table: pa.Table) -> Iterator[pa.Table]:
     return (table.slice(first, SLICE) for first in range(0, max(table.num_rows, 1), SLICE))
 
 
-def _take_part(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The slices of the file that begins with this one: the next file begins where this one stopped."""
-    yield first
-    rows = first.num_rows
-    while rows < PART and (one := next(others, None)) is not None:
-        yield one
+def _take_part(waiting: list[pa.Table], others: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The slices of the file that begins with the one that waits: the next file begins where this one stopped. None is held
+    while the next one is made."""
+    rows = 0
+    while rows < PART and (one := waiting.pop() if waiting else next(others, None)) is not None:
         rows += one.num_rows
+        yield one
+        del one
 
 
 def list_data(folder: Path, form: str) -> list[Path]:

@@ -27,7 +27,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "vectors": (60, 30),
     "mdav": (130, 48),
     "classes": (160, 64),
-    "whole-table": (60, 4),
+    "whole-table": (20, 1),
 }
 # where few records make a cluster, and that is more: bytes of a record, and of a record and of a cluster for each of the columns
 # that are held at once
@@ -43,6 +43,7 @@ UNITED = 64  # and where those of random parts are put together, of which all ar
 RECORDS = 104  # where every record is a cluster of its own: there are arrays of clusters, too
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
+COPIED = 16  # and where records that are counted are copied to the vault
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers
 LABELLED, LABEL = 130, 110  # and of each different value of one that is made coarser; and for each of its levels
 # of a record of the pool that rows are made of; and for each column and each pair of them
@@ -64,8 +65,9 @@ class MemoryView:
         return self.needed <= self.allowed
 
 
-def forecast_memory(policy: Policy, records: int, *, allowed: int) -> MemoryView:
-    """What a release of so many records will need where a run may take so much."""
+def forecast_memory(policy: Policy, records: int, *, allowed: int, is_copied: bool | None = None) -> MemoryView:
+    """What a release of so many records will need where a run may take so much. `is_copied`: whether the vault has them, or what
+    the policy says of it."""
     fixed, each = HELD[policy.method.family]
     more = (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = max(records * (fixed + each * len(policy.released_columns)), _count_clustered(policy, records))
@@ -74,10 +76,19 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int) -> MemoryView
     if policy.method.family == "columns":
         arrays += _count_named(policy, records, SUMS)
     arrays = max(arrays + records * more, _count_named(policy, records, NAMED))
+    if policy.method.family == "whole-table" and (_may_be_copied(policy) if is_copied is None else is_copied):
+        arrays += records * COPIED
     swapped = len(policy.swapped_columns)
     blocks = records * (SWAP + SWAP_COLUMN * swapped) if swapped else 0
     arrays += _count_listed(policy, records) + _count_pool(policy, records) + blocks
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
+
+
+def _may_be_copied(policy: Policy) -> bool:
+    """Whether the policy keeps the records from being counted in their source."""
+    place = policy.source.path or ""
+    may_stay = policy.source.spark or policy.source.table or place.lower().endswith(".parquet")
+    return not (policy.is_only_counted and may_stay and policy.source.postgres is None)
 
 
 def _count_clustered(policy: Policy, records: int) -> int:
@@ -148,9 +159,9 @@ def _count_rows(columns: Iterable[object], records: int, *, clamps: bool = False
     return most
 
 
-def check_memory(site: Site, policy: Policy, records: int, *, where: str) -> None:
+def check_memory(site: Site, policy: Policy, records: int, *, is_copied: bool, where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    memory = forecast_memory(policy, records, allowed=site.memory)
+    memory = forecast_memory(policy, records, allowed=site.memory, is_copied=is_copied)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"

@@ -13,6 +13,7 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.trials import WITHHELD
 from release_pipeline.flow.files import write_private_json, write_text
+from release_pipeline.flow.in_place import Records
 from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus
@@ -120,22 +121,22 @@ class Foreseen:
     linked: float | None
 
 
-def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Foreseen:
+def judge_before_charge(flow: ReleaseCheckpoints, records: Records, content: str) -> Foreseen:
     """What error to expect of every noise column, and what attacks and linkage are to be expected to find where these have a
     limit, and the gates on all of it judged: before anything is charged, so that a policy that cannot pass costs nothing. The
     same data and method give the same figures. Attacks and linkage draw by data and name of the method only: else a change of
     epsilon by a billionth would draw again, until a limit is met by luck."""
     policy = flow.policy
     secret = _draw_lot(flow, "expected error", content, policy.protect.model_dump_json())
-    strategy = find_strategy(flow.policy, earlier=flow.find_earlier_blocks(workspace), engine=workspace)
-    expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
+    strategy = find_strategy(flow.policy, earlier=flow.find_earlier_blocks(records.workspace), counting=records.counting)
+    expected = strategy.expect(records.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, policy.gates), *strategy.judge(expected)]
     attacks: list[Entry] = []
     if policy.gates.of_criteria:
         lot = _draw_lot(flow, "criteria", content, policy.protect.method)
-        attacks = expect_criteria(policy, strategy, workspace.read, secret=lot, progress=flow.progress)
+        attacks = expect_criteria(policy, strategy, records.read, secret=lot, progress=flow.progress)
         judged += judge_criteria(policy, attacks)
-    ladder = _expect_linkage(flow, workspace, content)
+    ladder = _expect_linkage(flow, records, content)
     linked = ladder[-1].linked.value if ladder else None
     judged += judge_linkage(policy, linked)
     failed = [gate for gate in judged if not gate.passed]
@@ -162,13 +163,13 @@ def judge_before_charge(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, c
     return Foreseen(expected, attacks, linked)
 
 
-def _expect_linkage(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Ladder:
+def _expect_linkage(flow: ReleaseCheckpoints, records: Records, content: str) -> Ladder:
     """What simulated releases link, where the policy limits it and its method does not keep the limit by itself."""
     policy = flow.policy
     if needs_no_draws(policy):
         return ()
     lot = _draw_lot(flow, PURPOSE, content, policy.protect.method)
-    return expect_linkage(policy, find_strategy(policy), workspace.read, secret=lot, progress=flow.progress)
+    return expect_linkage(policy, find_strategy(policy), records.read, secret=lot, progress=flow.progress)
 
 
 def _draw_lot(flow: ReleaseCheckpoints, purpose: str, content: str, method: str) -> bytes:

@@ -27,7 +27,7 @@ from release_pipeline.flow.reading import (
     collect_facts,
     count_releases,
     needed_columns,
-    numbers_of,
+    read_values,
     refuse,
     release_filter,
     typed_column,
@@ -190,7 +190,10 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, noticed: tuple[str
     taken: dict[str, Clamping] = {}
     for name, column in policy.noise_columns.items():
         original, grid = read("records", [name]).column(0).to_numpy(), column.coded_grid
-        taken[name] = measure_clamping(numbers_of(policy, name, raw) if column.reasons else original, column.exact_grid)
+        if column.reasons:
+            numbers, is_value = read_values(policy, name, raw)
+            original = numbers[is_value]
+        taken[name] = measure_clamping(original, column.exact_grid)
         before, after = compare_values(
             column, grid.snap(original[own]), masked.column(name).to_numpy(), is_nobodys=policy.rows_are_nobodys
         )

@@ -28,7 +28,8 @@ class Checkpoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested(Checkpoint):
     """The source was read: its header, and how many records belong to other releases (`outside`). `delivered`: the
-    version of the source. `origins`: what tells the source from others, by which looks at it are known."""
+    version of the source; `snapshot`: what pins the records, where they stay in it. `origins`: what tells the source from
+    others, by which looks at it are known."""
 
     stage: ClassVar[str] = "ingested"
     records: int
@@ -37,12 +38,13 @@ class Ingested(Checkpoint):
     outside: Mapping[str, int]
     delivered: str
     origins: tuple[str, ...]
+    snapshot: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated(Checkpoint):
-    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered` and
-    `origins`: of the source."""
+    """Every check was passed. `content`: the keyed hash of the records, by which a retry knows its input; `delivered`,
+    `origins` and `snapshot`: of the source."""
 
     stage: ClassVar[str] = "validated"
     records: int
@@ -53,6 +55,7 @@ class Validated(Checkpoint):
     clamping: Mapping[str, Figures]
     suite: tuple[Figures, ...]
     origins: tuple[str, ...]
+    snapshot: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,12 @@ class Suppressed(Checkpoint):
     rows: int
     share: float | None
     figures: Figures
+
+    @property
+    def table(self) -> str:
+        """The table that may be released."""
+        [name] = self.tables
+        return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

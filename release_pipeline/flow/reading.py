@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,21 +65,21 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
 
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
+    facts = count_columns(policy, dict.fromkeys(table.kinds, table), table.count_records())
+    return replace(facts, impossible=_count_impossible(policy, table), unread=count_unread(table, policy.derived_before))
+
+
+def count_columns(policy: Policy, tables: Mapping[str, RawTable], records: int) -> Facts:
+    """Counts about single columns, each in the table that it is in."""
     counts: dict[str, Mapping[str, int]] = {}
     for name, column in policy.columns.items():
-        if name not in table.kinds:
+        if (table := tables.get(name)) is None:
             continue
         if column.reading is not None:
             counts |= _count(name, column.reading, table)
         elif isinstance(policy.person, Person) and name == policy.person.column:
             counts[name] = table.count_persons(name, allowed=policy.person.records)
-    return Facts(
-        table.count_records(),
-        counts,
-        table.kinds,
-        impossible=_count_impossible(policy, table),
-        unread=count_unread(table, policy.derived_before),
-    )
+    return Facts(records, counts, {name: table.kinds[name] for name, table in tables.items()})
 
 
 def _count_impossible(policy: Policy, table: RawTable) -> dict[int, int]:
@@ -221,19 +222,19 @@ def is_coded(policy: Policy, name: str) -> bool:
     return bool(column.codes if isinstance(column, GeneraliseColumn) else isinstance(column, CodedColumn) and column.reasons)
 
 
-def numbers_of(policy: Policy, name: str, table: RawTable) -> npt.NDArray[np.float64]:
-    """The numbers of a column of the source as they came, those left out that are codes, or are missing and stay it."""
+def read_values(policy: Policy, name: str, table: RawTable) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The numbers of a column of the source as they came, and which are values: neither codes, nor missing for good."""
     how = policy.columns[name].reading
     if not isinstance(how, NumberReading):
-        return table.numbers(name)
+        numbers = table.numbers(name)
+        return numbers, np.ones(len(numbers), dtype=np.bool_)
     numbers = _read_numbers(name, how, table)
     is_code = np.isin(numbers, list(how.coded_numbers))
     if how.coded_texts:
         is_code |= _find_texts(name, list(how.coded_texts), table)
     if how.fill is not None:
         numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
-    is_code |= np.isnan(numbers)
-    return numbers[~is_code]
+    return numbers, ~(is_code | np.isnan(numbers))
 
 
 def _code(name: str, how: NumberReading, table: RawTable, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

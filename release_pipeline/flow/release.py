@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline import __version__
@@ -30,16 +28,26 @@ from release_pipeline.flow.exploring.trials import WITHHELD, note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, judge_before_charge, keep_refusal, show_refusal
+from release_pipeline.flow.in_place import (
+    CELLS_OF,
+    Records,
+    content_of_tables,
+    find_place,
+    keep_cells,
+    list_tables,
+    open_place,
+    read_numbers,
+)
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
+    count_columns,
     count_releases,
     has_type,
     is_coded,
     needed_columns,
     number_records,
-    numbers_of,
     read_delivered,
     refuse,
     release_filter,
@@ -164,19 +172,23 @@ class ReleaseFlow(ReleaseCheckpoints):
         with self._workspace() as workspace:
             self.check_vaults(workspace)
             workspace.forget(["ingested", "validated"])
-            raw = workspace.ingest(
-                source, needed, release=release_filter(policy, names, self.id.release), derive=policy.derived_before
-            )
-            read = self.site.keyed_hash(json.dumps(content_of(workspace, "raw")).encode())
-            begin_run(self.site, self.id, self._hash, digest=read, origins=origins)
-            records = raw.count_records()
+            workspace.drop(["raw", "records", *(name for name in workspace.tables() if name.startswith(CELLS_OF))])
+            release, tables, snapshot = release_filter(policy, names, self.id.release), ["raw"], ""
+            if (place := find_place(self.site, policy, workspace, source, needed, release)) is not None:
+                kept = keep_cells(policy, workspace, place, source.name)
+                tables, records, snapshot = kept.tables, kept.records, kept.snapshot
+            else:
+                records = workspace.ingest(source, needed, release=release, derive=policy.derived_before).count_records()
+            read = content_of_tables(workspace, tables, snapshot)
+            digest = self.site.keyed_hash(json.dumps(read).encode())
+            begin_run(self.site, self.id, self._hash, digest=digest, origins=origins)
             if (source.written is not None or self._is_judged) and self._version_of(source) != delivered:
                 remedy = "Run the release again once the source stays as it is."
                 raise SourceError("the source was changed while it was read.", where=source.name, remedy=remedy)
             content: dict[str, Any] = {"records": records, "source": source.name, "header": list(source.header)}
-            content |= {"outside": outside, "delivered": delivered, "origins": origins}
-            version = self._version([records, content_of(workspace, "raw")])
-            self._write_checkpoint(workspace, Ingested, version, ["raw"], **content)
+            content |= {"outside": outside, "delivered": delivered, "origins": origins, "snapshot": snapshot}
+            version = self._version([records, read])
+            self._write_checkpoint(workspace, Ingested, version, tables, **content)
         self.probe.reached("ingested")
         facts = {**self.show_rows(records), "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts, source=delivered)
@@ -186,35 +198,40 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True)
-            raw = workspace.raw(checkpoint.source)
             self.progress("counting what the checks look at")
             with self.counting_refusals():
-                facts = collect_facts(policy, raw)
+                if checkpoint.snapshot:
+                    tables = list_tables(policy, workspace, checkpoint.source, checkpoint.tables)
+                    facts = count_columns(policy, tables, checkpoint.records)
+                else:
+                    raw = workspace.raw(checkpoint.source)
+                    tables, facts = dict.fromkeys(raw.kinds, raw), collect_facts(policy, raw)
+                going_on = [name for name in policy.working_columns if name in tables and has_type(policy, name, tables[name])]
 
                 def type_column(name: str) -> Any:
                     if name == RECORD:
                         return Parts(pa.int64(), partial(number_records, facts.records))
                     is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
+                    raw = tables[name]
                     return raw.categories(name) if is_other else typed_parts(policy, name, raw, facts.records)
 
-                typed = (RECORD, *(name for name in policy.working_columns if has_type(policy, name, raw)))
-                workspace.write("records", ColumnTable(typed, facts.records, type_column))
+                if not checkpoint.snapshot:
+                    workspace.write("records", ColumnTable((RECORD, *going_on), facts.records, type_column))
                 _, header = match_header(checkpoint.header, policy)
-                going_on = [name for name in workspace.columns("records") if name != RECORD]
                 releases = check_release_column(checkpoint.outside, policy)
                 checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
                 columns = tuple(canonical_name(name) for name in checkpoint.header if name)
                 if policy.expectations:
                     self.progress("judging the steward's own suite")
-                    read = partial(read_delivered, policy, raw)
+                    read = partial(read_delivered, policy, workspace.raw(checkpoint.source))
                     checks += judge_own_suite(
                         policy.expectations,
                         read,
                         records=facts.records,
                         columns=columns,
-                        derived=policy.derive.keys() & raw.kinds.keys(),
+                        derived=policy.derive.keys() & tables.keys(),
                     )
-                version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
+                version = self._version([checkpoint.version, facts.records, self._content_of_records(workspace, checkpoint)])
         noticed = [*notice(facts, policy), *notice_releases(checkpoint.outside, policy)]
         return Counted(tuple(checks), tuple(noticed), version, facts.records, columns)
 
@@ -237,15 +254,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True, read={"raw": self._read_again()})
-            content = content_of(workspace, "records")
-
-            def came(name: str) -> npt.NDArray[np.float64]:
-                """A column as it came: in the records it is, but where codes stand beside the values."""
-                if is_coded(policy, name):
-                    return numbers_of(policy, name, workspace.raw(checkpoint.source))
-                return workspace.read("records", [name]).column(name).to_numpy()
-
-            taken = take_clamping(policy, came)
+            content = self._content_of_records(workspace, checkpoint)
+            taken = take_clamping(policy, partial(read_numbers, policy, workspace, checkpoint.source, checkpoint.snapshot))
             noticed = [*counted.noticed, *notice_clamping(taken, policy)]
             if counted.version != self._version([checkpoint.version, checkpoint.records, content]):
                 raise NotPassed(
@@ -254,7 +264,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                     remedy="Run the release from its start.",
                 )
             version = self._version([content])
-            tables = ["records"]
+            tables = [name for name in checkpoint.tables if name != "raw"] if checkpoint.snapshot else ["records"]
             if isinstance(policy.person, Person):
                 column, key = policy.person.column, person_key(self.site, policy.population)
                 everywhere = everywhere_key(self.site, column)
@@ -266,7 +276,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                     tables.append("owners")
             workspace.drop(["raw"])
             workspace.forget(["ingested"])
-            keyed = self.site.keyed_hash(json.dumps(content).encode())
+            cells = content[1] if checkpoint.snapshot else content  # what is simulated depends on them, not on a file's time
+            keyed = self.site.keyed_hash(json.dumps(cells).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             payload: dict[str, object] = {
                 "records": checkpoint.records,
@@ -280,6 +291,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                     if check.family == OWN_SUITE
                 ],
                 "origins": list(checkpoint.origins),
+                "snapshot": checkpoint.snapshot,
                 "clamping": {name: asdict(clamping) for name, clamping in taken.items()},
             }
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
@@ -309,14 +321,15 @@ class ReleaseFlow(ReleaseCheckpoints):
                 served = self._serve(workspace, drawn, checkpoint)
                 charge_run(self.site, self.id)
                 return served
-            check_memory(self.site, policy, checkpoint.records, where=str(self.id))
+            check_memory(self.site, policy, checkpoint.records, is_copied=not checkpoint.snapshot, where=str(self.id))
             self.check_vaults(workspace)
             if self._is_judged and self._version_of(self._source()) != checkpoint.delivered:
                 what = "its records were read from another version of the source than the one whose upstream checks passed."
                 raise NotPassed(what, where=str(self.id), remedy="Run the release from its start.")
             with self.counting_refusals():
                 check_differencing(self, workspace, list_statuses(self.site))
-                foreseen = judge_before_charge(self, workspace, checkpoint.content)
+                records = self._open_records(workspace, checkpoint)
+                foreseen = judge_before_charge(self, records, checkpoint.content)
                 wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.origins)
                 tell_stopped_runs(self.site, self.id, self._hash)
                 secret = reserve(self.site, wanted, self.probe)
@@ -327,9 +340,9 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored)
             earlier = self.find_earlier_blocks(workspace)
-            strategy = find_strategy(policy, earlier=earlier)
+            strategy = find_strategy(policy, earlier=earlier, counting=records.counting)
             context = self._context(checkpoint.version)
-            made = strategy.group(workspace.read, secret=secret, context=context, progress=self.progress)
+            made = strategy.group(records.read, secret=secret, context=context, progress=self.progress)
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
@@ -366,14 +379,16 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id, source=checkpoint.input)
-            strategy, context = find_strategy(policy, engine=workspace), self._context(checkpoint.input)
-            measured = strategy.measure(workspace.read, secret=secret, context=context, progress=self.progress)
+            records = self._open_records(workspace, self._previous(workspace, Validated))
+            strategy, context = find_strategy(policy, counting=records.counting), self._context(checkpoint.input)
+            measured = strategy.measure(records.read, secret=secret, context=context, progress=self.progress)
+            records.check(str(self.id))  # margins do not tell of entries that changed places
             if policy.tables:
                 cells = measure_tables(policy, workspace.read, secret=secret, context=context, progress=self.progress)
                 measured = {**measured, TABLES: cells}
             for name, counted in measured.items():
                 workspace.write(name, counted)
-            table = strategy.mask(workspace.read, secret=secret, context=context, progress=self.progress)
+            table = strategy.mask(records.read, secret=secret, context=context, progress=self.progress)
             workspace.write(MASKED, table)
             tables = [MASKED, *measured]
             version = self._version([content_of(workspace, name) for name in tables])
@@ -384,13 +399,15 @@ class ReleaseFlow(ReleaseCheckpoints):
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
-        """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
+        """`suppressed`: the masked records without those that stand out, or blocked when that is too many. Where a policy
+        suppresses nothing the note vouches for the masked table once more, and there is no copy."""
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Masked, check=True)
             for kind in PASSED:
                 if kind.stage in self._strategy.suppression_reads:
                     self._previous(workspace, kind, check=True)
-            done = self._strategy.suppress(workspace.read, stored_table(workspace, MASKED))
+            masked = stored_table(workspace, MASKED)
+            done = self._strategy.suppress(workspace.read, masked)
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -399,11 +416,11 @@ class ReleaseFlow(ReleaseCheckpoints):
             }
             version = self._version([checkpoint.version, done.cells, done.dropped])
             if not done.obstacle:
-                workspace.write("suppressed", done.table)
+                left = MASKED if done.table is masked else "suppressed"
+                if left != MASKED:
+                    workspace.write(left, done.table)
                 figures = dict(done.figures)
-                self._write_checkpoint(
-                    workspace, Suppressed, version, ["suppressed"], **numbers, share=done.share, figures=figures
-                )
+                self._write_checkpoint(workspace, Suppressed, version, [left], **numbers, share=done.share, figures=figures)
         self.probe.reached("suppressed")
         if done.obstacle:
             if done.refusal and done.figures:
@@ -431,11 +448,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                 def streams(*purpose: Context) -> NoiseStream:
                     return noise_stream(secret, *purpose)
 
-                released = stored_table(workspace, "suppressed")
+                released = stored_table(workspace, suppressed.table)
                 blocks = None if policy.swap is None else read_blocks(workspace.read, released.column(RECORD).to_numpy())
                 groups = measure_groups(released, policy, blocks)
-                strategy = find_strategy(policy, engine=workspace)
-                figures = strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
+                records = self._open_records(workspace, self._previous(workspace, Validated))
+                strategy = find_strategy(policy, counting=records.counting)
+                figures = strategy.audit(records.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)
@@ -466,7 +484,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             clusters = self._previous(workspace, Microaggregated)
             self._check_records(workspace, clusters, are_read=False)
             failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
-            table = stored_table(workspace, "suppressed", list(policy.released_columns))
+            table = stored_table(workspace, suppressed.table, list(policy.released_columns))
             refuse(str(self.id), check_roles(list(table.column_names), policy))
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
@@ -475,7 +493,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 facts["together"] = count_blocks(workspace.read(BLOCKS))
 
             def spell_slices() -> Iterator[pa.Table]:
-                return (spell_out(one, policy) for one in workspace.slices("suppressed", table.column_names, rows=SLICE))
+                slices = workspace.slices(suppressed.table, table.column_names, rows=SLICE)
+                return map(partial(spell_out, policy=policy), slices)
 
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
@@ -517,6 +536,26 @@ class ReleaseFlow(ReleaseCheckpoints):
             for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
                 stage()
             return self.freeze()
+
+    def _content_of_records(self, workspace: ReleaseWorkspace, ingested: Ingested) -> Any:
+        """The hashes of the records, or of their cells where they stay in their source."""
+        if not ingested.snapshot:
+            return content_of(workspace, "records")
+        return content_of_tables(workspace, [name for name in ingested.tables if name != "raw"], ingested.snapshot)
+
+    def _open_records(self, workspace: ReleaseWorkspace, validated: Validated) -> Records:
+        """The records that were validated; refused where the source has others by now."""
+        source, place = self._source() if validated.snapshot else None, None
+        if source is not None:
+            names, _ = match_header(source.header, self.policy)
+            needed = {name: names[name] for name in needed_columns(self.policy) if name in names}
+            place = open_place(
+                self.site, self.policy, workspace, source, needed, release_filter(self.policy, names, self.id.release)
+            )
+        key = bytes.fromhex(self.site.keyed_hash(f"sample of {self.id}".encode()))
+        records = Records(self.policy, workspace, "" if source is None else source.name, place, validated.snapshot, key)
+        records.check(str(self.id))
+        return records
 
     def _evidence(
         self, facts: Mapping[str, Any], audited: Audited, clusters: Microaggregated, validated: Validated

@@ -1,5 +1,5 @@
-"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `upstream`, `alerts`, `lineage`, `targets`
-and `desk` has types of its own, and is read where it is used.
+"""site.yaml: its keys as types, and what is wrong with it in words. What stands under `spark`, `upstream`, `alerts`, `lineage`,
+`targets` and `desk` has types of its own, and is read where it is used.
 
 No message repeats a value: it may be a secret.
 """
@@ -34,6 +34,7 @@ from release_pipeline.store.memory import LEAST, format_size, read_size
 from release_pipeline.store.registry_server import split_address
 
 FILE = "site.yaml"
+Engine: TypeAlias = Literal["auto", "duckdb", "spark", "sql"]  # what counts records where they lie
 Looks: TypeAlias = Literal["allowed", "forbidden"]  # at confidential records, for parameters
 
 
@@ -167,6 +168,8 @@ class SiteSettings(Settings):
         ]
         | None
     ) = None
+    engine: Annotated[Engine, _one_of("engine", Engine)] = "auto"
+    spark: Annotated[Section, _as_in("spark", "spark: {url: 'sc://spark.example.org:15002'}")] = None
     registry: Registry | None = None
     upstream: Annotated[Section, _as_in("upstream", "upstream: {POLICY: ASSET/KEY}")] = None
     alerts: Annotated[list[Any] | None, _as_in("alerts", "a list, each {on: [blocked], webhook: '${ALERTS_URL}'}")] = None

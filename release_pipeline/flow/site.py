@@ -249,6 +249,11 @@ class Site:
         """What stands under a key of site.yaml, None where nothing does; refused with every fault that is found in it."""
         return read_section(self.home / FILE, name, kind, context)
 
+    @property
+    def engine(self) -> str:
+        """What counts records in their source, for methods that count."""
+        return self._settings().engine
+
     def _settings(self) -> SiteSettings:
         """What site.yaml says; it may be left out."""
         return read_settings(self.home / FILE)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.spark_address import find_spark
 from release_pipeline.policy import Policy
 from release_pipeline.policy.sections import Source
 from release_pipeline.stages.checks import match_header, refusals
@@ -27,7 +28,10 @@ class HeaderLook:
 
 def open_source(site: Site, policy: Policy) -> SourceDoor:
     """The source of a policy, as its site reads it."""
-    return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault)
+    spark = None if policy.source.spark is None else find_spark(site)
+    return find_source(
+        policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault, spark=spark
+    )
 
 
 def version_of(site: Site, source: SourceDoor) -> str:
@@ -49,10 +53,10 @@ def look_at_header(site: Site, policy: Policy, *, everywhere: bool) -> HeaderLoo
 
 def _find_distance(source: Source, folder: Path, values: Mapping[str, str]) -> str:
     """Why a source is not looked at unasked; empty for a file that this account can read, or that is not there."""
-    if source.postgres is not None:
+    if source.path is None:
         return "it is a database"
     try:
-        written = expand(source.path or "", values)
+        written = expand(source.path, values)
     except SourceError as error:
         return error.what.rstrip(".")
     if is_address(written):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -109,7 +108,7 @@ def write_table(path: Path, table: pa.Table | Slices, *, format: str, policy: Po
         whole = pa.concat_tables(list(slices))
         write_survey(path, whole, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
     elif format == "parquet":
-        _write_parquet(path, (one if policy is None else label_table(one, policy) for one in slices))
+        _write_parquet(path, slices if policy is None else map(partial(label_table, policy=policy), slices))
     else:
         _write_csv(path, slices)
 
@@ -118,8 +117,11 @@ def _write_parquet(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     first = next(slices)
     is_labelled = first.schema.metadata is not None  # only then it is stored, so that other files are as they ever were
     with pyarrow.parquet.ParquetWriter(file, first.schema, compression="zstd", store_schema=is_labelled) as writer:
-        for one in chain([first], slices):
+        writer.write_table(first, row_group_size=SLICE)
+        del first  # while others are made
+        for one in slices:
             writer.write_table(one, row_group_size=SLICE)
+            del one
 
 
 def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
@@ -127,8 +129,11 @@ def _write_csv(file: Path | IO[bytes], slices: Iterator[pa.Table]) -> None:
     first = next(slices)
     options = pyarrow.csv.WriteOptions(quoting_style="needed")
     with pyarrow.csv.CSVWriter(file, first.schema, write_options=options) as writer:
-        for one in chain([first], slices):
+        writer.write_table(first)
+        del first
+        for one in slices:
             writer.write_table(one)
+            del one
 
 
 def _spell_moments(table: pa.Table) -> pa.Table:

@@ -125,6 +125,12 @@ class Policy(PolicyFile):
         return pick(self.columns, RecomputeColumn)
 
     @property
+    def is_only_counted(self) -> bool:
+        """Whether nothing but counts is asked of the records: no column is made of several, and no check looks at several."""
+        made = bool(self.derived_before or self.protect.impossible or self.expectations)
+        return self.method.family == "whole-table" and not made
+
+    @property
     def derived_before(self) -> dict[str, Derived]:
         """The derivations that are made of the records: all but those of recomputed columns that nothing else reads."""
         wanted = {name for name in self.derive if name not in self.recomputed_columns or name in self.expected_columns}

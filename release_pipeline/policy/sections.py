@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -35,6 +36,7 @@ from release_pipeline.policy.scalars import (
     unique,
 )
 
+_SPARK_TABLE = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 PrivacyUnit: TypeAlias = Literal["person", "household"]
 
 _OF_SHAPE = Option(
@@ -69,21 +71,24 @@ def find_secret_in_address(place: str) -> str | None:
 class Source(Frozen):
     """Where the confidential table is, and the column (compared as text) that tells releases apart.
 
-    `path` names a file, here or in an object store, or with `table` a DuckDB file; `postgres` an address, with `table` or
-    `query`. ${NAME} in path or address is taken from the environment when the source is read, so that no
-    password stands in a policy.
+    `path` names a file, here or in an object store, a folder with Parquet files, or with `table` a DuckDB file; `postgres` an
+    address, with `table` or `query`; `spark` a table or view of the catalogue of the server that the site names. ${NAME} in path
+    or address is taken from the environment when the source is read, so that no password stands in a policy.
     """
 
     path: Text | None = None
     postgres: Text | None = None
+    spark: Text | None = None
     table: Text | None = None
     query: Query | None = None
     release_column: Name | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Source:
-        if (self.path is None) == (self.postgres is None):
-            raise ValueError("a source has either a path or a postgres address")
+        if sum(place is not None for place in (self.path, self.postgres, self.spark)) != 1:
+            raise ValueError("a source has a path, a postgres address or a spark table, one of them")
+        if self.spark is not None and (self.table is not None or _SPARK_TABLE.fullmatch(self.spark) is None):
+            raise ValueError("a spark source names its table alone, as in spark: catalog.schema.table")
         if self.postgres is not None and self.table is None and self.query is None:
             raise ValueError("a postgres source needs its table")
         if self.query is not None and (self.postgres is None or self.table is not None):
@@ -99,6 +104,8 @@ class Source(Frozen):
         """The source as it may be shown: never the address of a server."""
         if self.query is not None:
             return f"Postgres query {' '.join(self.query.split())}"
+        if self.spark is not None:
+            return f"Spark table {self.spark}"
         if self.path is None:
             return f"Postgres table {self.table}"
         return self.path if self.table is None else f"{self.path} table {self.table}"

@@ -1,7 +1,7 @@
 """The mathematical core of methods.md, exact to the last integer. NumPy, SciPy, a cipher and a compiler; nothing else."""
 
 from release_pipeline.privacy.budget import Epsilon
-from release_pipeline.privacy.clusters import OrderClusters, RankClusters, rank_clusters
+from release_pipeline.privacy.clusters import OrderClusters, rank_clusters
 from release_pipeline.privacy.curve import cell_reach, curve_depth, order_clusters, order_keys
 from release_pipeline.privacy.cuts import mondrian
 from release_pipeline.privacy.grid import Grid
@@ -22,7 +22,6 @@ __all__ = [
     "MaskedVectors",
     "NoiseStream",
     "OrderClusters",
-    "RankClusters",
     "cell_reach",
     "curve_depth",
     "discrete_laplace",

@@ -3,45 +3,20 @@ clusters of methods.md section 1; `curve` has orders of whole records."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
+from release_pipeline.privacy.tally import Tally, is_dense
 
 _u64 = np.uint64
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-class ClusterFacts(Protocol):
-    """What the formulas of a method take of its clusters: arrays with one entry for each, of n/k numbers."""
-
-    @property
-    def size(self) -> IntArray:
-        """How many records each has."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """How many clusters there are."""
-        ...
-
-    def sums(self) -> IntArray:
-        """The exact sum of each."""
-        ...
-
-    def first(self, place: int) -> IntArray:
-        """The value at `place` from the start of each, 0 to 2 (0: the smallest)."""
-        ...
-
-    def last(self, place: int) -> IntArray:
-        """The value at `place` from the end of each, 0 to 2 (0: the largest)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,60 +38,54 @@ class OrderClusters:
     @property
     def cluster(self) -> npt.NDArray[np.intp]:
         """The cluster index of each record."""
-        return self.spread(np.arange(self.count, dtype=np.intp))
+        of_record = np.empty(len(self.order), dtype=np.intp)
+        of_record[self.order] = self.places
+        return of_record
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
         """The cluster index of each rank."""
         return np.repeat(np.arange(self.count, dtype=np.intp), self.size)
 
-    def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """One entry per cluster, given to each of its records."""
-        of_record = np.empty(len(self.order), dtype=per_cluster.dtype)
-        of_record[self.order] = np.repeat(per_cluster, self.size)
-        return of_record
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RankClusters(OrderClusters):
-    """Clusters in ascending order of one attribute: `ordered[r]` is the value of the record of rank r."""
+class RankClusters:
+    """Clusters in ascending order of one attribute, by its tally. Equal values are alike: no figure depends on which of their
+    records a cluster has. Cluster j holds ranks start[j] .. start[j] + size[j] - 1."""
 
-    ordered: IntArray
+    tally: Tally
+    start: npt.NDArray[np.intp]
+    size: IntArray
+
+    @classmethod
+    def of(cls, tally: Tally, k: int) -> RankClusters:
+        """Those of the records of a tally: all of k, and the last one with the rest."""
+        return cls(tally, *cut_ranks(len(tally), k))
+
+    @property
+    def count(self) -> int:
+        """How many clusters there are."""
+        return len(self.size)
 
     def sums(self) -> IntArray:
         """The exact integer sum of each cluster; refused where one could leave 64 bits."""
-        if max(abs(int(self.ordered[0])), abs(int(self.ordered[-1]))) * int(self.size.max()) >= 2**63:
+        if max(abs(int(self.tally.entries[0])), abs(int(self.tally.entries[-1]))) * int(self.size.max()) >= 2**63:
             raise InvalidArgument("cluster sums would not fit 64-bit integers.", remedy="Use a smaller k or a coarser grid.")
-        return np.add.reduceat(self.ordered, self.start)
+        return self.tally.sum_clusters(self.size)
 
     def first(self, place: int) -> IntArray:
         """The value at `place` from the start of each cluster (0: the smallest)."""
-        return self.ordered[self.start + place]
+        return self.tally.at(self.start + place)
 
     def last(self, place: int) -> IntArray:
         """The value at `place` from the end of each cluster (0: the largest)."""
-        return self.ordered[self.start + self.size - 1 - place]
-
-    def count_within(self, edges: IntArray) -> IntArray:
-        """How many records have values from each of these edges to the one before the next."""
-        return count_ordered(self.ordered, edges)
+        return self.tally.at(self.start + self.size - 1 - place)
 
 
-def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
-    """How many of these numbers, ascending, lie from each edge to the one before the next.
+def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> npt.NDArray[np.integer[Any]]:
+    """The rank cluster of each of these integers: every cluster has k, the last one n - k (floor(n/k) - 1).
 
-    >>> count_ordered(np.array([0, 0, 3, 7]), np.array([0, 1, 7, 9])).tolist()
-    [2, 1, 1]
-    """
-    return np.diff(np.searchsorted(ordered, edges))
-
-
-def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> RankClusters:
-    """The rank clusters of integer `values`: every cluster has k records, the last one n - k (floor(n/k) - 1).
-
-    Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none.
-
-    >>> rank_clusters([30, 10, 20, 10, 50], 2).cluster.tolist()
+    >>> rank_clusters([30, 10, 20, 10, 50], 2).tolist()
     [1, 0, 1, 0, 1]
     """
     q = np.asarray(values)
@@ -124,48 +93,102 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
         raise InvalidType("rank clusters are made of one dimension of integers: put the values on their grid first.")
     if q.dtype.kind == "u" and len(q) and int(q.max()) >= 2**63:
         raise InvalidArgument("a value is beyond 64-bit integers.")
-    start, size = cut_ranks(len(q), k)
-    order, words = sort_records([q], ties)
-    return RankClusters(order, start, size, words.view(np.int64))
+    return rank_records(q.astype(np.int64, copy=False), k, ties)[1]
 
 
-def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
-    """The first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
+def rank_records(values: IntArray, k: int, ties: NoiseStream | None = None) -> tuple[Tally, npt.NDArray[np.integer[Any]]]:
+    """The tally of these values, and the rank cluster of each record, in as few bytes as their number needs.
+
+    Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none. Where
+    there are few values for so many records, these are looked at in that order, piece by piece: the rank of each is the one that
+    its value has reached. No order of all is made.
+    """
+    n, last = len(values), count_clusters(len(values), k) - 1
+    cluster = np.empty(n, dtype=np.int32 if last < 2**31 else np.int64)
+    lowest = int(values.min())
+    span = int(values.max()) - lowest + 1
+    if not is_dense(span, n):
+        order = sort_records([values], ties)
+        for part in pieces(n):
+            ranks = np.arange(part.start, part.stop, dtype=np.int64)
+            cluster[order[part]] = np.minimum(ranks // k, last)
+        return Tally.of_ascending(values[order]), cluster
+    column = Tally.of(values)
+    reached = np.empty(span, dtype=np.int64)  # the rank of the next record of each value
+    reached[column.entries - lowest] = column.ends - column.counts
+    for records in _order_positions(n, ties):
+        found = values[records] - lowest
+        order = _sort_places(found, span)
+        found, records = found[order], records[order]
+        begins = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+        counts = np.diff(begins, append=len(found))
+        ranks = np.repeat(reached[found[begins]] - begins, counts) + np.arange(len(found))
+        reached[found[begins]] += counts
+        cluster[records] = np.minimum(ranks // k, last)
+    return column, cluster
+
+
+def _order_positions(count: int, ties: NoiseStream | None) -> Iterator[npt.NDArray[np.intp]]:
+    """All positions in the order of their keyed numbers, piece by piece; in their own order without a key."""
+    bits = _count_bits(count)
+    mixer = None if ties is None else PositionMixer(bits, ties)
+    for part in pieces(count if mixer is None else 1 << bits):
+        numbers = np.arange(part.start, part.stop, dtype=np.uint64)
+        positions = (numbers if mixer is None else mixer.unmix(numbers)).view(np.int64).astype(np.intp, copy=False)
+        if len(positions := positions[positions < count]):
+            yield positions
+
+
+def _sort_places(places: IntArray, span: int) -> npt.NDArray[np.intp]:
+    """The stable order of places below `span`, 16 bits at a time, which takes no comparisons."""
+    order = np.argsort(places.astype(np.uint16), kind="stable")
+    for done in range(16, (span - 1).bit_length(), 16):
+        order = order[np.argsort((places[order] >> done).astype(np.uint16), kind="stable")]
+    return order
+
+
+def count_clusters(n: int, k: int) -> int:
+    """How many clusters of k records or more n of them make."""
     if k < 1:
         raise InvalidArgument("k is below 1.")
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one cluster of {k:,}.", remedy="Lower k or publish more records.")
-    clusters = n // k
+    return n // k
+
+
+def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
+    """The first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
+    clusters = count_clusters(n, k)
     size = np.full(clusters, k, dtype=np.int64)
     size[-1] = n - (clusters - 1) * k
     return np.arange(clusters, dtype=np.intp) * k, size
 
 
-def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) -> tuple[npt.NDArray[np.intp], WordArray]:
-    """The records in ascending order of the first column, equal ones of the next, and so on, and the first column so sorted.
+def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) -> npt.NDArray[np.intp]:
+    """The records in ascending order of the first column, equal ones of the next, and so on.
 
     Records that are equal in all columns are ordered by a keyed permutation of their positions drawn from `ties`, or by position.
-    The sorted column comes as words modulo 2^64: seen as int64 they are its values if they are signed.
 
     One sort of 64-bit words [first column | keyed position] where both fit; where they do not, the column's low bits are left out
     and the runs that this leaves undecided are put right afterwards, as are those that only a later column decides. Integer
     comparisons only: every processor gives the same order.
     """
     first = columns[0]
-    n, lowest, highest = len(first), int(first.min()), int(first.max())
-    place_bits = max((n - 1).bit_length(), 1)
+    lowest, highest, place_bits = int(first.min()), int(first.max()), _count_bits(len(first))
     left_out = max((highest - lowest).bit_length() + place_bits - 64, 0)
     mixer = None if ties is None else PositionMixer(place_bits, ties)
     packing = _Packing(lowest % 2**64, left_out, place_bits, mixer)
     packed = packing.pack(first)
     packed.sort()
-    unsettled = columns if left_out else columns[1:]
-    if not unsettled:
-        return packing.unmix(packing.find_place(packed)), packing.find_value(packed)
     places = packing.find_place(packed)
-    _settle_runs(unsettled, places, packing.find_first(packed), mixer)
-    order = packing.unmix(places)
-    return order, first[order].astype(np.uint64) if left_out else packing.find_value(packed)
+    if unsettled := columns if left_out else columns[1:]:
+        _settle_runs(unsettled, places, packing.find_first(packed), mixer)
+    return packing.unmix(places)
+
+
+def _count_bits(records: int) -> int:
+    """How many bits a position needs."""
+    return max((records - 1).bit_length(), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,22 +205,14 @@ class _Packing:
         words = np.arange(len(values), dtype=np.uint64)
         if self.mixer is not None:
             self.mixer.mix(words)
-        above = values.astype(np.uint64)
-        above -= _u64(self.base)
-        above >>= _u64(self.left_out)
-        above <<= _u64(self.place_bits)
-        words |= above
+        for part in pieces(len(words)):
+            above = values[part].astype(np.uint64) - _u64(self.base)
+            words[part] |= above >> _u64(self.left_out) << _u64(self.place_bits)
         return words
 
     def find_first(self, words: WordArray) -> WordArray:
         """What they have of the value."""
         return words >> _u64(self.place_bits)
-
-    def find_value(self, words: WordArray) -> WordArray:
-        """The value, where nothing of it is left out."""
-        values = self.find_first(words)
-        values += _u64(self.base)
-        return values
 
     def find_place(self, words: WordArray) -> WordArray:
         """The keyed place."""
@@ -211,8 +226,6 @@ class _Packing:
 
 def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered: WordArray, mixer: PositionMixer | None) -> None:
     """Put `places` (keyed positions in the order of `ordered`, equal ones ascending) in order where `columns` decide."""
-    if not columns:
-        return
     follows = np.empty(len(ordered), dtype=np.bool_)  # not yet told apart from the one before
     follows[0] = False
     np.equal(ordered[1:], ordered[:-1], out=follows[1:])

@@ -8,7 +8,7 @@ more, so that fewer are counted: the pairs of 20 columns are sums of about 40 ta
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -101,6 +101,10 @@ class TablePlan:
     wanted: tuple[Columns, ...]
     counted: tuple[Columns, ...]
 
+    def cells(self, columns: Columns) -> int:
+        """How many cells the table of these columns has."""
+        return math.prod(self.sizes[column] for column in columns)
+
     def split(self, counts: Ints) -> list[Ints]:
         """The wanted tables, of all their counts one after the other."""
         shapes = [tuple(self.sizes[column] for column in columns) for columns in self.wanted]
@@ -122,8 +126,7 @@ def plan_tables(
 
 def count_tables(plan: TablePlan, parts: Iterable[Sequence[npt.NDArray[np.integer[Any]]]]) -> Ints:
     """The counts of all wanted tables, one after the other. Each of `parts` has the entries of some records, by column."""
-    shapes = {columns: [plan.sizes[column] for column in columns] for columns in plan.counted}
-    counts = {columns: np.zeros(math.prod(shape), dtype=np.int64) for columns, shape in shapes.items()}
+    counts = {columns: np.zeros(plan.cells(columns), dtype=np.int64) for columns in plan.counted}
     for part in parts:
         for start in range(0, len(part[0]), AT_ONCE):
             groups = [
@@ -133,7 +136,12 @@ def count_tables(plan: TablePlan, parts: Iterable[Sequence[npt.NDArray[np.intege
             known: dict[Columns, Ints] = {}
             for columns, held in counts.items():
                 held += np.bincount(_combine(columns, groups, plan.sizes, known), minlength=len(held))
-    tables = {columns: held.reshape(shapes[columns]) for columns, held in counts.items()}
+    return sum_tables(plan, counts)
+
+
+def sum_tables(plan: TablePlan, counts: Mapping[Columns, Ints]) -> Ints:
+    """The counts of all wanted tables, one after the other, of the counts of each table that was counted."""
+    tables = {columns: held.reshape([plan.sizes[column] for column in columns]) for columns, held in counts.items()}
     summed = [np.empty(0, dtype=np.int64)]
     for wanted in plan.wanted:
         home = min((columns for columns in tables if set(wanted) <= set(columns)), key=lambda columns: tables[columns].size)

@@ -93,8 +93,7 @@ def order_clusters(
     matrix = _as_matrix(quantised)
     start, size = cut_ranks(len(matrix), k)
     keys = order_keys(matrix, widths, order)
-    ranked, _ = sort_records([keys, *matrix.T], ties)
-    return OrderClusters(ranked, start, size)
+    return OrderClusters(sort_records([keys, *matrix.T], ties), start, size)
 
 
 def curve_depth(widths: Sequence[int]) -> int:

@@ -96,14 +96,16 @@ def _is_nearly_constant(column: Tally) -> bool:
 
 
 def find_gap(first: Tally, second: Tally) -> float:
-    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1]. Both are constant
-    from one of their values to the next.
+    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1]. From one value of the one
+    with fewer of them to the next it is constant and the other rises: the largest is at such a value, or just below it.
 
     >>> find_gap(Tally.of(np.array([1.0, 2.0, 3.0, 4.0])), Tally.of(np.array([3.0, 4.0, 5.0, 6.0])))
     0.5
     """
-    places = _merge(first.entries, second.entries)
-    return float(np.max(np.abs(share_at_most(first, places) - share_at_most(second, places))))
+    few, many = sorted((first, second), key=lambda column: len(column.entries))
+    at = share_at_most(many, few.entries) - few.ends / len(few)
+    below = many.count_below(few.entries) / len(many) - (few.ends - few.counts) / len(few)
+    return float(max(np.max(np.abs(at)), np.max(np.abs(below))))
 
 
 def find_distance(first: Tally, second: Tally) -> float:
@@ -119,8 +121,13 @@ def find_distance(first: Tally, second: Tally) -> float:
 def compare_ranks(first: Tally, second: Tally) -> float:
     """The mean squared difference of values of equal ranks, over the variance of the first; 0 where they are all alike."""
     variance = find_variance(first)
+    return square_ranks(first, second) / variance if variance > 0 else 0.0
+
+
+def square_ranks(first: Tally, second: Tally) -> float:
+    """The mean squared difference of values of equal ranks."""
     shares, one, other = _match_ranks(first, second)
-    return float(np.sum(shares * np.square(one - other))) / variance if variance > 0 else 0.0
+    return float(np.sum(shares * np.square(one - other)))
 
 
 def _match_ranks(first: Tally, second: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:

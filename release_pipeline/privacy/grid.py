@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.counting import NumberEncoder
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -103,7 +104,10 @@ class Grid:
         A fixed function of each value alone, whatever its rounding in the last bit: that is all the claims need.
         Only correctly rounded operations are used, so every processor gives the same integers.
         """
-        return self.encoder.find(values)
+        units, encoder = np.empty(len(values), dtype=np.int64), self.encoder
+        for part in pieces(len(values)):
+            units[part] = encoder.find(values[part])
+        return units
 
     @property
     def encoder(self) -> NumberEncoder:

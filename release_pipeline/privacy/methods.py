@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBu
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
 from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.catalogue.spec import BY_RHO
-from release_pipeline.privacy.clusters import cut_ranks, rank_clusters
+from release_pipeline.privacy.clusters import RankClusters, cut_ranks, rank_records
 from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
@@ -41,10 +41,12 @@ from release_pipeline.privacy.noise import (
 )
 from release_pipeline.privacy.scales import OF_DOMAIN_BY_RHO, PLAIN, ScaleRule
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
+from release_pipeline.privacy.tally import Tally
 
 SUM_LIMIT = 2**61
 _IDLE = "consistency, clamp, on_grid"
 _AT_ONCE = 1 << 15  # draws of simulated noise
+_NOBODY = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Statistics:
     grid: Grid
     claim: Claim | None
     consistency: str
-    cluster: npt.NDArray[np.intp]
+    cluster: npt.NDArray[np.integer[Any]]
     size: IntArray
     statistic: IntArray
     scale: IntArray
@@ -107,7 +109,7 @@ class MaskedColumn:
     """
 
     values: FloatArray
-    cluster: npt.NDArray[np.intp]
+    cluster: npt.NDArray[np.integer[Any]]
     size: IntArray
     statistic: IntArray
     scale: IntArray
@@ -213,19 +215,16 @@ def _mask_by_value(
     numbers = as_numbers(values)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    units = declared.grid.quantise(numbers)
-    clusters = rank_clusters(units, declared.k, ties=noise_stream(secret, *context, "ties"))
-    records = len(units)
-    del units
-    stages = declared.measure(clusters.count_within, records, noise_stream(secret, *context, "counts"))
+    records = len(numbers)
+    column, cluster = rank_records(declared.grid.quantise(numbers), declared.k, noise_stream(secret, *context, "ties"))
+    stages = declared.measure(column.count_within, records, noise_stream(secret, *context, "counts"))
     lost = sum((stage.noise.loss for stage in stages), Fraction(0))
     _check_loss("the method", lost, claim)
-    cluster = clusters.cluster
     return MaskedColumn(
-        values=declared.release(stages, records)[cluster],
+        values=declared.release(stages, records).at(cut_ranks(records, declared.k)[0])[cluster],
         cluster=cluster,
         size=np.concatenate([np.diff(stage.edges) for stage in stages]),
-        statistic=np.concatenate([clusters.count_within(stage.edges) for stage in stages]),
+        statistic=np.concatenate([column.count_within(stage.edges) for stage in stages]),
         scale=np.concatenate([np.full(len(stage.counts), stage.noise.spread) for stage in stages]),
         claim=claim,
         consistency="none",
@@ -234,7 +233,7 @@ def _mask_by_value(
 
 
 def compute_statistics(
-    values: npt.ArrayLike,
+    values: npt.ArrayLike | Tally,
     *,
     grid: Grid,
     method: str,
@@ -247,22 +246,26 @@ def compute_statistics(
     atoms: tuple[int, ...] = (),
     definition: str | None = None,
 ) -> Statistics:
-    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
-    are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
+    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `values`:
+    those of the records; of methods of clusters, the tally of their grid units is enough for all but `cluster`, which is empty
+    then. `atoms` are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
     spec, promised = find_method(method, family="columns"), find_claim(method, scope, **_options_of(definition))
     claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
-    numbers = as_numbers(values)
+    numbers = values if isinstance(values, Tally) else as_numbers(values)
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    q = grid.quantise(numbers)
     if spec.sums is None or k is None:
-        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
+        if isinstance(numbers, Tally):
+            raise InvalidArgument(f"{method} masks every record on its own: a tally has no records.", where="values")
+        return _statistics_per_record(grid.quantise(numbers), grid, claim, rule_of(promised), consistency, atoms)
 
-    clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
-    del q
+    column, cluster = numbers, _NOBODY
+    if not isinstance(column, Tally):
+        column, cluster = rank_records(grid.quantise(column), k, noise_stream(secret, *context, "ties"))
+    clusters = RankClusters.of(column, k)
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
     variance = find_variance(promised, grid, claim.epsilon)
@@ -277,7 +280,7 @@ def compute_statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
-        cluster=clusters.cluster,
+        cluster=cluster,
         size=clusters.size,
         statistic=spec.sums.take(clusters),
         scale=scale,

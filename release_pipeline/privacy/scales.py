@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from release_pipeline.privacy.budget import Epsilon
-from release_pipeline.privacy.clusters import ClusterFacts
+from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import MAX_SCALE, gaussian_magnitude
 from release_pipeline.privacy.sensitivity import (
@@ -47,13 +47,13 @@ class Sums:
 
     name: str
     least_k: int
-    take: Callable[[ClusterFacts], IntArray]
-    moves: Callable[[ClusterFacts, int], Moves]
+    take: Callable[[RankClusters], IntArray]
+    moves: Callable[[RankClusters, int], Moves]
     reach: Callable[[int], int]
     bias: int
 
 
-def _plain_sums(clusters: ClusterFacts) -> IntArray:
+def _plain_sums(clusters: RankClusters) -> IntArray:
     return clusters.sums()
 
 
@@ -72,7 +72,7 @@ def _trimmed_reach(k: int) -> int:
     return 3 if k == 3 else 2
 
 
-def _trimmed_moves(clusters: ClusterFacts, width: int) -> Moves:
+def _trimmed_moves(clusters: RankClusters, width: int) -> Moves:
     return trimmed_moves(clusters)  # which no end of the domain is part of
 
 
@@ -107,7 +107,7 @@ class ScaleRule(Protocol):
         """The scale of every sum, where anybody can compute it; None where the data decide."""
         ...
 
-    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The scale of each sum."""
         ...
 
@@ -164,7 +164,7 @@ class OfDomain:
             raise refuse_scale()
         return scale
 
-    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The same for each."""
         return np.full(clusters.count, self.public_scale(width, epsilon), dtype=np.int64)
 
@@ -214,7 +214,7 @@ class LocalSensitivity(OfDomain):
     def public_scale(self, width: int, epsilon: Epsilon) -> None:
         """None: the values of a cluster decide."""
 
-    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By the values of each cluster."""
         return scales_for(prop8_sensitivity(clusters, width), epsilon)
 
@@ -233,7 +233,7 @@ class OfMoves:
     def public_scale(self, width: int, epsilon: Epsilon) -> None:
         """None: the data decide."""
 
-    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By how far each sum can move."""
         return scales_for(moves.worst, epsilon)
 
@@ -265,7 +265,7 @@ class Calibrated:
     def public_scale(self, width: int, epsilon: Epsilon) -> None:
         """None: the data decide."""
 
-    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By all moves together."""
         return calibrate_column(moves, clusters.size, epsilon)
 

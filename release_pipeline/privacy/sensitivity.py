@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon
-from release_pipeline.privacy.clusters import ClusterFacts
+from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import MAX_SCALE
 
@@ -41,7 +41,7 @@ class Moves:
         return np.maximum(self.up, self.down)
 
 
-def plain_moves(clusters: ClusterFacts, width: int) -> Moves:
+def plain_moves(clusters: RankClusters, width: int) -> Moves:
     """Moves of plain cluster sums.
 
     up_j = first value of cluster j+1 (W for the last) - first value of cluster j;
@@ -51,7 +51,7 @@ def plain_moves(clusters: ClusterFacts, width: int) -> Moves:
     return Moves(np.diff(first, append=width), np.diff(last, prepend=0))
 
 
-def trimmed_moves(clusters: ClusterFacts) -> Moves:
+def trimmed_moves(clusters: RankClusters) -> Moves:
     """Moves of trimmed cluster sums: the two expressions of IDP24 Prop. 9, for sorted values x_1..x_n of a cluster.
 
     up = (x_n - x_2) + (x_3 - x_2) + (x_n - x_{n-1});  down = (x_{n-1} - x_1) + (x_{n-1} - x_{n-2}) + (x_2 - x_1).
@@ -62,12 +62,12 @@ def trimmed_moves(clusters: ClusterFacts) -> Moves:
     return Moves((y1 - x2) + (x3 - x2) + (y1 - y2), (y2 - x1) + (y2 - y3) + (x2 - x1))
 
 
-def prop8_sensitivity(clusters: ClusterFacts, width: int) -> IntArray:
+def prop8_sensitivity(clusters: RankClusters, width: int) -> IntArray:
     """IDP24 Prop. 8: max(W - x_1, x_n), the most that one member's replacement changes the plain sum of its cluster."""
     return np.maximum(width - clusters.first(0), clusters.last(0))
 
 
-def trimmed_sums(clusters: ClusterFacts) -> IntArray:
+def trimmed_sums(clusters: RankClusters) -> IntArray:
     """Cluster sums with the smallest value replaced by the second smallest and the largest by the second largest."""
     if int(clusters.size.min()) < 3:
         raise InvalidArgument("trimmed sums need clusters of at least three records.", remedy="Set k to 3 or more.")

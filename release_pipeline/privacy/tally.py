@@ -13,6 +13,11 @@ from release_pipeline.privacy.counting import DENSE, sum_counts
 from release_pipeline.privacy.grid import IntArray
 
 
+def is_dense(span: int, records: int) -> bool:
+    """Whether an array of all entries that lie in a span is no longer than arrays of so many records."""
+    return span <= min(DENSE, 2 * records)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Tally:
     """`entries`: the different ones, ascending; `ends`: how many records have each or a smaller one."""
@@ -29,8 +34,10 @@ class Tally:
         """
         is_whole = entries.dtype.kind in "iu" and len(entries) > 0 and entries.min() >= 0
         size = int(entries.max()) + 1 if is_whole else 0
-        if 0 < size <= min(DENSE, 4 * len(entries)):
-            return cls.of_counts(np.arange(size), np.bincount(entries, minlength=size))
+        if size and is_dense(size, len(entries)):
+            counts = np.bincount(entries)
+            held = np.flatnonzero(counts)
+            return cls(held, np.cumsum(counts[held], dtype=np.int64))
         return cls.of_counts(*np.unique(entries, return_counts=True))
 
     @classmethod
@@ -42,7 +49,15 @@ class Tally:
     @classmethod
     def of_clusters(cls, values: npt.NDArray[Any], sizes: npt.NDArray[np.integer]) -> Tally:
         """The tally of records of which so many have each of these values, in any order."""
+        if np.all(values[1:] >= values[:-1]):
+            return cls.of_ascending(values, np.cumsum(sizes, dtype=np.int64))
         return cls.of_counts(*sum_counts(values, sizes))
+
+    @classmethod
+    def of_ascending(cls, values: npt.NDArray[Any], ends: IntArray | None = None) -> Tally:
+        """The tally of records in the order of these values: one each, or as many as there are up to each value."""
+        last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
+        return cls(values[last], last + 1 if ends is None else ends[last])
 
     @property
     def counts(self) -> IntArray:
@@ -80,6 +95,23 @@ class Tally:
         [2, 1]
         """
         return np.diff(self.count_below(edges))
+
+    def sum_clusters(self, sizes: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+        """The sum of the entries of each cluster of so many consecutive ranks, which are all records. Sums of whole numbers are
+        right modulo 2^64.
+
+        >>> Tally.of(np.array([3, 5, 3, 3])).sum_clusters(np.array([2, 2])).tolist()
+        [6, 8]
+        """
+        beyond = np.cumsum(sizes)
+        place = np.searchsorted(self.ends, beyond)  # the entry of the last record of each cluster
+        sums = np.cumsum(self.entries * self.counts)[place] - (self.ends[place] - beyond) * self.entries[place]
+        return np.diff(sums, prepend=0)
+
+    def head(self, count: int) -> Tally:
+        """The tally of so many records with the smallest entries."""
+        held = np.searchsorted(self.ends, count) + 1
+        return Tally(self.entries[:held], np.minimum(self.ends[:held], count))
 
     def between(self, first: int, beyond: int) -> Tally:
         """The tally of the records whose entries are from the first up to, and without, the last."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.grid import FloatArray, Grid
+from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +29,31 @@ class Clamping:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # squares that no float holds
-def measure_clamping(numbers: FloatArray, grid: Grid) -> Clamping:
+def measure_clamping(numbers: FloatArray, grid: Grid, counts: IntArray | None = None) -> Clamping:
     """What clamping takes from a column. Outside is what the grid does not bring back to the ends of the domain. NaN, which
-    stands for a missing number, is never outside.
+    stands for a missing number, is never outside. `counts`: how many records have each number, where they are more than one.
 
     >>> measure_clamping(np.array([0.0, 4.0, 4.0, 8.0]), Grid.declare((0, 6), 1))
     Clamping(share=0.25, variance=0.125)
     """
     low, high, reach = float(grid.lo), float(grid.hi), float(grid.step) / 2
     is_outside = (numbers < low - reach) | (numbers > high + reach)
-    outside = int(np.count_nonzero(is_outside))
+
+    def add(of_numbers: npt.NDArray[Any]) -> float:
+        return float(np.sum(of_numbers if counts is None else of_numbers * counts))
+
+    outside, records = add(is_outside), len(numbers) if counts is None else int(counts.sum())
     if not outside:
         return Clamping(0.0, 0.0)
-    there = int(np.count_nonzero(~np.isnan(numbers)))
+    there = add(~np.isnan(numbers))
     least, most = float(np.nanmin(numbers)), float(np.nanmax(numbers))
     unit = max(abs(least), abs(most))  # squares of the largest numbers would not be finite
-    mean = float(np.sum(np.nan_to_num(numbers / unit))) / there
-    variance = float(np.sum(np.nan_to_num(np.square(numbers / unit - mean)))) / there if most > least else 0.0
+    mean = add(np.nan_to_num(numbers / unit)) / there
+    variance = add(np.nan_to_num(np.square(numbers / unit - mean))) / there if most > least else 0.0
     if not variance > 0:
-        return Clamping(outside / len(numbers), 0.0)
+        return Clamping(outside / records, 0.0)
     moved = np.square(numbers / unit - np.clip(numbers, low, high) / unit)
-    return Clamping(outside / len(numbers), float(np.sum(np.where(is_outside, moved, 0.0))) / there / variance)
+    return Clamping(outside / records, add(np.where(is_outside, moved, 0.0)) / there / variance)
 
 
 @np.errstate(over="ignore", invalid="ignore")

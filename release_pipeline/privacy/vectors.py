@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,7 @@ class MaskedVectors:
     """
 
     values: FloatArray
-    cluster: npt.NDArray[np.intp]
+    cluster: npt.NDArray[np.integer[Any]]
     size: IntArray
     statistic: IntArray
     scale: IntArray

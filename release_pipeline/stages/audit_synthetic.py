@@ -44,7 +44,7 @@ from release_pipeline.stages.audit import (
 )
 from release_pipeline.stages.column_table import take_few
 from release_pipeline.stages.compared import Compared, Numbers, Read
-from release_pipeline.stages.counted import CountedRecords
+from release_pipeline.stages.counted import Counting
 from release_pipeline.stages.measures.columns import measure_columns, measure_counted
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import Grouping, measure_group_means
@@ -55,8 +55,8 @@ Remake = Callable[[Read], pa.Table]
 
 def audit_synthetic(
     compared: Compared,
-    before: CountedRecords,
-    after: CountedRecords,
+    before: Counting,
+    after: Counting,
     *,
     remake: Remake,
     streams: Streams,
@@ -74,12 +74,12 @@ def audit_synthetic(
     figures |= measure_rules(few)
     if compared.originals >= LEAST_ATTACKED:
         progress("attacking a table made without a control group")
-        figures |= attack_without_control(compared, remake, streams)
+        figures |= attack_without_control(compared, remake, streams, among=before.records)
     progress("training models")
     return round_figures({**figures, **train_models(few, streams)})
 
 
-def _measure_structure(compared: Compared, before: CountedRecords, after: CountedRecords, streams: Streams) -> dict[str, Any]:
+def _measure_structure(compared: Compared, before: Counting, after: Counting, streams: Streams) -> dict[str, Any]:
     """How far the tables of one, two and three columns are from the original ones, beside those of records drawn anew."""
     columns = pick_synthetic(compared.policy.columns)
     nominal = [name for name in before.encoders if isinstance(columns[name], ListedColumn)]
@@ -109,9 +109,10 @@ def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any]
     return measure_group_means(labels, numbers, anew)
 
 
-def attack_without_control(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
-    """Attacks on people that a table was made of, and on people that it was made without. Of more than `ATTACKED_SAMPLE` records
-    a table that is made of so many of them is attacked, as if there were no others: who is left out of it is in no row."""
+def attack_without_control(compared: Compared, remake: Remake, streams: Streams, *, among: int) -> dict[str, Any]:
+    """Attacks on people that a table was made of, and on people that it was made without, among so many. Of more than
+    `ATTACKED_SAMPLE` records a table that is made of so many of them is attacked, as if there were no others: who is left out
+    of it is in no row."""
     count = compared.originals
     places = shuffled_first(count, min(count, ATTACKED_SAMPLE), streams("control group"))
     size = min(INFERRED, len(places) // 3)
@@ -141,7 +142,7 @@ def attack_without_control(compared: Compared, remake: Remake, streams: Streams)
         by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
     closest = asdict(find_closest(table, drawn))
     near = asdict(find_near_rows(table, drawn, **_pick_known(compared.policy)))
-    sampled = {"attacked_sample": {"tried": len(places), "among": count}} if len(places) < count else {}
+    sampled = {"attacked_sample": {"tried": len(places), "among": among}} if len(places) < among else {}
     found = {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
     return found | sampled
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
@@ -39,6 +40,52 @@ class ListEncoder:
         return np.array(self.entries, dtype=np.int64)[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class NumberCells:
+    """Numbers as they are delivered, and the run of each, from the first number of every run, ascending. What is missing, or
+    NaN, is in a run of its own behind them."""
+
+    firsts: npt.NDArray[Any]
+
+    @property
+    def size(self) -> int:
+        """How many runs there are."""
+        return len(self.firsts) + 1
+
+    def find(self, cells: Any) -> Ints:
+        """The run of each cell."""
+        numbers: npt.NDArray[Any] = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
+        runs: Ints = np.searchsorted(self.firsts, numbers.astype(self.firsts.dtype, copy=False), side="right") - 1
+        np.maximum(runs, 0, out=runs)
+        if cells.null_count:
+            runs[cells.is_null().to_numpy(zero_copy_only=False)] = len(self.firsts)
+        if numbers.dtype.kind == "f":
+            runs[np.isnan(numbers)] = len(self.firsts)
+        return runs
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TextCells:
+    """Texts as they are delivered, and the run of each. What is missing is in a run of its own behind them, and so is what is not
+    listed here."""
+
+    texts: tuple[str, ...]
+    runs: npt.NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """How many runs there are."""
+        return int(self.runs.max(initial=-1)) + 2
+
+    def find(self, cells: Any) -> Ints:
+        """The run of each cell."""
+        places = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(self.texts, pa.string()))
+        return np.append(self.runs, self.size - 1)[places.fill_null(len(self.texts)).to_numpy(zero_copy_only=False)]
+
+
+Cells: TypeAlias = NumberCells | TextCells
+
+
 def tally_batches(encoders: Sequence[Encoder], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The entries of every column that records of these batches have, and how many have each."""
     dense = [np.zeros(own.size, dtype=np.int64) if own.size <= DENSE else None for own in encoders]
@@ -57,20 +104,31 @@ def tally_batches(encoders: Sequence[Encoder], batches: Iterable[pa.RecordBatch]
     for place, counts in enumerate(dense):
         if counts is not None:
             held = np.flatnonzero(counts)
-            yield _pack(place, held, counts[held])
+            yield pack_counts(place, held, counts[held])
         elif sparse[place]:
-            yield _pack(place, *add_counts(sparse[place]))
+            yield pack_counts(place, *add_counts(sparse[place]))
 
 
-def count_batches(encoders: Sequence[Encoder], plan: TablePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The counts of all wanted tables, one after the other, of the records of these batches."""
-    parts = ([encoder.find(cells) for encoder, cells in zip(encoders, batch.columns, strict=True)] for batch in batches)
-    counts = count_tables(plan, parts)
-    yield _pack(0, np.arange(len(counts)), counts)
+@dataclass(frozen=True, slots=True, repr=False)
+class CountTables:
+    """Counts the wanted tables of a plan: called with the batches of a task it gives the counts of all, one after the other. An
+    engine that runs no function reads here what to count."""
+
+    encoders: Sequence[Encoder]
+    plan: TablePlan
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The counts of the records of these batches."""
+        parts = ([encoder.find(cells) for encoder, cells in zip(self.encoders, batch.columns, strict=True)] for batch in batches)
+        yield self.pack(count_tables(self.plan, parts))
+
+    def pack(self, counts: Ints) -> pa.RecordBatch:
+        """The counts of the wanted tables, one after the other, as this gives them."""
+        return pack_counts(0, np.arange(len(counts)), counts)
 
 
-def _pack(place: int, entries: Ints, counts: Ints) -> pa.RecordBatch:
-    """Entries, ascending, and counts in as few bytes as they need."""
+def pack_counts(place: int, entries: Ints, counts: Ints) -> pa.RecordBatch:
+    """Entries, ascending, and counts in as few bytes as they need, as `PARTIAL` has them."""
     steps = np.diff(entries, prepend=0)
     columns = [pa.array([place], pa.int32())]
     columns += [pa.array([_shorten(numbers)], pa.binary()) for numbers in (steps, counts)]

@@ -111,15 +111,31 @@ def cut_column(column: pa.ChunkedArray) -> Iterator[tuple[slice, Any]]:
 
 def take_few(column: pa.ChunkedArray, places: npt.NDArray[np.intp]) -> pa.ChunkedArray:
     """The cells at these places, part by part: of texts Arrow would put the whole column together first."""
+    parts = (pa.table({"cells": pa.chunked_array([part])}) for _, part in cut_column(column))
+    taken = _take(parts, places)
+    return pa.chunked_array([], type=column.type) if taken is None else taken.column(0)
+
+
+def take_rows(table: AnyTable, names: Sequence[str], places: npt.NDArray[np.intp]) -> pa.Table:
+    """Some columns of the rows at these places, in the parts that the table comes in."""
+    taken = _take(cut_table(table, names), places)
+    return table.select(list(names)).slice(0, 0) if taken is None else taken
+
+
+def _take(parts: Iterable[pa.Table], places: npt.NDArray[np.intp]) -> pa.Table | None:
+    """The rows at these places of parts that come one after the other; None of no place."""
     order = np.argsort(places, kind="stable")
-    ascending, taken = places[order], list[Any]()
-    for rows, part in cut_column(column):
-        first, beyond = np.searchsorted(ascending, [rows.start, rows.stop])
+    ascending, taken, start = places[order], list[pa.Table](), 0
+    for part in parts:
+        first, beyond = np.searchsorted(ascending, [start, start + part.num_rows])
         if first < beyond:
-            taken.append(part.take(pa.array(ascending[first:beyond] - rows.start)))
+            taken.append(part.take(pa.array(ascending[first:beyond] - start)))
+        start += part.num_rows
+    if not taken:
+        return None
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    return pa.chunked_array(taken, type=column.type).take(pa.array(back))
+    return pa.concat_tables(taken).take(pa.array(back))
 
 
 def filter_rows(table: AnyTable, left: npt.NDArray[np.bool_], count: int) -> ColumnTable:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.stages.column_table import AnyTable, needed_for, select_cells, take_few
+from release_pipeline.stages.column_table import AnyTable, needed_for, select_cells, take_few, take_rows
 from release_pipeline.stages.measures.sample import read_weights
 
 Numbers = npt.NDArray[np.float64]
@@ -52,9 +52,10 @@ class Compared:
     """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
     record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
     knows how they were coarsened. `is_nobodys`: released rows are synthetic, or their values swapped, so that errors are of
-    ranks; of synthetic ones `own` is any order, of swapped ones it says whose kept entries a row has. `classes`: of each record
-    the class that shares the labels of generalised columns, -1 for none; None without such columns. `owners`: where values are
-    swapped, by column whose value each row has, -1 of a record that is not among these."""
+    ranks; of synthetic ones `own` is any order, shorter where the records are a sample, of swapped ones it says whose kept
+    entries a row has. `classes`: of each record the class that shares the labels of generalised columns, -1 for none; None
+    without such columns. `owners`: where values are swapped, by column whose value each row has, -1 of a record that is not
+    among these."""
 
     policy: Policy
     read: Read
@@ -111,9 +112,8 @@ class Compared:
 
     def among(self, rows: Places) -> Compared:
         """The same of some released rows and their own originals, as if there were no others."""
-        few = {name: take_few(self.released.column(name), rows) for name in self.policy.released_columns}
         own = np.arange(len(rows), dtype=np.intp)
-        originals = self.own[rows]
+        originals = self.own[rows] if len(self.own) == self.released.num_rows else self.own[: len(rows)]  # a sample already
         classes = None if self.classes is None else self.classes[originals]
         owners = None
         if self.owners is not None:
@@ -121,5 +121,5 @@ class Compared:
             place[originals] = own
             owners = {name: place[of_rows[rows]] for name, of_rows in self.owners.items()}
         read = self.read_few(originals)
-        few_rows = pa.table(few)
+        few_rows = take_rows(self.released, list(self.policy.released_columns), rows)
         return replace(self, read=read, released=few_rows, own=own, classes=classes, owners=owners)

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from release_pipeline.policy import Policy
+from release_pipeline.policy.families.whole_table import declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.privacy.counting import Encoder
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.stages.batches import ListEncoder
+from release_pipeline.stages.column_table import cut_column
 
 
 def find_encoder(column: NoiseColumn | ListedColumn) -> Encoder:
@@ -23,15 +26,22 @@ def find_encoder(column: NoiseColumn | ListedColumn) -> Encoder:
     return ListEncoder(tuple(known), entries)
 
 
+def find_encoders(policy: Policy) -> dict[str, Encoder]:
+    """Those of all columns that are counted together."""
+    columns = pick_synthetic(policy.columns)
+    return {name: find_encoder(columns[name]) for name in declare_columns(policy.columns)}
+
+
 def _place_of(column: ListedColumn, entry: str) -> int:
     return column.reasons.index(column.reason_of[entry]) if entry in column.reason_of else 0
 
 
 def find_entries(column: NoiseColumn | ListedColumn, cells: pa.ChunkedArray) -> IntArray:
     """The entry of each record."""
-    encoder = find_encoder(column)
-    parts = [encoder.find(chunk) for chunk in cells.chunks]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+    encoder, entries = find_encoder(column), np.empty(len(cells), dtype=np.int64)
+    for rows, part in cut_column(cells):
+        entries[rows] = encoder.find(part)
+    return entries
 
 
 def spell_entries(column: NoiseColumn | ListedColumn, entries: IntArray) -> Any:

@@ -3,8 +3,9 @@ throughout."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,37 +14,46 @@ from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import DropColumn, pick
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
+from release_pipeline.privacy.distributions import find_mean, find_variance, square_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping, variance_of
+from release_pipeline.privacy.tally import Tally
+from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 from release_pipeline.stages.ranges import predict
+from release_pipeline.stages.shape import ExpectedShape, place_atoms, summarise_shapes
 
-DRAWS, ROUNDS = 200_000, 200  # simulated draws per column for the expected error, in 3 rounds of them to 200
+DRAWS, LEAST, ROUNDS = 200_000, 3, 200  # simulated draws per column for what is expected, in 3 rounds of them to 200
+SHAPES = 25  # of these, as many at most are compared as distributions
 LEAST_COUNTED, MOST_COUNTED = 9, 25  # rounds of them of methods that count: each takes a fit, or rows
 
 
-def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float64]]) -> dict[str, Clamping]:
-    """What moving numbers into their domains takes from each column that has one."""
+def take_clamping(
+    policy: Policy, numbers: Callable[[str], tuple[npt.NDArray[np.float64], IntArray | None]]
+) -> dict[str, Clamping]:
+    """What moving numbers into their domains takes from each column that has one. `numbers`: those of a column, and how many
+    records have each if that is more than one."""
     intervals = {name: column.hierarchy for name, column in policy.generalised_columns.items()}
     declared = policy.noise_columns | {name: spec for name, spec in intervals.items() if isinstance(spec, Intervals)}
     grids = {name: spec.exact_grid for name, spec in declared.items()}
     for name, column in pick(policy.columns, DropColumn).items():
         if column.exact_grid is not None:
             grids[name] = column.exact_grid
-    return {name: measure_clamping(numbers(name), grid) for name, grid in grids.items()}
+    came = ((name, grid, *numbers(name)) for name, grid in grids.items())
+    return {name: measure_clamping(own, grid, counts) for name, grid, own, counts in came}
 
 
 def microaggregate(
     policy: Policy,
     name: str,
-    numbers: npt.NDArray[np.float64],
+    numbers: npt.NDArray[np.float64] | Tally,
     *,
     secret: bytes,
     context: Sequence[Context],
 ) -> Statistics:
-    """The exact statistics of one noise column under the policy's method, and the noise scales."""
+    """The exact statistics of one noise column under the policy's method, and the noise scales, by its numbers or by the tally of
+    its grid units (`compute_statistics`)."""
     column, protect = policy.noise_columns[name], policy.protect
     assert isinstance(protect, ColumnOptions)  # noqa: S101  for the type checker
     return compute_statistics(
@@ -104,78 +114,88 @@ class ExpectedError:
         return {"error": self.mean, "error_low": self.low, "error_high": self.high}
 
 
-def expect_error(
+def expect_column(
     exact: Statistics,
-    numbers: npt.NDArray[np.float64],
+    column: Tally,
+    deviations: Deviations,
     *,
     secret: bytes,
     context: Sequence[Context],
     clamp: bool = True,
-) -> ExpectedError:
-    """The mean squared error over the column's variance that this method has on these data, consistency and clamping of noisy
-    values included; `clamp` as the policy has it.
+) -> tuple[ExpectedError, ExpectedShape]:
+    """The mean squared error over the column's variance that this method has on these data, and what it leaves of their
+    distribution, consistency and clamping of noisy values included; `clamp` as the policy has it. `column` and `deviations` are
+    of the values as the method sees them.
 
     It is the error of the method: against the values as it sees them, in the domain and on the grid, and over their variance.
     What moving them there took is told apart (`utility.measure_clamping`): a few records far outside would hide the method's
     error otherwise.
 
-    The mean over simulated noise, drawn from streams of their own: a gate on it does not look at the noise that is released
-    (methods.md section 2), only at the data and the scales. 1.0 is no better than publishing the mean. The range is from the
-    least to the greatest of 200 simulated errors, which one more of them is in with probability 199/201 whatever their law; where
-    so many records are masked that fewer rounds are simulated, errors are nearly lognormal, and it is a prediction interval of
-    Student's t for the logarithm. Without noise there is no range.
+    Both are means over simulated noise, drawn from streams of its own: a gate on them does not look at the noise that is released
+    (methods.md section 2), only at the data and the scales. An error of 1.0 is no better than publishing the mean. Its range is
+    from the least to the greatest of 200 simulated errors, which one more of them is in with probability 199/201 whatever their
+    law; where so many records are masked that fewer rounds are simulated, errors are nearly lognormal, and it is a prediction
+    interval of Student's t for the logarithm. Without noise there is no range.
     """
-    rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
-    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
-    return summarise_errors(simulated, exact.grid.snap(numbers), exact.cluster, exact.size)
+    errors: list[float] = []
+
+    def release() -> Iterator[Tally]:
+        """The first simulated releases, of which one is held at a time; the error of each is noted."""
+        rounds = int(np.clip(DRAWS // len(exact.size), LEAST, ROUNDS)) if exact.scale.any() else 1
+        for values in simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context):
+            errors.append(deviations.compare(values))
+            if len(errors) <= SHAPES:
+                yield Tally.of_clusters(values, exact.size)
+
+    shape = summarise_shapes(column, release(), place_atoms(exact.grid, exact.atoms))
+    return summarise_found(errors) if deviations.squares else ExpectedError(0.0, None, None), shape
 
 
-@np.errstate(over="ignore", invalid="ignore")  # squares that no float holds
-def summarise_errors(
-    simulated: Iterable[FloatArray],
-    numbers: FloatArray,
-    cluster: npt.NDArray[np.intp],
-    size: IntArray,
-) -> ExpectedError:
-    """The mean squared errors of simulated releases over the variance of these numbers, and the range of one more of them.
-    `simulated`: a value for each cluster, release by release."""
-    centre, sums = mean_of(numbers), np.zeros(len(size))
-    off = numbers - centre
-    np.add.at(sums, cluster, off)
-    squares = float(np.sum(np.square(off)))
-    del off
-    if squares == 0:
-        return ExpectedError(0.0, None, None)
-    found = np.array([_sum_errors(values - centre, sums, size, squares) for values in simulated]) / squares
-    return ExpectedError(float(np.mean(found)), *predict_range(found))
+@dataclass(frozen=True, slots=True, repr=False)
+class Deviations:
+    """How far values are from their mean, the `centre`: the sum of each cluster, and the `squares` of all records together."""
+
+    centre: float
+    size: IntArray
+    sums: FloatArray
+    squares: float
+
+    @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # squares that no float holds
+    def of_records(cls, numbers: FloatArray, cluster: npt.NDArray[np.integer[Any]], size: IntArray) -> Deviations:
+        """Of records that are in these clusters."""
+        off = numbers - (centre := mean_of(numbers))
+        return cls(
+            centre, size, np.bincount(cluster, off, len(size)).astype(np.float64, copy=False), float(np.sum(np.square(off)))
+        )
+
+    @classmethod
+    @np.errstate(over="ignore", invalid="ignore")
+    def of_ranks(cls, column: Tally, size: IntArray) -> Deviations:
+        """Of clusters of so many consecutive ranks."""
+        off = Tally(column.entries - (centre := find_mean(column)), column.ends)
+        return cls(centre, size, off.sum_clusters(size), float(np.sum(np.square(off.entries) * off.counts)))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def compare(self, released: FloatArray) -> float:
+        """The sum of squared errors of all records where each cluster has a released value, over the squares."""
+        if self.squares == 0:
+            return 0.0
+        values = released - self.centre
+        across = float(np.sum(values * self.sums))
+        return (self.squares - 2 * across + float(np.sum(np.square(values) * self.size))) / self.squares
 
 
-def _sum_errors(released: FloatArray, sums: FloatArray, size: IntArray, squares: float) -> float:
-    """The sum of squared errors of all records where each cluster has a released value. All are told from one centre: the
-    values, which are overwritten, the `sums` of clusters, and the `squares` of all records together."""
-    across = float(np.sum(released * sums))
-    np.square(released, out=released)
-    released *= size
-    return squares - 2 * across + float(np.sum(released))
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float) -> ExpectedError:
-    """The same of a column where records may have no value, which points above `high` stand for: of those that have one both
-    before and after, over the variance of the values before. `ascending`: all records in the order of the clusters."""
-    values = ascending[: int(np.searchsorted(ascending, high, side="right"))]
-    spread = variance_of(values) if len(values) else 0.0
+def expect_ranks(column: Tally, simulated: Iterable[Tally], high: float) -> ExpectedError:
+    """The mean squared error over the column's variance where released values ascend as the column's do. Points above `high`
+    stand for no value: records that have one both before and after count, over the variance of the values before."""
+    values = column.head(int(column.count_up_to(high)))
+    spread, errors = find_variance(values), list[float]()
     if spread == 0:
         return ExpectedError(0.0, None, None)
-    cluster, errors = np.repeat(np.arange(len(size)), size)[: len(values)], list[float]()
-    for of_clusters in simulated:
-        apart = of_clusters[cluster]
-        has_value = apart <= high
-        apart -= values
-        np.square(apart, out=apart)
-        apart[~has_value] = 0
-        both = int(np.count_nonzero(has_value))
-        errors.append(float(np.sum(apart)) / both / spread if both else 1.0)
+    for released in simulated:
+        both = min(len(values), int(released.count_up_to(high)))
+        errors.append(square_ranks(values.head(both), released.head(both)) / spread if both else 1.0)
     return summarise_found(errors)
 
 

@@ -68,7 +68,12 @@ def place_groups(entries: pa.ChunkedArray) -> tuple[IntArray, tuple[str, ...]]:
 
 
 def expect_served(
-    name: str, policy: Policy, simulated: Iterable[Numbers], numbers: Numbers, cluster: npt.NDArray[np.intp], served: Served
+    name: str,
+    policy: Policy,
+    simulated: Iterable[Numbers],
+    numbers: Numbers,
+    cluster: npt.NDArray[np.integer[Any]],
+    served: Served,
 ) -> dict[str, Any]:
     """The largest mean absolute difference of a mean in a group, over simulated releases, and the mean error of
     each declared group; of records that have a value, NaN standing for none. `simulated`: a value for each cluster, release by

@@ -13,11 +13,7 @@ import numpy.typing as npt
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.distributions import BEYOND, find_gap, share_at
 from release_pipeline.privacy.grid import Grid
-from release_pipeline.privacy.methods import Statistics, simulate_noise
-from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.tally import Tally
-
-DRAWS, LEAST, MOST = 200_000, 3, 25  # simulated draws per column, and in how many rounds
 
 Numbers = npt.NDArray[np.float64]
 
@@ -34,26 +30,6 @@ class ExpectedShape:
     def to_json(self) -> dict[str, Any]:
         """As evidence keeps it."""
         return asdict(self) | {"at_atoms": list(self.at_atoms)}
-
-
-def expect_shape(
-    exact: Statistics,
-    numbers: Numbers,
-    *,
-    secret: bytes,
-    context: Sequence[Context],
-    clamp: bool = True,
-) -> ExpectedShape:
-    """What this method leaves of the distribution of these data on their declared grid, consistency and clamping included.
-
-    Like the expected error it is of simulated noise from streams of its own, and does not look at the noise that is released.
-    Released values are one for each cluster: no column is made.
-    """
-    column = Tally.of(exact.grid.snap(numbers))
-    rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
-    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
-    released = (Tally.of_clusters(values, exact.size) for values in simulated)
-    return summarise_shapes(column, released, _points(exact.grid, exact.atoms))
 
 
 def summarise_shapes(column: Tally, simulated: Iterable[Tally], points: npt.NDArray[Any]) -> ExpectedShape:
@@ -105,7 +81,7 @@ def _weigh(numbers: Numbers, points: Numbers, weights: Numbers) -> list[float | 
 
 def list_points(column: NoiseColumn) -> Numbers:
     """The values and the reasons for none whose share of the records is looked at, ascending."""
-    return np.append(_points(column.exact_grid, column.exact_atoms), column.reason_points)
+    return np.append(place_atoms(column.exact_grid, column.exact_atoms), column.reason_points)
 
 
 def lie_on_grid(grid: Grid, values: Numbers) -> bool:
@@ -113,5 +89,6 @@ def lie_on_grid(grid: Grid, values: Numbers) -> bool:
     return np.array_equal(values, grid.snap(values))
 
 
-def _points(grid: Grid, atoms: Sequence[int]) -> Numbers:
+def place_atoms(grid: Grid, atoms: Sequence[int]) -> Numbers:
+    """The values of atoms in grid units."""
     return grid.restore(np.array(atoms, dtype=np.float64))

@@ -62,12 +62,15 @@ def open_memory() -> Generator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def open_delivered(path: Path, table: str) -> Generator[duckdb.DuckDBPyConnection]:
-    """A DuckDB file that people deliver, for reading `table`; it can reach no other file. Raises `SourceError` for a view."""
+def open_delivered(path: Path, table: str, *, memory: int | None = None) -> Generator[duckdb.DuckDBPyConnection]:
+    """A DuckDB file that people deliver, for reading `table`; it can reach no other file. Raises `SourceError` for a view.
+    `memory`: the bytes that DuckDB may take; it never goes on on disk."""
     with source_errors(path):
         connection = duckdb.connect(str(path), read_only=True, config={**_CONFIG, "temp_directory": ""})
     try:
         with source_errors(path):
+            if memory is not None:  # no part of how it is opened: that has to be alike as long as it is open elsewhere, too
+                connection.execute(statement("in_place/use_memory", bytes=memory))
             connection.execute(statement("stages/drop_external_access"))
             *schema, name = table.split(".")
             values = {"schema": ".".join(schema), "table": name}

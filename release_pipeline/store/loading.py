@@ -29,7 +29,7 @@ def create_raw(
 ) -> None:
     """The table `raw` from some columns of a relation; the release column is compared as a text entry, as it is counted. Records
     that come `in_any_order` are put in one: equal ones are the same whichever comes first."""
-    chosen = _choose(relation, columns, release)
+    chosen = choose_columns(relation, columns, release)
     if in_any_order:
         chosen = chosen.sort(*(duckdb.ColumnExpression(name) for name in columns))
     chosen.create("raw")
@@ -37,10 +37,11 @@ def create_raw(
 
 def append_raw(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
     """More records of the same kind, after those that `raw` has."""
-    _choose(relation, columns, release).insert_into("raw")
+    choose_columns(relation, columns, release).insert_into("raw")
 
 
-def _choose(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> duckdb.DuckDBPyRelation:
+def choose_columns(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> duckdb.DuckDBPyRelation:
+    """Some columns of a relation, of the records of one release."""
     if release is not None:
         kind = str(dict(zip(relation.columns, relation.types, strict=True))[release[0]])
         entry = duckdb.FunctionExpression(entry_macro(kind), duckdb.ColumnExpression(release[0]))

@@ -31,7 +31,7 @@ class PostgresSource:
     @property
     def name(self) -> str:
         """The table."""
-        return _name(self.table)
+        return name_of(self.table)
 
     @property
     def stamp(self) -> str:
@@ -60,14 +60,51 @@ def find_postgres(address: str, *, table: str | None, query: str | None) -> Post
         return PostgresSource(address, found, tuple(cursor.fetch_record_batch().schema.names))
 
 
-def _name(table: Qualified | Subquery) -> str:
+def name_of(table: Qualified | Subquery) -> str:
+    """What messages call a source."""
     return "Postgres query" if isinstance(table, Subquery) else f"Postgres table {table}"
 
 
 @contextmanager
 def _open(address: str, table: Qualified | Subquery) -> Generator[Any]:
-    """A cursor on the server, in a transaction that changes nothing. ADBC prepares what it executes, so that it is one statement,
-    and its exceptions may quote the address and cells: they end here."""
+    """A cursor on the server; see `begin_reading`."""
+    cursor = begin_reading(address, table)
+    with server_errors(table), cursor.connection, cursor:
+        yield cursor
+
+
+def begin_reading(address: str, table: Qualified | Subquery) -> Any:
+    """A cursor on the server, in a transaction that changes nothing and sees the source as it is at its first statement; whoever
+    calls closes its connection. ADBC prepares what it executes, so that it is one statement."""
+    dbapi, _ = _load_driver()
+    with server_errors(table):
+        connection = dbapi.connect(address)
+        try:
+            cursor = connection.cursor()
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+            cursor.execute(statement("stages/begin_reading"))
+        except BaseException:
+            connection.close()
+            raise
+    return cursor
+
+
+@contextmanager
+def server_errors(table: Qualified | Subquery) -> Generator[None]:
+    """ADBC's exceptions may quote the address and cells: they end here."""
+    _, error = _load_driver()
+    what, remedy = _NOT_READ[isinstance(table, Subquery)]
+    has_failed = False
+    try:
+        yield
+    except (error, OSError):
+        has_failed = True
+    if has_failed:  # raised here, it has no context that quotes the server
+        raise SourceError(what, where=name_of(table), remedy=remedy)
+
+
+def _load_driver() -> tuple[Any, type[Exception]]:
+    """ADBC, and what it raises."""
     try:
         from adbc_driver_manager import Error
         from adbc_driver_postgresql import dbapi
@@ -75,11 +112,4 @@ def _open(address: str, table: Qualified | Subquery) -> Generator[Any]:
         raise SourceError(
             "Postgres sources need adbc-driver-postgresql.", remedy="pip install 'release-pipeline[postgres]'"
         ) from None
-    what, remedy = _NOT_READ[isinstance(table, Subquery)]
-    try:
-        with dbapi.connect(address) as connection, connection.cursor() as cursor:
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
-            cursor.execute(statement("stages/begin_reading"))
-            yield cursor
-    except (Error, OSError):
-        raise SourceError(what, where=_name(table), remedy=remedy) from None
+    return dbapi, Error

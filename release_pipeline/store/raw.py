@@ -53,11 +53,21 @@ _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
 class RawTable:
     """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql)."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, *, memory: int | None = None) -> None:
-        """`memory`: the bytes that DuckDB may take. What it groups by all different entries is done in parts where that is
-        little, since it could go on on disk with a part of the records' hashes alone."""
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        name: str,
+        *,
+        table: str = "raw",
+        times: Identifier = 1,
+        memory: int | None = None,
+    ) -> None:
+        """`table`: another, where a row stands for so many records as its column `times` has. `memory`: the bytes that DuckDB may
+        take. What it groups by all different entries is done in parts where that is little, since it could go on on disk with a
+        part of the records' hashes alone."""
         self._connection = connection
         self._name = name
+        self._table: dict[str, Identifier] = {"table": table, "times": times}
         self._memory = memory
         self._rows = 0, _ALL
         with source_errors(name):
@@ -66,7 +76,7 @@ class RawTable:
 
     def _look(self) -> tuple[dict[str, str], set[str]]:
         """The columns, and which of them have whole numbers."""
-        raw = self._connection.table("raw")
+        raw = self._connection.table(str(self._table["table"]))
         types = {column: str(kind) for column, kind in zip(raw.columns, raw.types, strict=True)}
         whole = {column for column, kind in types.items() if _WHOLE.fullmatch(kind)}
         return {column: _kind(kind) for column, kind in types.items()}, whole
@@ -79,7 +89,7 @@ class RawTable:
 
     def count_records(self) -> int:
         """How many records there are."""
-        return self._counts("facts/count_records", {}, {})["records"]
+        return self._counts("facts/count_records", self._table, {})["records"]
 
     def count_numbers(
         self,
@@ -98,7 +108,7 @@ class RawTable:
         from the beginning of 1970."""
         kind = self.kinds[column]
         missing = Applied(f"missing_of_{kind}" if kind in _ENTRY else "missing_of_other", column)
-        names = {"number": self._read_number(column, unit), "entry": self.entry_of(column), "missing": missing}
+        names = self._table | {"number": self._read_number(column, unit), "entry": self.entry_of(column), "missing": missing}
         values = {"low": low, "high": high, "step": step, "fill": fill, "codes": list(codes), "texts": list(texts)}
         found = [self._counts("facts/count_numbers", names, {**values, **part}) for part in self._parts()]
         repeats = {
@@ -109,13 +119,13 @@ class RawTable:
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
         """missing, undeclared; and different, with `filled` in the place of what is missing."""
-        names = {"written": self._written(column), "entry": self.entry(column)}
+        names = self._table | {"written": self._written(column), "entry": self.entry(column)}
         return self._counts("facts/count_categories", names, {"declared": list(declared), "filled": filled})
 
     def count_entries(self, column: str, covers: Callable[[str], bool], *, filled: str | None = None) -> dict[str, int]:
         """missing; uncovered, the records whose entry `covers` does not know, and uncovered_entries, how many entries those are;
         and different, with `filled` in the place of what is missing."""
-        text = statement("stages/read_entries", written=self._written(column), entry=self.entry(column))
+        text = statement("stages/read_entries", written=self._written(column), entry=self.entry(column), **self._table)
         with source_errors(self._name):
             table = self._connection.sql(text).to_arrow_table()
         entries = dict(zip(table.column("entry").to_pylist(), table.column("records").to_pylist(), strict=True))
@@ -174,7 +184,7 @@ class RawTable:
 
     def _parts(self) -> list[dict[str, int]]:
         """The parts of what is grouped by all different entries: one, unless DuckDB has too little memory for all."""
-        rows = 0 if self._memory is None else self._connection.table("raw").shape[0]
+        rows = 0 if self._memory is None else self._connection.table(str(self._table["table"])).shape[0]
         parts = max(-(-rows * GROUPED // (self._memory or 1)), 1)
         return [{"part": part, "parts": parts} for part in range(parts)]
 
@@ -226,7 +236,7 @@ class RawTable:
     def _column(self, name: str, **names: Identifier) -> pa.ChunkedArray:
         with source_errors(self._name):
             first, beyond = self._rows
-            text = statement(name, **names)
+            text = statement(name, **names, table=self._table["table"])
             found = self._connection.sql(text, params={"first": first, "beyond": beyond}).to_arrow_table().column("value")
         if beyond < _ALL and len(found) != beyond - first:  # rows have other numbers in the transaction that makes their table
             raise StoreError("a part of the records does not have the rows that it should have.", where=self._name)

@@ -1,5 +1,5 @@
-"""The doors to confidential sources: CSV (packed or not), Parquet, Stata, SPSS and SAS, here or in an object store; tables of
-DuckDB and Postgres, and what a query to Postgres gives.
+"""The doors to confidential sources: CSV (packed or not), Parquet, Stata, SPSS and SAS, here or in an object store; folders with
+Parquet files; tables of DuckDB, Postgres and Spark, and what a query to Postgres gives.
 
 Each tells its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
 """
@@ -7,13 +7,14 @@ Each tells its header without reading a record, and loads some of its columns in
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 import duckdb
 
@@ -32,6 +33,11 @@ from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.sql import Qualified, statement
 from release_pipeline.store.survey_files import ENDINGS as SURVEYS
 from release_pipeline.store.survey_files import SurveySource, changed_at, open_survey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from release_pipeline.store.spark import SparkAddress
 
 _NONE: Mapping[str, Derived] = {}
 _DELIMITERS = (",", ";", "\t", "|")
@@ -70,7 +76,7 @@ class SourceDoor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A CSV or Parquet file; of a packed CSV, `vault` is where it is unpacked while it is read."""
+    """A CSV or Parquet file, or a folder with Parquet files. Of a packed CSV `vault` is where it is unpacked while it is read."""
 
     path: Path
     format: str
@@ -79,6 +85,12 @@ class FileSource:
     said: str = ""
     packing: Packing = ""
     vault: Path | None = None
+    parts: tuple[Path, ...] = ()  # of a folder
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that the records are in, in their order."""
+        return self.parts or (self.path,)
 
     @property
     def name(self) -> str:
@@ -88,12 +100,12 @@ class FileSource:
     @property
     def stamp(self) -> str:
         """See `SourceDoor`."""
-        return _stamp(self.path)
+        return _stamp(self.path) if not self.parts else _stamp_all(self.parts)
 
     @property
     def written(self) -> float | None:
-        """See `SourceDoor`."""
-        return changed_at(self.path)
+        """See `SourceDoor`: of a folder, when a file was last written or moved into it."""
+        return max(changed_at(path) for path in (self.path, *self.parts))
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
@@ -104,9 +116,13 @@ class FileSource:
         ):
             create_raw(self._scan(into, path), columns, release)
 
+    def scan_parquet(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        """The records of Parquet files, read where they lie."""
+        return connection.read_parquet([_literal(path) for path in self.files], hive_partitioning=False)
+
     def _scan(self, connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
-            return connection.read_parquet(_literal(path), hive_partitioning=False)
+            return self.scan_parquet(connection)
         return connection.read_csv(
             _literal(path),
             header=True,
@@ -150,6 +166,14 @@ class DuckdbSource:
             reader = connection.sql(select_columns(Qualified(self.table), columns, release)).to_arrow_reader()
             create_raw(into.from_arrow(reader), columns, release)
 
+    @contextmanager
+    def open(self, *, memory: int | None) -> Generator[duckdb.DuckDBPyRelation]:
+        """The table, to be read where it is."""
+        with _as_declared(self.path, self.said), open_delivered(self.path, self.table, memory=memory) as connection:
+            with source_errors(self.name):
+                create_macros(connection)
+            yield connection.table(self.table)
+
 
 def _stamp(path: Path) -> str:
     with source_errors(path):
@@ -157,15 +181,28 @@ def _stamp(path: Path) -> str:
     return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
 
 
+def _stamp_all(paths: Iterable[Path]) -> str:
+    stamps = [(path.name, _stamp(path)) for path in paths]
+    return hashlib.sha256(repr(stamps).encode()).hexdigest()
+
+
 def find_source(
-    declared: Source, *, folder: Path, values: Mapping[str, str], expected: frozenset[str], vault: Path | None = None
+    declared: Source,
+    *,
+    folder: Path,
+    values: Mapping[str, str],
+    expected: frozenset[str],
+    vault: Path | None = None,
+    spark: SparkAddress | None = None,
 ) -> SourceDoor:
     """The door to the source that a policy declares.
 
     Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
     delimiters, the one that finds `expected` names is used. What is fetched or unpacked lies in `vault` while it is read, or in
-    memory.
+    memory. `spark`: the server that has the catalogue of a Spark table.
     """
+    if declared.spark is not None:
+        return _find_spark_table(declared.spark, spark)
     if declared.postgres is not None:
         return find_postgres(expand(declared.postgres, values), table=declared.table, query=declared.query)
     written = declared.path or ""
@@ -191,8 +228,21 @@ def _as_declared(path: Path, said: str) -> Generator[None]:
         raise
 
 
+def _find_spark_table(table: str, spark: SparkAddress | None) -> SourceDoor:
+    if spark is None:
+        what = "no Spark server is named."
+        raise SourceError(
+            what, where=f"Spark table {table}", remedy="Name it in site.yaml, as in spark: {url: 'sc://spark.example.org:15002'}."
+        )
+    from release_pipeline.store.spark import find_spark_table  # PyArrow is large, and Spark's client too
+
+    return find_spark_table(spark, table)
+
+
 def find_file(path: Path, *, expected: frozenset[str], vault: Path | None = None) -> FileSource | SurveySource:
-    """The door to a file, its format told by its ending."""
+    """The door to a file, its format told by its ending; or to a folder with Parquet files."""
+    if path.is_dir():
+        return _find_folder(path)
     _check_file(path)
     ending, packing = read_ending(path.name, where=str(path))
     if ending in SURVEYS:
@@ -204,6 +254,36 @@ def find_file(path: Path, *, expected: frozenset[str], vault: Path | None = None
             return _find_table(file, path, ending, packing, expected, vault)
     except OSError as error:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
+
+
+def list_parquet(folder: Path) -> tuple[Path, ...]:
+    """The Parquet files that are directly in a folder, by name, without those that `_` or `.` begins: they are no records."""
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".parquet" and path.name[0] not in "_.")
+        return tuple(path for path in found if path.is_file())
+    except OSError as error:
+        raise SourceError(f"the folder cannot be read: {error.strerror}.", where=str(folder)) from None
+
+
+def _find_folder(folder: Path) -> FileSource:
+    """The door to all Parquet files in a folder, which have the same columns and types."""
+    import pyarrow as pa  # a large library: only where it is used
+
+    paths, schemas = list_parquet(folder), list[pa.Schema]()
+    if not paths:
+        remedy = "Name a file, or a folder that has Parquet files."
+        raise SourceError("this is a folder with no *.parquet directly in it.", where=str(folder), remedy=remedy)
+    for path in paths:
+        _check_file(path)
+        try:
+            with path.open("rb") as file:
+                schemas.append(_read_schema(file, path))
+        except OSError as error:
+            raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
+        if not schemas[-1].equals(schemas[0]):
+            what = f"it has other columns, or other types of them, than {paths[0].name}."
+            raise SourceError(what, where=str(path), remedy="Deliver files of one schema, or another folder.")
+    return _check_names(FileSource(folder, "parquet", tuple(schemas[0].names), parts=paths), str(folder))
 
 
 def read_ending(name: str, *, where: str) -> tuple[str, Packing]:
@@ -232,7 +312,7 @@ def _find_table(
     file: BinaryIO, path: Path, ending: str, packing: Packing, expected: frozenset[str], vault: Path | None
 ) -> FileSource:
     if ending == ".parquet":
-        return FileSource(path, "parquet", _parquet_header(file, path))
+        return FileSource(path, "parquet", tuple(_read_schema(file, path).names))
     start = read_start(file, packing, str(path), most=_HEADER_BYTES)
     return replace(_csv_header(start, path, expected), packing=packing, vault=vault)
 
@@ -325,7 +405,7 @@ def _literal(path: Path) -> str:
 
 def _check_file(path: Path) -> None:
     try:
-        if path.is_dir():
+        if path.is_dir():  # as the file of a database
             raise SourceError("this is a directory, not a file.", where=str(path), remedy="Name the file in it.")
         if path.stat().st_size == 0:
             raise SourceError("the file is empty.", where=str(path), remedy="Deliver it again.")
@@ -335,12 +415,12 @@ def _check_file(path: Path) -> None:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
 
 
-def _parquet_header(file: BinaryIO, path: Path) -> tuple[str, ...]:
+def _read_schema(file: BinaryIO, path: Path) -> pa.Schema:
     import pyarrow as pa  # a large library: only where it is used
     import pyarrow.parquet as pq
 
     try:
-        return tuple(pq.read_schema(file).names)
+        return pq.read_schema(file)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise SourceError(
             "the file is no readable Parquet; it may be truncated.", where=str(path), remedy="Deliver it again."

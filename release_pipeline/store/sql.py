@@ -1,4 +1,4 @@
-"""Finds and loads the statements in sql/: one per file, values as $parameters, names as {{placeholders}}."""
+"""Finds and loads the statements in sql/: one per file, values as $parameters, names and counts as {{placeholders}}."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ class Subquery(str):
     __slots__ = ()
 
 
+class Part(str):
+    """A part of a statement that is made of names, numbers and parameters alone: it stands as it is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """A macro applied to a column, or to another macro of it."""
@@ -32,7 +38,7 @@ class Applied:
     to: str | Applied
 
 
-Identifier: TypeAlias = str | Applied
+Identifier: TypeAlias = str | Applied | int  # a whole number stands as it is
 
 
 def statement(name: str, **identifiers: Identifier | Sequence[Identifier]) -> str:
@@ -53,6 +59,8 @@ def quote_identifier(name: str) -> str:
 
 
 def _quote(names: Identifier | Sequence[Identifier]) -> str:
+    if isinstance(names, int | Part):
+        return str(names)
     if isinstance(names, Applied):
         return f"{quote_identifier(names.macro)}({_quote(names.to)})"
     if isinstance(names, Subquery):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeAlias
@@ -16,17 +17,32 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.store.beside import BesideRooms, read_note, write_note
-from release_pipeline.store.connections import open_database, read_batches, remove_spilled, transaction
+from release_pipeline.store.connections import open_database, read_batches, remove_spilled, source_errors, transaction
 from release_pipeline.store.exposed import Sums, add_identities, sum_charged, sum_exposed_in
 from release_pipeline.store.folders import make_vault
+from release_pipeline.store.in_place import TIMES, RecordsInPlace, RelationInPlace
+from release_pipeline.store.in_place_sql import open_in_place as open_in_postgres
 from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.people import PERSON, as_arrow, as_rows, insert_people, list_pads, sort_people
-from release_pipeline.store.raw import RawTable
-from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
+from release_pipeline.store.postgres import PostgresSource
+from release_pipeline.store.raw import RawTable, create_macros
+from release_pipeline.store.source import Columns, DuckdbSource, FileSource, ReleaseFilter, SourceDoor, load_raw
+from release_pipeline.store.spark import SparkAddress, SparkFiles, SparkSource, SparkTable
 from release_pipeline.store.sql import statement
 
 _BATCH = 1 << 17  # records that are counted together
+Fingerprint: TypeAlias = Callable[[Any, int, Callable[[], Iterator[Any]]], str]  # of a column's type, rows and parts
 CountPart: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What counts records in their source: as site.yaml names it, and the server whose workers read files, if it is Spark.
+    `counted`: the columns whose cells are counted."""
+
+    name: str
+    workers: SparkAddress | None
+    counted: tuple[str, ...]
 
 
 class InParts(Protocol):
@@ -43,12 +59,15 @@ class ReleaseWorkspace(BesideRooms):
     The transaction has the file for itself, so that a column is hashed once, until its table is written anew.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path, memory: int | None = None) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, memory: int | None = None, opened: ExitStack | None = None
+    ) -> None:
         super().__init__(connection)
         self._folder = folder  # of files without a name
         self._memory = memory
         self._contents: dict[str, dict[str, str]] = {}
         self._stored: dict[str, tuple[str, ...]] | None = None  # the columns of each table
+        self._opened = opened or ExitStack()  # what is open as long as this is
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
@@ -62,6 +81,31 @@ class ReleaseWorkspace(BesideRooms):
     def raw(self, source_name: str) -> RawTable:
         """The table `raw`."""
         return RawTable(self._connection, source_name, memory=self._memory)
+
+    def open_in_place(
+        self, source: SourceDoor, columns: Columns, release: ReleaseFilter | None, engine: Engine
+    ) -> RecordsInPlace | None:
+        """The records in their source, where an engine counts them there: in Parquet files, in tables of DuckDB, Postgres or
+        Spark."""
+        if isinstance(source, FileSource) and source.format == "parquet":
+            if engine.workers is not None:
+                return SparkFiles(engine.workers, source.name, source.files, columns, release, together=engine.counted)
+            reader = self._opened.enter_context(closing(self._connection.cursor()))  # they are read while tables are written
+            with source_errors(source.name):
+                create_macros(reader)
+                return RelationInPlace(source.name, source.scan_parquet(reader), columns, release)
+        if isinstance(source, DuckdbSource):
+            delivered = self._opened.enter_context(source.open(memory=self._memory))
+            return RelationInPlace(source.name, delivered, columns, release)
+        if isinstance(source, PostgresSource) and engine.name == "sql":
+            return self._opened.enter_context(open_in_postgres(source, columns, release))
+        if isinstance(source, SparkSource) and engine.name != "duckdb":
+            return SparkTable(source.spark, source.table, columns, release, together=engine.counted)
+        return None
+
+    def cells(self, source_name: str, table: str) -> RawTable:
+        """A table of different cells of a column, read as `raw` is."""
+        return RawTable(self._connection, source_name, table=table, times=TIMES, memory=self._memory)
 
     def write(self, name: str, table: pa.Table | InParts) -> None:
         """Replace the table `name`, part by part where it comes so."""
@@ -91,6 +135,7 @@ class ReleaseWorkspace(BesideRooms):
             if found.num_rows != min(rows, count - first):
                 raise StoreError(f"the table '{name}' cannot be read in slices: it was written only now.")
             yield found
+            del found  # while the next one is made
 
     def reduce(self, columns: Sequence[str], function: CountPart) -> pa.Table:
         """What a function makes of the records, which it is given some at a time, in any order: exact counts."""
@@ -146,13 +191,17 @@ class ReleaseWorkspace(BesideRooms):
             relation = relation.filter(duckdb.ColumnExpression(column) == duckdb.ConstantExpression(text))
         return relation.select(*expressions).to_arrow_table()
 
-    def content(
-        self, name: str, fingerprint: Callable[[pa.ChunkedArray], str], columns: Sequence[str] | None = None
-    ) -> Mapping[str, str]:
+    def content(self, name: str, fingerprint: Fingerprint, columns: Sequence[str] | None = None) -> Mapping[str, str]:
         """The fingerprint of each column of the table `name`, or of some, made once until the table is written anew."""
-        known = self._contents.setdefault(name, {})
+        known, rows = self._contents.setdefault(name, {}), self.count_rows(name)
         wanted = sorted(self.columns(name) if columns is None else columns)
-        known |= {column: fingerprint(self.read(name, [column]).column(0)) for column in wanted if column not in known}
+        for column in self._check(name, [column for column in wanted if column not in known]):
+            relation = self._connection.table(name).select(duckdb.ColumnExpression(column))
+
+            def read(relation: duckdb.DuckDBPyRelation = relation) -> Iterator[Any]:
+                return (batch.column(0) for batch in read_batches(relation.to_arrow_reader(_BATCH)))
+
+            known[column] = fingerprint(relation.to_arrow_reader(1).schema.field(0).type, rows, read)
         return {column: known[column] for column in wanted}
 
     def tables(self) -> set[str]:
@@ -252,5 +301,5 @@ def open_workspace(vault: Path, population: str, release: str, *, memory: int | 
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
         connection.execute(statement("schema/create_swapped"))
-        with transaction(connection):
-            yield ReleaseWorkspace(connection, vault, limit)
+        with ExitStack() as opened, transaction(connection):
+            yield ReleaseWorkspace(connection, vault, limit, opened)

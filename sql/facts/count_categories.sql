@@ -6,5 +6,5 @@ SELECT
     count(DISTINCT coalesce(entry, $filled))                                     AS different
 FROM (
     SELECT {{entry}}(written) AS entry, records
-    FROM (SELECT {{written}} AS written, count(*) AS records FROM raw GROUP BY 1)
+    FROM (SELECT {{written}} AS written, sum({{times}}) AS records FROM {{table}} GROUP BY 1)
 );

@@ -1,24 +1,25 @@
--- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing;
--- $codes, $texts: entries that are no value. Outside is what the grid does not bring back to the ends of the domain. Repeats are
+-- Counts about one numeric column, never a value; a row stands for as many records as `times` says. $low, $high, $step: the declared
+-- domain and grid; $fill: for what is missing; $codes, $texts: entries that are no value. Outside is what the grid does not bring back to the ends of the domain. Repeats are
 -- counted on what would be masked: filled, clamped and on the grid; of one of $parts parts of these numbers.
 WITH read AS (
     SELECT
+        {{times}} AS times,
         {{missing}} AS missing,
         {{number}} AS number,
         len($codes) > 0 AND coalesce(list_contains($codes, {{number}}), false)
             OR len($texts) > 0 AND coalesce(list_contains($texts, {{entry}}), false) AS coded
-    FROM raw
+    FROM {{table}}
 ),
 numbers AS (
-    SELECT missing, coded, CASE WHEN coded THEN NULL ELSE number END AS number FROM read
+    SELECT times, missing, coded, CASE WHEN coded THEN NULL ELSE number END AS number FROM read
 ),
 repeats AS (
     SELECT max(times) AS most_frequent, count(*) AS different
     FROM (
-        SELECT count(*) AS times
+        SELECT sum(times) AS times
         FROM (
-            SELECT round((least(greatest(filled, $low), $high) - $low) / $step) AS unit
-            FROM (SELECT CASE WHEN missing THEN $fill ELSE number END AS filled FROM numbers)
+            SELECT times, round((least(greatest(filled, $low), $high) - $low) / $step) AS unit
+            FROM (SELECT times, CASE WHEN missing THEN $fill ELSE number END AS filled FROM numbers)
             WHERE isfinite(filled)
         )
         WHERE $parts = 1 OR hash(unit) % $parts = $part
@@ -26,12 +27,12 @@ repeats AS (
     )
 )
 SELECT
-    count(*) FILTER (WHERE missing AND NOT coded)               AS missing,
-    count(*) FILTER (WHERE coded)                               AS coded,
-    count(*) FILTER (WHERE NOT missing AND NOT coded AND number IS NULL) AS not_a_number,
-    count(*) FILTER (WHERE NOT isfinite(number))                AS not_finite,
-    count(*) FILTER (WHERE isfinite(number) AND number < $low - $step / 2)  AS below,
-    count(*) FILTER (WHERE isfinite(number) AND number > $high + $step / 2) AS above,
-    coalesce((SELECT most_frequent FROM repeats), 0)            AS most_frequent,
-    (SELECT different FROM repeats)                             AS different
+    coalesce(sum(times) FILTER (WHERE missing AND NOT coded), 0)               AS missing,
+    coalesce(sum(times) FILTER (WHERE coded), 0)                               AS coded,
+    coalesce(sum(times) FILTER (WHERE NOT missing AND NOT coded AND number IS NULL), 0) AS not_a_number,
+    coalesce(sum(times) FILTER (WHERE NOT isfinite(number)), 0)                AS not_finite,
+    coalesce(sum(times) FILTER (WHERE isfinite(number) AND number < $low - $step / 2), 0)  AS below,
+    coalesce(sum(times) FILTER (WHERE isfinite(number) AND number > $high + $step / 2), 0) AS above,
+    coalesce((SELECT most_frequent FROM repeats), 0)                           AS most_frequent,
+    (SELECT different FROM repeats)                                            AS different
 FROM numbers;

@@ -1,1 +1,1 @@
-SELECT count(*) AS records FROM raw;
+SELECT coalesce(sum({{times}}), 0) AS records FROM {{table}};

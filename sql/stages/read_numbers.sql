@@ -1,2 +1,2 @@
 -- Some rows of a numeric column, in source order.
-SELECT {{number}} AS value FROM raw WHERE rowid >= $first AND rowid < $beyond;
+SELECT {{number}} AS value FROM {{table}} WHERE rowid >= $first AND rowid < $beyond;

@@ -86,6 +86,7 @@ EXAMPLES = {
             "ledger": ("yearly/2026/r1  0.026641524  planned: will be refused", "north-county, south-county"),
             "check policies/movers.yaml": ("Rows have an age and nothing else", "header      not read: it is a database"),
             "!run movers": ("Set the environment variable REGISTER_ADDRESS.",),
+            "!run made-up": ("Name it in site.yaml",),
         },
         {"yearly/2023/r1": ("1.04921663", 1), "yearly/2024/r1": ("1.04921663", 1)},
     ),

@@ -303,7 +303,7 @@ AFTERWARDS = {
     "mask": ("the clusters are committed", "records"),
     "suppress": ("the secret is forgotten", "masked"),
     "audit": ("suppressed", "records"),
-    "freeze": ("audited", "suppressed"),
+    "freeze": ("audited", "masked"),  # of which nothing was suppressed
 }
 
 

@@ -9,8 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from release_pipeline.privacy import Epsilon, MaskedColumn, mask_column, rank_clusters
+from release_pipeline.privacy import Epsilon, MaskedColumn, mask_column
+from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.sensitivity import prop8_sensitivity, trimmed_moves
+from release_pipeline.privacy.tally import Tally
 from tests.oracles import brute_force
 
 WIDTH = 1000
@@ -66,14 +68,14 @@ def test_proposition_9_is_the_worst_replacement_within_a_cluster() -> None:
             for i in range(len(cluster))
             for new in range(-3 * width, 4 * width + 1)
         )
-        found = trimmed_moves(rank_clusters(cluster, len(cluster))).worst
+        found = trimmed_moves(RankClusters.of(Tally.of(np.array(cluster)), len(cluster))).worst
         assert found.tolist() == [worst]
         assert (worst == 0) == (len(set(cluster)) == 1)
 
 
 def test_proposition_8_is_the_worst_replacement_within_a_cluster() -> None:
     """max(W - x_1, x_n), per cluster."""
-    clusters = rank_clusters([1, 2, 3, 7, 8, 10], 3)
+    clusters = RankClusters.of(Tally.of(np.array([1, 2, 3, 7, 8, 10])), 3)
     assert prop8_sensitivity(clusters, 10).tolist() == [9, 10]
 
 

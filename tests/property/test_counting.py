@@ -18,7 +18,7 @@ from release_pipeline.privacy.distributions import compare_ranks, find_gap
 from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.whole_table.blocks import cover_pairs
 from release_pipeline.stages import batches
-from release_pipeline.stages.batches import ListEncoder, count_batches, tally_batches, unpack
+from release_pipeline.stages.batches import CountTables, ListEncoder, tally_batches, unpack
 from tests.counting import count_together
 
 ENTRIES = st.lists(st.integers(0, 40), min_size=1, max_size=60)
@@ -102,7 +102,7 @@ def test_counts_are_those_of_the_records_however_they_are_cut(seed: int, tasks: 
         patch.setattr(batches, "_MERGED", 2)
         tallies = unpack(records.reduce(partial(tally_batches, records.encoders), tasks, seed))
         plan = records.plan(most)
-        _, counts = unpack(records.reduce(partial(count_batches, records.encoders, plan), tasks, seed))[0]
+        _, counts = unpack(records.reduce(CountTables(records.encoders, plan), tasks, seed))[0]
     for place, entries in enumerate(records.entries):
         own = [part.tolist() for part in np.unique(entries, return_counts=True)]
         assert [part.tolist() for part in tallies[place]] == own

@@ -20,7 +20,7 @@ from experiments.papers.runs import Measured, Setting, make_secrets
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import scales, sensitivity
 from release_pipeline.privacy.catalogue import METHODS
-from release_pipeline.privacy.clusters import ClusterFacts
+from release_pipeline.privacy.clusters import RankClusters
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -102,7 +102,7 @@ def _take_other_sums(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
 def test_a_wrong_sensitivity_is_found_by_the_error(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The width of a cluster in the place of IDP24 Prop. 9."""
 
-    def narrow(clusters: ClusterFacts, width: int) -> sensitivity.Moves:
+    def narrow(clusters: RankClusters, width: int) -> sensitivity.Moves:
         moves = scales.TRIMMED.moves(clusters, width)
         wide = clusters.last(0) - clusters.first(0)
         return replace(moves, up=wide, down=wide)

@@ -21,6 +21,7 @@ from release_pipeline.store.expansion import expand
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.objects import is_address
 from release_pipeline.store.registry import Event
+from release_pipeline.store.source import list_parquet
 
 _OF_A_SITE = ("populations.yaml", "registry.duckdb", "vault", "site.yaml")
 
@@ -54,18 +55,19 @@ def list_file_origins(site: Site, file: Path) -> list[str]:
 
 
 def list_origins(site: Site, source: Source) -> list[str]:
-    """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file."""
+    """Of what a policy declares, as it is there now: as it is written, where that is, and what is in it where it is a file, or in
+    the files of a folder."""
     found = [_hash_place(site, _write(source))]
     file = find_source_file(site, source)
     if file is None:
         found.append(_hash_place(site, expand(_write(source), site.environment)))
-    elif file.is_file():
-        found += list_file_origins(site, file)
+    else:
+        found += [origin for part in _list_files(file) for origin in list_file_origins(site, part)]
     return list(dict.fromkeys(found))
 
 
 def find_source_file(site: Site, source: Source) -> Path | None:
-    """The file that a source is; None where it is a table of a server, or in an object store."""
+    """The file or folder that a source is; None where it is a table of a server, or in an object store."""
     return None if source.path is None else _find_file(site, source.path)
 
 
@@ -80,14 +82,15 @@ def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
             events = registry.events
     for written in dict.fromkeys(_list_paths(site, events)):
         try:
-            source = _find_file(site, written)
+            place = _find_file(site, written)
+            sources = [] if place is None else [place, *_list_files(place)]
         except SourceError:
             if strict:
                 raise
             continue
-        if source is not None and (source.resolve() == file.resolve() or is_same_file(source, file)):
+        if any(source.resolve() == file.resolve() or is_same_file(source, file) for source in sources):
             return f"it is the source {written}"
-        if source is not None and _has_same_content(source, file):
+        if any(_has_same_content(source, file) for source in sources):
             return f"it has the content of the source {written}"
     known = {origin for event in events if _is_of_a_source(event) for origin in event.content.get("origins", ())}
     if known and hash_content(site, file) in known:
@@ -97,6 +100,13 @@ def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
 
 def _is_of_a_source(event: Event) -> bool:
     return event.kind == RESERVED or (event.kind == "looked" and event.content["on"] == "mask")
+
+
+def _list_files(place: Path) -> tuple[Path, ...]:
+    """The files that a source has: one, or those of a folder; none where nothing lies there."""
+    if place.is_dir():
+        return list_parquet(place)
+    return (place,) if place.is_file() else ()
 
 
 def _has_same_content(source: Path, file: Path) -> bool:
@@ -126,7 +136,7 @@ def _find_file(site: Site, written: str) -> Path | None:
 
 def _write(source: Source) -> str:
     """A source in a line; how a query is laid out tells nothing."""
-    parts = (source.path, source.postgres, source.table, source.query)
+    parts = (source.path, source.postgres, source.spark, source.table, source.query)
     return " ".join(" ".join(part.lower().split() if part is source.query else [part]) for part in parts if part)
 
 

@@ -71,7 +71,8 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
             status = status_of(registry, release)
             if need_trust(site, registry) != trust:
                 raise Blocked("the list of trusted keys was changed meanwhile.", where=str(release), remedy="Publish again.")
-            _check_publishable(site, registry, trust, status, now=now or datetime.now(UTC))
+            judged = view.card.hashes.candidate
+            _check_publishable(site, registry, trust, status, now=now or datetime.now(UTC), judged=judged)
             move(registry, release, PUBLISHED, package_hash=digest, signed=signed)
             status = status_of(registry, release)
         probe.reached("published is noted")
@@ -156,8 +157,11 @@ def list_publishable(site: Site, policy_name: str, *, now: datetime | None = Non
     return ready, waiting
 
 
-def _check_publishable(site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, *, now: datetime) -> None:
-    """Raise `Blocked` with every reason why this candidate must not be published now."""
+def _check_publishable(
+    site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, *, now: datetime, judged: str = ""
+) -> None:
+    """Raise `Blocked` with every reason why this candidate must not be published now. `judged`: the hash of a candidate whose
+    data were judged before: the same bytes are not judged again."""
     if status.state == "returned":
         raise Blocked(
             f"it was returned with reasons by {', '.join(status.returners)}, and is not published.",
@@ -175,13 +179,16 @@ def _check_publishable(site: Site, registry: Registry, trust: Trust, status: Rel
         )
     check_accepted(registry.events)
     check_move(registry, status.id, PUBLISHING)
-    found = list(_find_obstacles(site, registry, trust, status, now))
+    found = list(_find_obstacles(site, registry, trust, status, now, judged))
     if found:
         raise Blocked(" ".join(found), where=str(status.id), remedy="Nothing was published.")
 
 
-def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, now: datetime) -> Iterator[str]:
-    """Everything is looked at anew: hashes, data, gates, approvals, cap, embargo and clock."""
+def _find_obstacles(
+    site: Site, registry: Registry, trust: Trust, status: ReleaseStatus, now: datetime, judged: str = ""
+) -> Iterator[str]:
+    """Everything is looked at anew: hashes, data unless those of this hash were `judged`, gates, approvals, cap, embargo and
+    clock."""
     caps = read_caps(site)
     release, candidate, policy = status.id, site.candidate(str(status.id)), policy_of(registry, status.policy_hash)
     charge = next((e for e in registry.events if e.kind == RESERVED and e.release == release), None)
@@ -197,7 +204,8 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: Releas
     if not is_whole(candidate, status.candidate_hash):
         yield "The candidate's folder is not what was frozen."
         return
-    yield from _judge_candidate(candidate, policy, status)
+    if status.candidate_hash != judged:
+        yield from _judge_candidate(candidate, policy, status)
     yield from _judge_looks(candidate, registry.events, release)
     yield from find_unproved_claims(policy)
     about = {"what": "policy", "subject": policy.policy, "digest": status.policy_hash}

@@ -12,8 +12,9 @@ from release_pipeline.privacy.by_value.labels import WithLabels, count_labels
 from release_pipeline.privacy.by_value.mechanism import Count, estimate, measure
 from release_pipeline.privacy.by_value.noise_laws import Budget
 from release_pipeline.privacy.by_value.quantiles import Quantiles, release_values
-from release_pipeline.privacy.grid import FloatArray, Grid
+from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.noise import NoiseStream
+from release_pipeline.privacy.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,14 @@ class ByValue:
         """The noisy counts of a column of so many records, whose exact ones `count` gives: all that is ever learned of it."""
         return measure(count, self.facts(records), self.budget, stream)
 
-    def release(self, stages: Sequence[Stage], records: int) -> FloatArray:
-        """What each group of k ranks is given, ascending: made of noisy counts and declared facts alone."""
+    def release(self, stages: Sequence[Stage], records: int) -> Tally:
+        """What ranks are given, k by k: made of noisy counts and declared facts alone."""
         facts = self.facts(records)
         values = Quantiles.of(estimate(stages, facts))
         quantiles = WithLabels(values, count_labels(stages, facts), facts.width) if self.labels else values
         atoms = (*self.atoms, *range(facts.width + 1, facts.width + 1 + self.labels))
-        return self.coded.values_of(release_values(quantiles, records, self.k, atoms))
+        released = release_values(quantiles, records, self.k, atoms)
+        return Tally(self.coded.values_of(released.entries), released.ends)
 
 
 def usual_centre(grid: Grid) -> int:

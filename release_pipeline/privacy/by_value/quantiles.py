@@ -9,8 +9,9 @@ import numpy as np
 
 from release_pipeline.privacy.arrays import pieces
 from release_pipeline.privacy.by_value.fit import Masses
-from release_pipeline.privacy.clusters import cut_ranks
+from release_pipeline.privacy.clusters import count_clusters, cut_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.tally import Tally
 
 _AT_ONCE = 1 << 20  # ranks
 
@@ -48,15 +49,17 @@ class OfRanks(Protocol):
         ...
 
 
-def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...]) -> IntArray:
-    """The grid unit of each group of k ranks, ascending: their mean, moved to the grid. Of a group across the edge of an atom the
+def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...]) -> Tally:
+    """The tally of what ranks are given: each group of k their mean, moved to the grid. Of a group across the edge of an atom the
     majority decides: it is given the atom, or the mean of those that are not at one. Ranks are looked at piece by piece: there
     may be many in a group."""
-    _, size = cut_ranks(records, k)
-    units = np.empty(len(size), dtype=np.int64)
-    for groups in pieces(len(size), max(_AT_ONCE // k, 1)):
-        units[groups] = _release_groups(quantiles, records, k, size[groups], atoms, groups.start * k)
-    return units
+    groups, found = count_clusters(records, k), list[Tally]()
+    for part in pieces(groups, max(_AT_ONCE // k, 1)):
+        begin, end = part.start * k, records if part.stop == groups else part.stop * k
+        size = cut_ranks(end - begin, k)[1]
+        units = _release_groups(quantiles, records, k, size, atoms, begin).astype(np.int64)
+        found.append(Tally.of_ascending(units, begin + np.cumsum(size)))
+    return Tally.of_ascending(np.concatenate([own.entries for own in found]), np.concatenate([own.ends for own in found]))
 
 
 def _release_groups(quantiles: OfRanks, records: int, k: int, size: IntArray, atoms: tuple[int, ...], begin: int) -> FloatArray:

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,8 +49,7 @@ _PER_BLOCK = 0.1  # of the exponent, that cuts of a block differ in: about a ten
 Node = tuple[int, int]  # the numbers from the first up to, and without, the second
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """The cuts low + 1..high, their mass, and a bound on 2^BITS times their exponentials."""
 
     low: int

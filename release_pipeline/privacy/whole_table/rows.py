@@ -8,9 +8,11 @@ It is known how often each record of a pool is a row, and rows are made block by
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from os import cpu_count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,24 +24,24 @@ from release_pipeline.privacy.whole_table.cells import count_valued
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.exchange import Rows, exchange_rows
 from release_pipeline.privacy.whole_table.impossible import Groups, draw_possible, find_barred, find_groups
-from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
+from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns
 from release_pipeline.privacy.whole_table.margins import combine_margins
 from release_pipeline.privacy.whole_table.measure import Measured, hold_records
 from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs, choose_tables
 from release_pipeline.privacy.whole_table.placing import Placing
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, weigh_pool
-from release_pipeline.privacy.whole_table.shifts import MOST_ROWS, Ridges, Shifts
+from release_pipeline.privacy.whole_table.scores import MOST_ROWS, Law, Scores
 
 Block: TypeAlias = list[IntArray]  # the entries of every column, row by row
 BLOCK = 1 << 16  # rows that are made together: what is worked on stays in the cache
-SWEEPS = 4
+MOST_THREADS = 8  # of some 30 MB each
 _SURE = 1e-9
 
 
 def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> Block:
     """As many rows as there are records, together."""
     plan = plan_rows(measured, random, progress)
-    return [np.concatenate(columns) for columns in zip(*map(plan.make_block, range(plan.blocks)), strict=True)]
+    return [np.concatenate(columns) for columns in zip(*plan.make_blocks(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,26 +55,32 @@ class RowPlan:
     often: IntArray
     starts: FloatArray
     placing: tuple[Placing, ...]
-    linked: Linked
-    ridges: Ridges
+    scores: Scores
     key: bytes
+
+    def make_blocks(self) -> Iterator[Block]:
+        """All blocks in their order. Several are made at once, by threads: NumPy holds no lock of Python's while it computes."""
+        at_once = min(cpu_count() or 1, MOST_THREADS, self.blocks)
+        with ThreadPoolExecutor(at_once) as pool:
+            begun = deque(pool.submit(self.make_block, number) for number in range(at_once))
+            for number in range(at_once, self.blocks + at_once):
+                made = begun.popleft().result()
+                if number < self.blocks:  # never more than these few wait to be taken
+                    begun.append(pool.submit(self.make_block, number))
+                yield made
 
     def make_block(self, number: int) -> Block:
         """The entries of every column in one block."""
         random = make_random(self.key, "block", number)
         before, after = self._deal(number), self._deal(number + 1)
-        dealt = np.repeat(np.arange(len(before)), after - before)
-        mixed = self.pool[:, dealt[random.permutation(len(dealt))]].astype(np.int64)
-        scores = dict(zip(self.linked.ordered, score_rows(mixed, self.linked, self.ridges, random), strict=True))
+        records = random.permutation(np.repeat(np.arange(len(before)), after - before))
+        chosen = np.take(self.pool, records, axis=1)
+        located = self.scores.locate(chosen, records, random)
         made: Block = []
-        for place, (placing, groups) in enumerate(zip(self.placing, mixed, strict=True)):
+        for place, (placing, groups) in enumerate(zip(self.placing, chosen, strict=True)):
             in_group = np.bincount(self.pool[place], before, int(placing.groups.max()) + 1).astype(np.int64)
-            made.append(placing.place(groups, in_group, scores.get(place), random))
+            made.append(placing.place(groups, in_group, located.get(place), random))
         return made
-
-    def count_before(self, number: int) -> int:
-        """How many rows are in the blocks before one."""
-        return int(self._deal(number).sum())
 
     def _deal(self, blocks: int) -> IntArray:
         """How many rows of each record are in so many blocks, the first ones."""
@@ -100,11 +108,12 @@ def plan_rows(measured: Measured, random: Random, progress: Callable[[str], None
         Placing.of(cells, own, groups, rows.count_groups(place, int(groups.max()) + 1), random)
         for place, (cells, own, groups) in enumerate(zip(measured.cells, held, measured.groups, strict=True))
     ]
-    ridges = Ridges(pool[:, rows.draw(min(design.records, MOST_ROWS), random)], linked)
-    there = rows.often > 0
+    there = np.flatnonzero(rows.often)
     pool, often = pool[:, there].astype(np.min_scalar_type(int(pool.max()))), rows.often[there]
+    drawn = Rows(pool, often).draw(min(design.records, MOST_ROWS), random)
     starts, blocks = random.random(len(often)), -(-design.records // BLOCK)
-    return RowPlan(blocks, pool, often, starts, tuple(placing), linked, ridges, random.bytes(32))
+    scores = Scores.of(pool, Law.fit(pool[:, drawn], linked, random), random)
+    return RowPlan(blocks, pool, often, starts, tuple(placing), scores, random.bytes(32))
 
 
 def hold_all(measured: Measured) -> list[FloatArray]:
@@ -171,36 +180,3 @@ def replace_tables(linked: Linked, model: Model, never: Sequence[Groups]) -> Lin
             table[barred] = 0.0
         links[one, other] = replace(links[one, other], table=table, strength=find_strength(table))
     return Linked(linked.held, links, linked.ordered)
-
-
-def score_rows(chosen: IntArray, linked: Linked, ridges: Ridges, random: Random) -> FloatArray:
-    """Normal scores of the ordered columns given those of the others, a few sweeps of Gibbs: each within its row's group, and
-    anywhere where this is a reason to have no value. From the second sweep on the groups of all other columns shift them."""
-    laws = normal_laws()
-    rows: int = chosen.shape[1]
-    low, high = np.empty((len(linked.ordered), rows)), np.empty((len(linked.ordered), rows))
-    for number, (place, valued) in enumerate(linked.ordered.items()):
-        held = linked.held[place][:valued]
-        ends = np.append(0.0, np.cumsum(held) / held.sum())
-        reasons = np.ones(len(linked.held[place]) - valued)
-        low[number] = np.append(ends[:-1], 0 * reasons)[chosen[place]]
-        high[number] = np.append(ends[1:], reasons)[chosen[place]]
-    low, high = np.clip(low, _SURE, 1 - _SURE), np.clip(high, _SURE, 1 - _SURE)
-    scores: FloatArray = laws.ndtri(low + (high - low) * random.random(low.shape))
-    if len(linked.held) < 2 or not linked.ordered:
-        return scores
-    least, most = laws.ndtri(low), laws.ndtri(high)
-    precision, shifts = np.linalg.inv(linked.correlations()), Shifts(chosen, ridges)
-    for sweep in range(SWEEPS):
-        for number, (own, place) in enumerate(zip(precision, linked.ordered, strict=True)):
-            variance = 1 / float(own[number])
-            middle = scores[number] - own @ scores * variance
-            if sweep:
-                shift = shifts.find(place, scores[number] - middle)
-                middle += shift
-                variance -= min(float(shift.var()), variance / 2)  # what groups say is no longer open
-            width = math.sqrt(variance)
-            within: FloatArray = laws.ndtr((np.stack([least[number], most[number]]) - middle) / width)
-            drawn = np.clip(within[0] + (within[1] - within[0]) * random.random(rows), 1e-12, 1 - 1e-12)
-            scores[number] = np.clip(middle + width * laws.ndtri(drawn), least[number], most[number])
-    return scores

@@ -33,7 +33,7 @@ from release_pipeline.privacy.utility import (
     variance_of,
 )
 from release_pipeline.stages.compared import Compared, Numbers
-from release_pipeline.stages.counted import CountedRecords
+from release_pipeline.stages.counted import Counting
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.shape import measure_atoms, weigh_atoms
 
@@ -72,7 +72,7 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
     return {**by_figure(figures), **(_measure_links(compared, names) if names else {})}
 
 
-def measure_counted(compared: Compared, few: Compared, before: CountedRecords, after: CountedRecords) -> dict[str, Any]:
+def measure_counted(compared: Compared, few: Compared, before: Counting, after: Counting) -> dict[str, Any]:
     """The same of synthetic rows, by counts of all records and rows, and so against what the method saw. `few`: those that links
     between columns are measured in."""
     figures: dict[str, dict[str, Any]] = {}

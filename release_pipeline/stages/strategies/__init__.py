@@ -8,7 +8,7 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.stages.counted import Engine
+from release_pipeline.stages.counted import Counting
 from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
@@ -56,14 +56,14 @@ _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any],
 }  # of all records, and of random parts of them
 
 
-def find_strategy(policy: Policy, *, earlier: IntArray | None = None, engine: Engine | None = None) -> Strategy:
+def find_strategy(policy: Policy, *, earlier: IntArray | None = None, counting: Counting | None = None) -> Strategy:
     """The strategy of the policy's method, by its family. `earlier`: where values are swapped, the block of each record in an
-    earlier release, below 0 where there was none. `engine`: what reads the records for methods that count them; without one
-    they are read into memory."""
+    earlier release, below 0 where there was none. `counting`: how methods that count have the records counted; without it they
+    are read into memory."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
     if isinstance(strategy, WholeTableStrategy):
-        return WholeTableStrategy(policy, engine)
+        return WholeTableStrategy(policy, counting)
     if policy.swap is not None and isinstance(strategy, CentroidStrategy):
         strategy = SwapStrategy(policy, strategy, earlier)
     return strategy if policy.parts == 1 else of_parts(policy, strategy)

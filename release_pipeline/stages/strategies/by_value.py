@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +14,13 @@ from release_pipeline.policy.families.by_value import ByValueFamily
 from release_pipeline.policy.options import ByValueOptions
 from release_pipeline.privacy.by_value import ByValue, Stage
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
-from release_pipeline.privacy.clusters import count_ordered, cut_ranks, rank_clusters
+from release_pipeline.privacy.clusters import cut_ranks, rank_records
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.tally import Tally
-from release_pipeline.stages.microaggregate import count_rounds, summarise_errors, summarise_values
+from release_pipeline.stages.counted import tally_column
+from release_pipeline.stages.entries import find_entries
+from release_pipeline.stages.microaggregate import count_rounds, expect_ranks
 from release_pipeline.stages.served import Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
@@ -31,7 +32,6 @@ from release_pipeline.stages.strategies.strategy import (
     Grouped,
     Progress,
     Read,
-    membership_column,
 )
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
@@ -62,31 +62,21 @@ class ByValueStrategy(CentroidStrategy):
         return expected
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
-        declared = self._declare(name)
-        units = np.sort(self._units(name, read))
-        size = cut_ranks(len(units), declared.k)[1]
+        declared, counted = self._declare(name), self._tally(name, read)
+        records, high = len(counted), float(declared.grid.hi)
+        column = Tally(declared.coded.values_of(counted.entries), counted.ends)
         stream = noise_stream(secret, name, "simulated counts")
-        count = partial(count_ordered, units)
-        rounds = range(count_rounds(len(size)))
-        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in rounds]
-        ascending = declared.coded.values_of(units)
-        del units, count
-        points = list_points(self.policy.noise_columns[name])
-        if declared.labels:
-            found: dict[str, Any] = summarise_values(simulated, ascending, size, float(declared.grid.hi)).to_json()
-        else:
-            found = summarise_errors(simulated, ascending, np.repeat(np.arange(len(size)), size), size).to_json()
-        released = (Tally.of_clusters(values, size) for values in simulated)
-        found |= summarise_shapes(Tally.of(ascending), released, points).to_json()
-        if is_limited(name, self.policy):
-            ranks = np.argsort(self._units(name, read), kind="stable")
-            of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))
-            of_record[ranks], numbers[ranks] = np.repeat(np.arange(len(size)), size), ascending
-            high = float(declared.grid.hi)
-            valued = (np.where(one > high, np.nan, one) for one in simulated)
-            numbers = np.where(numbers > high, np.nan, numbers)
-            found |= expect_served(name, self.policy, valued, numbers, of_record, served)
-        return found
+        rounds = range(count_rounds(records // declared.k))
+        simulated = [declared.release(declared.measure(counted.count_within, records, stream), records) for _ in rounds]
+        found = expect_ranks(column, simulated, high).to_json()
+        found |= summarise_shapes(column, simulated, list_points(self.policy.noise_columns[name])).to_json()
+        if not is_limited(name, self.policy):
+            return found
+        units = self._units(name, read)
+        start = cut_ranks(records, declared.k)[0]
+        valued = (_blank(released.at(start), high) for released in simulated)
+        numbers = _blank(declared.coded.values_of(units), high)
+        return found | expect_served(name, self.policy, valued, numbers, rank_records(units, declared.k)[1], served)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """Who is in which group of k ranks, ties in an order that only the secret knows."""
@@ -95,10 +85,10 @@ class ByValueStrategy(CentroidStrategy):
         for name in self.policy.noise_columns:
             progress(f"ranking {name}")
             ties = noise_stream(secret, *context, name, "ties")
-            ranked = rank_clusters(self._units(name, read), self._declare(name).k, ties=ties)
-            membership[name] = membership_column(ranked.cluster, ranked.count)
+            units, k = self._units(name, read), self._declare(name).k
+            membership[name] = pa.array(rank_records(units, k, ties)[1])
             epsilon = str(self.policy.column_epsilon[name])
-            evidence[name] = {"records": int(ranked.size.sum()), "clusters": ranked.count, "epsilon": epsilon}
+            evidence[name] = {"records": len(units), "clusters": len(units) // k, "epsilon": epsilon}
         return Grouped({"membership": pa.table(membership)} if membership else {}, evidence)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
@@ -106,7 +96,7 @@ class ByValueStrategy(CentroidStrategy):
         tables: list[pa.Table] = []
         for name in self.policy.noise_columns:
             progress(f"counting {name}")
-            units = Tally.of(self._units(name, read))
+            units = self._tally(name, read)
             stream = noise_stream(secret, *context, name, "counts")
             tables.append(counts_table(name, self._declare(name).measure(units.count_within, len(units), stream)))
         return {COUNTS: pa.concat_tables(tables)}
@@ -114,14 +104,23 @@ class ByValueStrategy(CentroidStrategy):
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """What its group of ranks is given by the noisy counts: no noise is drawn here."""
         cluster = self._read_clusters(name, read)
-        values = self._declare(name).release(read_stages(read(COUNTS, None), name), len(cluster))
-        return values[cluster]
+        declared, records = self._declare(name), len(cluster)
+        released = declared.release(read_stages(read(COUNTS, None), name), records)
+        return released.at(cut_ranks(records, declared.k)[0])[cluster]
 
     def _declare(self, name: str) -> ByValue:
         return _FAMILY.declare(self.policy, name)
 
+    def _tally(self, name: str, read: Read) -> Tally:
+        return tally_column(name, self.policy.noise_columns[name], read)
+
     def _units(self, name: str, read: Read) -> IntArray:
-        return self.policy.noise_columns[name].coded_grid.quantise(read("records", [name]).column(name).to_numpy())
+        return find_entries(self.policy.noise_columns[name], read("records", [name]).column(name))
+
+
+def _blank(values: Numbers, high: float) -> Numbers:
+    """Values, and NaN for points above `high`, which stand for none."""
+    return np.where(values > high, np.nan, values)
 
 
 def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:

@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from release_pipeline.privacy.methods import Statistics, simulate_noise
-from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.privacy.tally import Tally
+from release_pipeline.stages.counted import tally_column
+from release_pipeline.stages.microaggregate import Deviations, expect_column, microaggregate
 from release_pipeline.stages.served import ROUNDS, Served, expect_served, is_limited, read_served
-from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
+from release_pipeline.stages.strategies.merging import Numbers
 from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
     Progress,
     Read,
-    membership_column,
 )
 
 
@@ -41,15 +42,25 @@ class ColumnStrategy(CentroidStrategy):
         return expected
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
-        numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-        how: dict[str, Any] = {"secret": secret, "context": (name,), "clamp": self.policy.clamps}
-        found: dict[str, Any] = expect_error(exact, numbers, **how).to_json()
-        found |= expect_shape(exact, numbers, **how).to_json()
-        if not is_limited(name, self.policy):
+        counted, limited = tally_column(name, self.policy.noise_columns[name], read), is_limited(name, self.policy)
+        values = self._read_numbers(name, read) if limited or self.policy.protect.k is None else counted
+        exact = microaggregate(self.policy, name, values, secret=secret, context=())
+        column = Tally(exact.grid.values_of(counted.entries), counted.ends)
+        if exact.are_records:
+            deviations = Deviations.of_records(exact.grid.values_of(exact.statistic), exact.cluster, exact.size)
+        else:
+            deviations = Deviations.of_ranks(column, exact.size)
+        how: dict[str, Any] = {"secret": secret, "clamp": self.policy.clamps}
+        error, shape = expect_column(exact, column, deviations, context=(name,), **how)
+        found: dict[str, Any] = error.to_json() | shape.to_json()
+        if not limited:
             return found
-        simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
-        return found | expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
+        simulated = simulate_noise(exact, ROUNDS, context=(name, "served"), **how)
+        seen = exact.grid.snap(self._read_numbers(name, read))
+        return found | expect_served(name, self.policy, simulated, seen, exact.cluster, served)
+
+    def _read_numbers(self, name: str, read: Read) -> Numbers:
+        return read("records", [name]).column(name).to_numpy()
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`, the cluster of each record in each column, and `statistics`: exact sums and scales of every cluster."""
@@ -58,9 +69,8 @@ class ColumnStrategy(CentroidStrategy):
         evidence: Figures = {}
         for name in self.policy.noise_columns:
             progress(f"clustering {name}")
-            numbers = read("records", [name]).column(name).to_numpy()
-            exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
-            membership[name] = membership_column(exact.cluster, len(exact.size))
+            exact = microaggregate(self.policy, name, self._read_numbers(name, read), secret=secret, context=context)
+            membership[name] = pa.array(exact.cluster)
             statistics.append(statistics_table(name, exact))
             evidence[name] = collect_evidence(exact)
         return Grouped({"membership": pa.table(membership), "statistics": pa.concat_tables(statistics)}, evidence)
@@ -91,5 +101,4 @@ class RecordStrategy(ColumnStrategy):
 
     def find_exact(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Statistics:
         """The exact statistics of a noise column, as the records have them."""
-        numbers = read("records", [name]).column(name).to_numpy()
-        return microaggregate(self.policy, name, numbers, secret=secret, context=context)
+        return microaggregate(self.policy, name, self._read_numbers(name, read), secret=secret, context=context)

@@ -134,7 +134,7 @@ class SwapStrategy:
 
         def attack(compared: Compared, streams: Streams) -> dict[str, Any]:
             stream = streams("a release without the control group")
-            return attack_without_control(compared, partial(self._remake, stream=stream), streams)
+            return attack_without_control(compared, partial(self._remake, stream=stream), streams, among=compared.originals)
 
         compared = self.compare(read, released)
         parts: dict[str, Any] = {"attack": attack, "predictor": self._predict_unseen}

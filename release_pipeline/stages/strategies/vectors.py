@@ -11,10 +11,10 @@ import pyarrow as pa
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.policy.suppression import Suppress
 from release_pipeline.privacy.methods import Statistics, simulate_noise
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.stages.mask import mask
-from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
+from release_pipeline.stages.microaggregate import Deviations, expect_column, microaggregate_together
 from release_pipeline.stages.served import ROUNDS, expect_served, read_served
-from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
 from release_pipeline.stages.strategies.strategy import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
 
@@ -39,10 +39,12 @@ class VectorStrategy(CentroidStrategy):
         served = read_served(self.policy, read)
         for name, exact in made.items():
             numbers = read("records", [name]).column(name).to_numpy()
-            expected[name] = expect_error(exact, numbers, secret=secret, context=(name,)).to_json()
-            expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,)).to_json()
+            seen = exact.grid.snap(numbers)
+            deviations = Deviations.of_records(seen, exact.cluster, exact.size)
+            error, shape = expect_column(exact, Tally.of(seen), deviations, secret=secret, context=(name,))
+            expected[name] = error.to_json() | shape.to_json()
             simulated = simulate_noise(exact, ROUNDS, secret=secret, context=(name, "served"))
-            expected[name] |= expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
+            expected[name] |= expect_served(name, self.policy, simulated, seen, exact.cluster, served)
         return expected
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:

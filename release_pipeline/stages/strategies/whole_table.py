@@ -28,8 +28,8 @@ from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import AnyTable, CutTable, load_table
 from release_pipeline.stages.compared import Compared, read_with
-from release_pipeline.stages.counted import CountedRecords, Engine, ReadEngine, TableEngine
-from release_pipeline.stages.entries import find_encoder, spell_entries
+from release_pipeline.stages.counted import CountedRecords, Counting, ReadEngine, TableEngine
+from release_pipeline.stages.entries import find_encoders, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import count_rounds, summarise_found
@@ -50,7 +50,7 @@ class WholeTableStrategy:
     that is released is nobody's: its `RECORD` is its own number."""
 
     policy: Policy
-    engine: Engine | None = None
+    counting: Counting | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
 
@@ -104,14 +104,15 @@ class WholeTableStrategy:
         plan = plan_rows(measured, make_random(secret, *context, "rows"), progress)
         columns = pick_synthetic(self.policy.columns)
 
-        def make_block(number: int) -> pa.Table:
-            progress(f"making rows: block {number + 1:,} of {plan.blocks:,}")
-            made = dict(zip(names, plan.make_block(number), strict=True))
-            record = pa.array(np.arange(plan.count_before(number), plan.count_before(number + 1), dtype=np.int64))
-            return pa.table({RECORD: record} | {name: spell_entries(column, made[name]) for name, column in columns.items()})
-
         def cut(wanted: Sequence[str]) -> Iterator[pa.Table]:
-            return (make_block(number).select(wanted) for number in range(plan.blocks))
+            first = 0
+            for number, block in enumerate(plan.make_blocks(), 1):
+                progress(f"making rows: block {number:,} of {plan.blocks:,}")
+                made, beyond = dict(zip(names, block, strict=True)), first + len(block[0])
+                record = pa.array(np.arange(first, beyond, dtype=np.int64))
+                spelled = {name: spell_entries(column, made[name]) for name, column in columns.items() if name in wanted}
+                yield pa.table({RECORD: record} | spelled).select(wanted)
+                first = beyond
 
         def make_column(name: str) -> pa.ChunkedArray:
             return pa.chunked_array([chunk for block in cut([name]) for chunk in block.column(name).chunks])
@@ -124,14 +125,14 @@ class WholeTableStrategy:
 
     def compare(self, read: Read, released: AnyTable) -> Compared:
         """A synthetic table next to the records that its counts were taken of; any order of these will do."""
-        own = np.arange(self._count(read), dtype=np.intp)
+        own = np.arange(read("records", [self._names[0]]).num_rows, dtype=np.intp)
         return Compared(self.policy, read, released, own, released, is_nobodys=True)
 
     def audit(
         self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
-        in_memory = replace(self, engine=None)
+        in_memory = replace(self, counting=None)
 
         def remake(read: Read) -> pa.Table:
             """A table like the released one, of these records, with noise that is never released."""
@@ -140,7 +141,7 @@ class WholeTableStrategy:
             return load_table(in_memory.mask(read_with(made, read), secret=secret, context=(), progress=lambda _: None))
 
         compared = self.compare(read, released)
-        after = self._count_by(TableEngine(released))
+        after = CountedRecords(TableEngine(released), find_encoders(self.policy))
         return audit_synthetic(compared, self._counting(read), after, remake=remake, streams=streams, progress=progress)
 
     def _read_measured(self, read: Read) -> Measured:
@@ -157,14 +158,10 @@ class WholeTableStrategy:
         return _FAMILY.declare(self.policy, self._count(read))
 
     def _count(self, read: Read) -> int:
-        return read("records", [self._names[0]]).num_rows
+        return read("records", [self._names[0]]).num_rows if self.counting is None else self.counting.records
 
-    def _counting(self, read: Read) -> CountedRecords:
-        return self._count_by(self.engine or ReadEngine(read))
-
-    def _count_by(self, engine: Engine) -> CountedRecords:
-        columns = pick_synthetic(self.policy.columns)
-        return CountedRecords(engine, {name: find_encoder(columns[name]) for name in self._names})
+    def _counting(self, read: Read) -> Counting:
+        return self.counting or CountedRecords(ReadEngine(read), find_encoders(self.policy))
 
 
 def _pick_values(entries: Tally, width: int) -> Tally:

@@ -230,14 +230,14 @@ IN_WORDS = [
         "path: people.csv",
         "path: people.csv, postgres: 'postgresql://localhost', table: people",
         "source",
-        "source: a source has either a path or a postgres address.",
+        "source: a source has a path, a postgres address or a spark table, one of them.",
     ),
     case(
         "no-source",
         "path: people.csv",
         "table: people",
         "source",
-        "source: a source has either a path or a postgres address.",
+        "source: a source has a path, a postgres address or a spark table, one of them.",
     ),
     case(
         "postgres-without-table",

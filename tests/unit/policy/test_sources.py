@@ -25,6 +25,10 @@ def policy_of(source: str) -> Policy:
         ('{postgres: "${A}", query: "DELETE FROM people"}', "begin with SELECT, WITH or VALUES"),
         ("{path: 's3://bucket/people.duckdb', table: people}", "no object of a store"),
         ("{path: 's3://ana@bucket/people.csv'}", "no user, password, options or further addresses"),
+        ("{spark: people, path: people.csv}", "a source has a path, a postgres address or a spark table, one of them"),
+        ("{spark: people, table: people}", "a spark source names its table alone"),
+        ("{spark: 'sc://spark.example.org/people'}", "a spark source names its table alone"),
+        ("{spark: people, query: SELECT 1}", "a query is asked of a postgres address"),
     ],
 )
 def test_a_source_that_cannot_be_meant_is_refused(source: str, words: str) -> None:
@@ -39,4 +43,5 @@ def test_the_words_have_the_query_in_one_line_and_never_the_address() -> None:
     source = Source(postgres="postgresql://ana:${WORD}@db.example.org/people", query="SELECT *\nFROM people\n  WHERE wave = 2  ")
     assert source.words == "Postgres query SELECT * FROM people WHERE wave = 2"
     assert Source(postgres="postgresql://ana@db.example.org/people", table="a.b").words == "Postgres table a.b"
+    assert Source(spark="office.survey.people").words == "Spark table office.survey.people"
     assert Source(path="s3://bucket/people.csv").words == "s3://bucket/people.csv"

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import Epsilon, Grid, mask_column
 from release_pipeline.privacy.by_value import ByValue, GaussianNoise, RhoBudget
-from release_pipeline.privacy.clusters import count_ordered, rank_clusters
+from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.methods import add_noise, compute_statistics, make_claim, squared_loss
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.sensitivity import plain_moves
+from release_pipeline.privacy.tally import Tally
 
 SECRET = bytes(range(32))
 DELTA = Decimal("0.000001")
@@ -29,12 +30,12 @@ def test_the_loss_of_a_table_is_never_more_than_its_rho(values: list[int], k: in
     that of any one neighbour."""
     width, rho = 30, Fraction(1, 7)
     variance = Fraction(width**2) / (2 * rho)
-    moves = plain_moves(rank_clusters(values, min(k, len(values))), width)
+    moves = plain_moves(RankClusters.of(Tally.of(np.array(values)), min(k, len(values))), width)
     worst = max(squared_loss(moves.up, variance), squared_loss(moves.down, variance))
     assert worst <= rho
     changed = values.copy()
     changed[place.draw(st.integers(0, len(values) - 1))] = place.draw(st.integers(0, width))
-    sums = [rank_clusters(table, min(k, len(values))).sums() for table in (values, changed)]
+    sums = [RankClusters.of(Tally.of(np.array(table)), min(k, len(values))).sums() for table in (values, changed)]
     assert squared_loss(sums[0] - sums[1], variance) <= worst
 
 
@@ -45,14 +46,14 @@ def test_counts_by_value_use_up_their_rho_and_no_more(zeros: bool) -> None:
     ordered = np.sort(np.where(np.arange(4000) % 2 == 0, 0, numbers) if zeros else numbers)
     rho = Fraction(1, 50)
     column = ByValue(Grid.declare((0, 12_000), 1), RhoBudget(rho))
-    stages = column.measure(lambda edges: count_ordered(ordered, edges), 4000, noise_stream(SECRET, "rho"))
+    stages = column.measure(Tally.of(ordered).count_within, 4000, noise_stream(SECRET, "rho"))
     assert len(stages) == (2 if zeros else 3)
     assert sum(stage.noise.loss for stage in stages) == rho
     stream = noise_stream(SECRET, "rho")
     for stage in stages:
         assert isinstance(stage.noise, GaussianNoise)
         drawn = stage.noise.draw(len(stage.counts), stream)
-        assert stage.counts.tolist() == (count_ordered(ordered, stage.edges) + drawn).tolist()
+        assert stage.counts.tolist() == (Tally.of(ordered).count_within(stage.edges) + drawn).tolist()
 
 
 def test_dp_um_by_rho_draws_gaussian_noise_of_that_variance() -> None:

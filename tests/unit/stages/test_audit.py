@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.sections import Gates
-from release_pipeline.privacy.methods import add_noise, simulate_noise
+from release_pipeline.privacy.methods import Statistics, add_noise, simulate_noise
+from release_pipeline.privacy.tally import Tally
 from release_pipeline.privacy.utility import column_error
 from release_pipeline.stages.gates import ALONE, Gate, judge_gates, judge_groups
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.measures.groups import Groups
-from release_pipeline.stages.microaggregate import ROUNDS, ExpectedError, expect_error, microaggregate
+from release_pipeline.stages.microaggregate import ROUNDS, Deviations, ExpectedError, expect_column, expect_ranks, microaggregate
 
 SECRET = bytes(range(32))
+Numbers = npt.NDArray[np.float64]
+
+
+def expect_error(exact: Statistics, numbers: Numbers, *, clamp: bool = True) -> ExpectedError:
+    """By simulated releases, from the tally of the column; it is that of the records one by one."""
+    how: Any = {"secret": SECRET, "context": ("x", "income"), "clamp": clamp}
+    seen = exact.grid.snap(numbers)
+    column, records = Tally.of(seen), Deviations.of_records(seen, exact.cluster, exact.size)
+    one_by_one, shape = expect_column(exact, column, records, **how)
+    if exact.are_records:
+        return one_by_one
+    found, same = expect_column(exact, column, Deviations.of_ranks(column, exact.size), **how)
+    assert same == shape
+    assert one_by_one == found or asdict(one_by_one) == pytest.approx(asdict(found), rel=1e-9)
+    return found
 
 
 def test_gates_pass_up_to_their_limit_and_fail_without_a_figure() -> None:
@@ -86,7 +107,7 @@ def test_expected_error_is_the_mean_of_many_real_releases(protect: str) -> None:
     numbers = np.round(np.clip(np.random.default_rng(3).gamma(2, 120, 400), 0, 1000))
     exact = microaggregate(policy, "income", numbers, secret=SECRET, context=("x",))
     clamp = policy.clamps
-    expected = expect_error(exact, numbers, secret=SECRET, context=("x", "income"), clamp=clamp)
+    expected = expect_error(exact, numbers, clamp=clamp)
     secrets = [number.to_bytes(32, "big") for number in range(300)]
     real = [column_error(numbers, mask(exact, secret=secret, context=("x", "income"), clamp=clamp)) for secret in secrets]
     tolerance = 4 * float(np.std(real) / np.mean(real)) * math.sqrt(1 / ROUNDS + 1 / len(real))
@@ -96,9 +117,9 @@ def test_expected_error_is_the_mean_of_many_real_releases(protect: str) -> None:
     assert expected.high is not None
     assert np.mean([expected.low <= error <= expected.high for error in real]) > 0.95
     assert np.mean([expected.low <= 30 * error <= expected.high for error in real]) < 0.95
-    assert expected == expect_error(exact, numbers, secret=SECRET, context=("x", "income"), clamp=clamp)
+    assert expected == expect_error(exact, numbers, clamp=clamp)
     if not clamp:  # the power of the test: the error that forgets the option is another one
-        assert expect_error(exact, numbers, secret=SECRET, context=("x", "income")).mean < 0.8 * expected.mean
+        assert expect_error(exact, numbers).mean < 0.8 * expected.mean
 
 
 @pytest.mark.parametrize("k", [5, 50])
@@ -110,15 +131,32 @@ def test_expected_error_is_of_the_values_that_the_method_saw(method: str, k: int
     numbers = np.random.default_rng(3).gamma(2, 120, 4000)
     numbers[:20] = 1e7
     exact = microaggregate(policy, "income", numbers, secret=SECRET, context=("x",))
-    expected = expect_error(exact, numbers, secret=SECRET, context=("x", "income"))
+    expected = expect_error(exact, numbers)
     assert expected.mean < 0.05
-    assert expected == expect_error(exact, np.clip(numbers, 0, 1000), secret=SECRET, context=("x", "income"))
-    assert expected == expect_error(exact, np.round(np.clip(numbers, 0, 1000)), secret=SECRET, context=("x", "income"))
+    assert expected == expect_error(exact, np.clip(numbers, 0, 1000))
+    assert expected == expect_error(exact, np.round(np.clip(numbers, 0, 1000)))
     released = mask(exact, secret=SECRET, context=("x", "income"))
     assert column_error(numbers, released) > 0.99
     assert expected.low is not None
     assert expected.high is not None
     assert expected.low <= column_error(exact.grid.snap(numbers), released) <= expected.high
+
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
+
+
+@given(ENTRIES, st.integers(1, 9))
+def test_an_error_by_ranks_is_that_of_the_records_with_a_value(pairs: list[tuple[int, int]], k: int) -> None:
+    """One by one: points above 9 stand for no value, before and after; k ranks are given the same."""
+    before, after = (np.sort(np.array(side, dtype=np.float64)) for side in zip(*pairs, strict=True))
+    after = after[np.arange(len(after)) // k * k]
+    both, valued = (before <= 9) & (after <= 9), before[before <= 9]
+    found = expect_ranks(Tally.of(before), [Tally.of(after)], 9.0)
+    if not len(valued) or np.var(valued) == 0:
+        assert found == ExpectedError(0.0, None, None)
+    else:
+        error = np.mean((before - after)[both] ** 2) / np.var(valued) if both.any() else 1.0
+        assert found.mean == pytest.approx(error)
 
 
 def test_expected_error_does_not_look_at_the_noise_that_is_released() -> None:
@@ -128,8 +166,8 @@ def test_expected_error_does_not_look_at_the_noise_that_is_released() -> None:
     exact = microaggregate(policy, "income", numbers, secret=SECRET, context=("x",))
     released = mask(exact, secret=SECRET, context=("x", "income"))
     own = column_error(numbers, released)
-    assert expect_error(exact, numbers, secret=SECRET, context=("x", "income")).mean != own
-    assert expect_error(exact, np.full(100, 5.0), secret=SECRET, context=("x", "income")) == ExpectedError(0.0, None, None)
+    assert expect_error(exact, numbers).mean != own
+    assert expect_error(exact, np.full(100, 5.0)) == ExpectedError(0.0, None, None)
     simulated = [values.tolist() for values in simulate_noise(exact, ROUNDS, secret=SECRET, context=("x", "income"))]
     assert add_noise(exact, secret=SECRET, context=("x", "income")).tolist() not in simulated
     assert len({tuple(values) for values in simulated}) == ROUNDS

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.by_value.cells import find_cells, first_edges
-from release_pipeline.privacy.clusters import count_ordered
+from release_pipeline.privacy.tally import Tally
 
 WIDTHS = st.one_of(st.integers(1, 200), st.integers(1, 2**52))
 
@@ -38,6 +38,6 @@ def test_each_number_is_counted_once(facts: tuple[int, int, list[int]], data: st
     width, centre, atoms = facts
     edges = first_edges(width, centre=centre, atoms=atoms)
     numbers = np.sort(np.array(data.draw(st.lists(st.integers(0, width), max_size=40)), dtype=np.int64))
-    counts = count_ordered(numbers, edges)
+    counts = Tally.of(numbers).count_within(edges)
     assert counts.tolist() == np.bincount(find_cells(edges, numbers), minlength=len(counts)).tolist()
     assert int(counts.sum()) == len(numbers)

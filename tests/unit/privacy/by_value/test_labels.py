@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 from hypothesis import given
@@ -15,9 +14,9 @@ from release_pipeline.privacy.by_value import ByValue, PureBudget, Stage
 from release_pipeline.privacy.by_value.facts import Facts
 from release_pipeline.privacy.by_value.labels import count_labels
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
-from release_pipeline.privacy.clusters import count_ordered
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.tally import Tally
 
 SECRET = bytes(range(32))
 GRID = Grid.declare((0, 1000), 1)
@@ -39,7 +38,7 @@ def draw(shares: Sequence[float] = (0.7, 0.2, 0.1, 0.0), seed: int = 3) -> IntAr
 
 def measure(declared: ByValue, units: IntArray, name: str = "labels") -> list[Stage]:
     """Its noisy counts."""
-    return declared.measure(partial(count_ordered, units), len(units), noise_stream(SECRET, name))
+    return declared.measure(Tally.of(units).count_within, len(units), noise_stream(SECRET, name))
 
 
 def test_every_record_is_in_one_cell_of_every_stage() -> None:
@@ -49,19 +48,19 @@ def test_every_record_is_in_one_cell_of_every_stage() -> None:
         assert stage.edges[0] == 0
         assert stage.edges[-4:].tolist() == [1001, 1002, 1003, 1004]
         assert (np.diff(stage.edges) > 0).all()
-        assert count_ordered(units, stage.edges).sum() == RECORDS
+        assert Tally.of(units).count_within(stage.edges).sum() == RECORDS
 
 
 def test_as_many_records_lack_a_value_as_were_counted() -> None:
     """Within noise of the truth; the others have values that are as good as if nobody else were there."""
     units, declared = draw(), declare()
-    released = declared.release(measure(declared, units), RECORDS)
+    released = declared.release(measure(declared, units), RECORDS).at(np.arange(RECORDS))
     found, true = (np.bincount(np.clip(of - 1000, 0, None), minlength=4) for of in (released.astype(int), units))
     assert np.abs(found - true).max() <= 40
     assert (np.diff(released) >= 0).all()
     values, own = units[units <= 1000], released[released <= 1000]
     alone = declare(labels=0)
-    as_good = alone.release(measure(alone, values), len(values))
+    as_good = alone.release(measure(alone, values), len(values)).at(np.arange(len(values)))
     both = min(len(values), len(own))
     error, other = (np.mean((one[:both] - values[:both]) ** 2) for one in (own, as_good))
     assert error < 2 * other + 20

@@ -12,9 +12,10 @@ from release_pipeline.privacy.by_value.facts import Facts, Stage
 from release_pipeline.privacy.by_value.mechanism import estimate, measure, next_stage
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise, PureBudget
 from release_pipeline.privacy.by_value.quantiles import Quantiles, release_values
-from release_pipeline.privacy.clusters import count_ordered
+from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.tally import Tally
 
 SECRET = bytes(range(32))
 N = 4000
@@ -28,7 +29,7 @@ def incomes(zeros: float = 0.6, records: int = N) -> IntArray:
 
 def counter(ordered: IntArray) -> Callable[[IntArray], IntArray]:
     """What sees the data."""
-    return lambda edges: count_ordered(ordered, edges)
+    return Tally.of(ordered).count_within
 
 
 def stages_of(ordered: IntArray, facts: Facts, epsilon: Fraction = Fraction(1), purpose: str = "") -> list[Stage]:
@@ -38,7 +39,8 @@ def stages_of(ordered: IntArray, facts: Facts, epsilon: Fraction = Fraction(1), 
 
 def released(stages: list[Stage], facts: Facts, k: int = 1) -> IntArray:
     """The values that ranks are given."""
-    return release_values(Quantiles.of(estimate(stages, facts)), facts.records, k, facts.atoms)
+    found = release_values(Quantiles.of(estimate(stages, facts)), facts.records, k, facts.atoms)
+    return found.at(cut_ranks(facts.records, k)[0])
 
 
 def test_noise_has_the_scale_that_is_charged() -> None:
@@ -49,7 +51,7 @@ def test_noise_has_the_scale_that_is_charged() -> None:
     for stage in stages:
         assert isinstance(stage.noise, LaplaceNoise)
         noise = stage.noise.draw(len(stage.counts), stream)
-        assert stage.counts.tolist() == (count_ordered(ordered, stage.edges) + noise).tolist()
+        assert stage.counts.tolist() == (counter(ordered)(stage.edges) + noise).tolist()
     assert sum(stage.noise.loss for stage in stages) <= 1
 
 

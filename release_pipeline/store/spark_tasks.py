@@ -1,0 +1,348 @@
+"""What Spark's workers do: they read their part of the records, and give counts of it or the cells that are asked for.
+
+A worker has NumPy and PyArrow alone: this module and `privacy.counting` import no more, and go to it by value. No exception
+leaves a worker, since it could quote a cell and Spark would log it: a code goes to the driver in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from release_pipeline.privacy.counting import sum_counts
+
+_compute: Any = import_module("pyarrow.compute")  # its functions are made at run time
+_ipc: Any = import_module("pyarrow.ipc")
+Batches: TypeAlias = Iterable[pa.RecordBatch]
+Work: TypeAlias = Callable[[int, Batches], Batches]  # what a task of that number makes of its records: rows of `RESULT`
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+RESULT = pa.schema([("place", pa.int32()), ("entries", pa.binary()), ("counts", pa.binary())])
+DONE, FAILED = -1, -2  # in `place`: `entries` has the task's number, or a code; `counts` how many records it read
+BATCH = 1 << 17  # records that are read together
+_TOGETHER = 1 << 20  # numbers that are sorted together
+_BLOB = 1 << 19  # cells of a blob
+_SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"  # as DuckDB trims
+
+
+class CannotRead(Exception):
+    """Why a file is not read: its code alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some row groups of a Parquet file, and how the driver found it: its size in bytes, and when it was written."""
+
+    path: str
+    size: int
+    written: int
+    groups: tuple[int, ...]
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records of these row groups."""
+        try:
+            known = Path(self.path).stat()
+            if (known.st_size, known.st_mtime_ns) != (self.size, self.written):
+                raise CannotRead("changed")
+            with pq.ParquetFile(self.path) as file:
+                yield from file.iter_batches(BATCH, row_groups=list(self.groups), columns=list(columns), use_threads=False)
+        except (FileNotFoundError, PermissionError):
+            raise CannotRead("missing") from None
+        except (OSError, pa.ArrowException):
+            raise CannotRead("unreadable") from None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection:
+    """The columns that are read, with their names and types here, and which records are: those whose column `release` has this
+    text. A column there may have several names here."""
+
+    columns: tuple[tuple[str, str, pa.DataType], ...]  # the name there, the name here, the type here
+    release: tuple[str, str] | None
+
+    @property
+    def there(self) -> list[str]:
+        """The columns of the source that are read, each once."""
+        more = [] if self.release is None else [self.release[0]]
+        return list(dict.fromkeys([*(there for there, _, _ in self.columns), *more]))
+
+    def choose(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What is selected of a batch."""
+        if self.release is not None:
+            batch = batch.filter(has_entry(batch.column(self.release[0]), self.release[1]))
+        cells = [_as_type(batch.column(there), kind) for there, _, kind in self.columns]
+        schema = pa.schema([(here, kind) for _, here, kind in self.columns])
+        return pa.RecordBatch.from_arrays(cells, schema=schema) if cells else batch.select([])
+
+
+def _as_type(cells: Any, kind: pa.DataType) -> Any:
+    return cells if cells.type == kind else cells.cast(kind)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type that cells are given in: texts and floats have several forms in Arrow."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.float32() if pa.types.is_float16(kind) else kind
+
+
+def has_entry(cells: Any, text: str) -> Any:
+    """Whether each cell is this text without spaces around it, or this whole number."""
+    cells = _as_type(cells, plain_type(cells.type))
+    if pa.types.is_string(cells.type):
+        return _compute.equal(_compute.utf8_trim(cells, characters=_SPACES), text)
+    whole = int(text) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) else None
+    is_float = pa.types.is_floating(cells.type)
+    if whole is None or not -(1 << 63) <= whole < 1 << 63 or (is_float and int(float(whole)) != whole):
+        return pa.array(np.zeros(len(cells), dtype=np.bool_))
+    return _compute.equal(cells.cast(pa.float64() if is_float else pa.int64()), float(whole) if is_float else whole)
+
+
+def run_pieces(parts: Sequence[Sequence[Piece]], selection: Selection, work: Work, numbers: Batches) -> Iterator[pa.RecordBatch]:
+    """What the tasks of these numbers find, which read their own row groups."""
+    for batch in numbers:
+        asked: list[int] = batch.column(0).to_pylist()
+        for number in asked:
+            yield from _run(number, selection, work, (one for piece in parts[number] for one in piece.read(selection.there)))
+
+
+def run_partition(selection: Selection, work: Work, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """What a task finds in records that Spark gives it."""
+    spark: Any = import_module("pyspark")  # every worker of Spark has it
+    yield from _run(spark.TaskContext.get().partitionId(), selection, work, batches)
+
+
+def _run(number: int, selection: Selection, work: Work, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Nothing is given before all is done."""
+    records = 0
+
+    def choose() -> Iterator[pa.RecordBatch]:
+        nonlocal records
+        for batch in batches:
+            chosen = selection.choose(batch)
+            records += len(chosen)
+            yield chosen
+
+    try:
+        rows = list(work(number, choose()))
+    except Exception as error:
+        rows, end = [], (FAILED, _code(error))
+    else:
+        end = (DONE, str(number))
+    yield from (row.cast(RESULT) for row in rows)
+    yield _row(end[0], end[1].encode("ascii"), str(records).encode("ascii"))
+
+
+def _code(error: Exception) -> str:
+    """What went wrong, without a word of what the exception says."""
+    if isinstance(error, CannotRead):
+        return str(error)
+    return "memory" if isinstance(error, MemoryError) else "failed"
+
+
+def _row(place: int, entries: bytes, counts: bytes | None = None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([each], kind) for each, kind in zip((place, entries, counts), RESULT.types, strict=True)], schema=RESULT
+    )
+
+
+def write_blob(batch: pa.RecordBatch) -> bytes:
+    """A batch as bytes."""
+    into = pa.BufferOutputStream()
+    with _ipc.new_stream(into, batch.schema, options=_ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    return into.getvalue().to_pybytes()
+
+
+def read_blob(blob: bytes) -> pa.RecordBatch:
+    """The batch that these bytes have."""
+    with _ipc.open_stream(blob) as reader:
+        return reader.read_next_batch()
+
+
+def count_part(function: Callable[[Batches], Batches], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """What a function makes of the records of a task."""
+    yield from function(batches)
+
+
+def read_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The records of a task, as they are delivered."""
+    for batch in batches:
+        if len(batch):
+            yield _row(0, write_blob(batch))
+
+
+def take_part(places: Sequence[npt.NDArray[np.int64]], number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The records of a task that are at these places of it, ascending."""
+    first, within = 0, places[number]
+    for batch in batches if len(within) else ():
+        begin, end = np.searchsorted(within, (first, first + len(batch)))
+        if end > begin:
+            yield _row(number, write_blob(batch.take(pa.array(within[begin:end] - first))))
+        first += len(batch)
+
+
+def draw_part(key: int, limit: int, number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The records of a task whose number, drawn by the key, is at most the limit; with the number."""
+    seed, first = _mix(np.array([number], dtype=np.uint64) ^ np.uint64(key)), 0
+    for batch in batches:
+        drawn = _mix(_mix(np.arange(first, first + len(batch), dtype=np.uint64)) ^ seed)
+        first += len(batch)
+        taken = np.flatnonzero(drawn <= np.uint64(limit))
+        if len(taken):
+            yield _row(0, write_blob(batch.take(pa.array(taken))), drawn[taken].tobytes())
+
+
+def sum_part(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The sum of hashes of the records of a task."""
+    total = sum(int(hash_records(batch.columns).sum()) for batch in batches)
+    yield _row(0, str(total).encode("ascii"))
+
+
+def count_nothing(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Nothing but how many records there are, which every task tells."""
+    for _ in batches:
+        yield from ()
+
+
+def hash_records(columns: Sequence[Any]) -> Hashes:
+    """A number of each record, of all its cells in their order."""
+    made = np.zeros(len(columns[0]), dtype=np.uint64)
+    for cells in columns:
+        own = _mix(_as_bits(cells))
+        if cells.null_count:
+            own[cells.is_null().to_numpy(zero_copy_only=False)] = 1
+        made = _mix(made ^ own)
+    return made
+
+
+def _as_bits(cells: Any) -> Hashes:
+    """Texts by a hash of each that is different; numbers as they are, equal ones alike; anything else by its text."""
+    if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
+        cells = _as_type(cells, pa.string())
+    if pa.types.is_string(cells.type):
+        coded = cells.dictionary_encode()
+        texts = (text.encode() for text in coded.dictionary.to_pylist())
+        known = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
+        places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        return np.array([*known, 0], dtype=np.uint64)[places]
+    numbers = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind == "f":
+        numbers = numbers.astype(np.float64) + 0.0  # -0.0 is 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers.view(np.uint64)
+    return numbers.astype(np.int64).view(np.uint64)
+
+
+def _mix(numbers: Hashes) -> Hashes:
+    """Numbers whose bits depend on all bits of these (splitmix64)."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def count_cells(number: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The different cells of every column, and how many records of a task have each: blobs of `cells` and `times`."""
+    counters: list[_TextCounter | _NumberCounter] = []
+    for batch in batches:
+        if not counters:
+            counters = [_TextCounter() if pa.types.is_string(kind) else _NumberCounter(kind) for kind in batch.schema.types]
+        for counter, cells in zip(counters, batch.columns, strict=True):
+            counter.add(cells)
+    for place, counter in enumerate(counters):
+        found = counter.finish()
+        for first in range(0, len(found), _BLOB):
+            yield _row(place, write_blob(found.slice(first, _BLOB)))
+
+
+def _pair(cells: Any, times: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([cells, times.cast(pa.int64())], names=["cells", "times"])
+
+
+class _TextCounter:
+    """Counts texts, by a table of the different ones."""
+
+    def __init__(self) -> None:
+        self.parts: list[pa.RecordBatch] = []
+
+    def add(self, cells: Any) -> None:
+        """Some more."""
+        counted = _compute.value_counts(cells)
+        self.parts.append(_pair(counted.field("values"), counted.field("counts")))
+        if len(self.parts) > 8:
+            self.parts = [self.finish()]
+
+    def finish(self) -> pa.RecordBatch:
+        """All."""
+        together = pa.Table.from_batches(self.parts).combine_chunks()
+        summed = together.group_by("cells", use_threads=False).aggregate([("times", "sum")]).combine_chunks()
+        return _pair(*(summed.column(name).combine_chunks() for name in ("cells", "times_sum")))
+
+
+class _NumberCounter:
+    """Counts numbers, by sorting many together."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        self.missing = self.not_a_number = self.waiting = 0
+        self.parts: list[npt.NDArray[Any]] = []
+        self.counted: list[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]] = []
+
+    def add(self, cells: Any) -> None:
+        """Some more."""
+        self.missing += cells.null_count
+        numbers = (cells.drop_null() if cells.null_count else cells).to_numpy(zero_copy_only=False)
+        if numbers.dtype.kind == "f":
+            is_number = ~np.isnan(numbers)
+            self.not_a_number += len(numbers) - int(np.count_nonzero(is_number))
+            numbers = numbers[is_number] + numbers.dtype.type(0)  # -0.0 is 0.0
+        self.parts.append(numbers)
+        self.waiting += len(numbers)
+        if self.waiting >= _TOGETHER:
+            self._count()
+
+    def _count(self) -> None:
+        if not self.parts:
+            return
+        self.counted.append(_count_numbers(np.concatenate(self.parts)))
+        self.parts, self.waiting = [], 0
+        if len(self.counted) > 8:
+            self.counted = [self._join()]
+
+    def _join(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        if len(self.counted) == 1:
+            return self.counted[0]
+        return sum_counts(*(np.concatenate(each) for each in zip(*self.counted, strict=True)))
+
+    def finish(self) -> pa.RecordBatch:
+        """All."""
+        self._count()
+        cells, times = self._join()
+        more = [(pa.scalar(np.nan, self.kind), self.not_a_number)] if self.not_a_number else []
+        more += [(pa.scalar(None, self.kind), self.missing)] if self.missing else []
+        behind = pa.array([cell.as_py() for cell, _ in more], self.kind)
+        together = pa.concat_arrays([pa.array(cells, self.kind), behind])
+        return _pair(together, pa.array(np.append(times, [count for _, count in more]).astype(np.int64)))
+
+
+def _count_numbers(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The different numbers, ascending, and how many of each; by a place for each where that takes no more room than they do."""
+    if numbers.dtype.kind in "iu" and len(numbers):
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < len(numbers):
+            counts = np.bincount(numbers.astype(np.int64) - low)
+            held = np.flatnonzero(counts)
+            return (held + low).astype(numbers.dtype), counts[held]
+    return np.unique(numbers, return_counts=True)

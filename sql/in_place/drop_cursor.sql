@@ -1,0 +1,2 @@
+-- Of Postgres: what was sorted for it is no longer needed.
+CLOSE {{cursor}};

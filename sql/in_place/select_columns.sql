@@ -1,0 +1,2 @@
+-- Of Postgres: some columns of these records.
+SELECT {{columns}} FROM {{records}};

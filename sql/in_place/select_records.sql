@@ -1,0 +1,2 @@
+-- Of Postgres: the needed columns of the records of one release.
+SELECT {{columns}} FROM {{table}} WHERE {{condition}};
